@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
-from triplecheck.language.clauses import content_words
+from triplecheck.language.content import content_words
 from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import Limit, TimeLimit, adjective_of, compared, degree

@@ -53,7 +53,7 @@ class AsyncEngine:
 
 
 def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -> str:
-    """A hash of an engine's code: the modules of its package and of `language`, some other files, and the steps.
+    """A hash of an engine's code: the modules of its package, with those below it, of `language`, and the steps.
 
     Args:
         module: `__file__` of one of the package.
@@ -62,7 +62,7 @@ def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -
     here = Path(module).parent
     digest = hashlib.sha256()
     steps, reading = Path(signatures.__file__).parent, Path(pipeline.__file__).parent
-    patterns = ((here, "*.py"), (steps, "*.py"), (reading, "*.py"), (reading, "words/*.json"))
+    patterns = ((here, "**/*.py"), (steps, "*.py"), (reading, "*.py"), (reading, "words/*.json"))
     files = [path for folder, pattern in patterns for path in sorted(folder.glob(pattern))]
     for path in (*files, *(here.parent / name for name in beside)):
         digest.update(path.read_bytes())

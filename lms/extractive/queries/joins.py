@@ -6,9 +6,10 @@ import itertools
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from triplecheck.language.clauses import Attachment, Clauses, Unit
+from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.parse import Parse
+from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, fits
 from triplecheck.signatures.notation import THING
 
@@ -19,7 +20,8 @@ _WHOLE = 0.6
 _LEAST = 0.4
 """Score below which nothing is joined."""
 _ONLY, _ONE_OF_SEVERAL = 0.6, 0.2  # of a relation between two classes that no word names
-_FAR, _WRONG_WAY, _ELSEWHERE, _LOOSE = 0.12, 0.35, 0.15, 0.25
+_BY_MEANING, _BY_PREPOSITION, _BY_CLASS = 0.3, 0.15, 0.3  # what such a relation gains
+_FAR, _WRONG_WAY, _ELSEWHERE, _LOOSE = 0.12, 0.35, 0.15, 0.25  # what a join loses
 _CLEARLY = 0.05  # by which a preposition is nearer to one relation than to all others
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
@@ -77,7 +79,7 @@ class Joiner:
 
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
-        self._loosely = False
+        self._hops = [Hop(relation, forward) for relation in schema.relations for forward in (True, False)]
 
     def classes(self, number: int) -> tuple[str, ...]:
         """The classes that a unit may have; empty if they are not known."""
@@ -109,70 +111,57 @@ class Joiner:
 
     def _options(self, attachment: Attachment) -> list[Join]:
         """The joins of one attachment, best first; also to other units, if the grammar misled."""
-        found = self._good(self._joins(attachment))
-        if not found:
-            found = self._good(replace(j, score=j.score - _LOOSE) for j in self._joins(attachment, loosely=True))
-        root = self._clauses.root
-        if not found:
-            others = {attachment.to, attachment.unit, *self._beneath(attachment.unit)}
-            for other in range(len(self._clauses.units)):
-                if other not in others and (other == root or self._clauses.units[other].kind == "class"):
-                    moved = replace(attachment, to=other, acts=None)
-                    found += self._good(replace(j, score=j.score - _ELSEWHERE) for j in self._joins(moved))
+        found = _good(self._joins(attachment))
+        found = found or _good(self._joins(attachment, loosely=True), _LOOSE)
+        found = found or [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
         return sorted(found or self._guessed(attachment), key=lambda join: -join.score)
 
-    def _good(self, joins: Iterable[Join]) -> list[Join]:
-        return [join for join in joins if join.score >= _LEAST]
+    def _moved(self, attachment: Attachment) -> Iterator[Attachment]:
+        """An attachment to what is asked for instead, or to a thing of a class that is not beneath it."""
+        beneath = {attachment.to, attachment.unit, *self._beneath(attachment.unit)}
+        for other, unit in enumerate(self._clauses.units):
+            if other not in beneath and (other == self._clauses.root or unit.kind == "class"):
+                yield replace(attachment, to=other, acts=None)
 
     def _guessed(self, attachment: Attachment) -> list[Join]:
         """The only relation between things of two known classes, whatever the verb between them says."""
-        ends = attachment.unit, attachment.to
-        if not all(self.classes(number) for number in ends):
+        if not self.classes(attachment.unit) or not self.classes(attachment.to):
             return []
-        joins = list(self._joins(attachment))
-        labels = {join.hops[0].relation.label for join in joins if len(join.hops) == 1}
+        found = [join for join in self._joins(attachment) if len(join.hops) == 1]
+        if len({join.hops[0].relation.label for join in found}) != 1:
+            return []
+        right = [join for join in found if not self._is_wrong_way(join.hops[0], attachment)] or found
         verbs = frozenset(at for at in attachment.words if self._parse.pos(at) == "VERB")
-        one = [join for join in joins if len(join.hops) == 1]
-        one = [join for join in one if not self._is_wrong_way(join.hops[0], attachment, 1)] or one
-        return [replace(join, score=_LEAST, said=join.said | verbs) for join in one] if len(labels) == 1 else []
+        return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
 
     def _beneath(self, number: int) -> Iterator[int]:
+        """The units that are attached to a unit, and those that are attached to them."""
         for one in self._clauses.attachments:
             if one.to == number:
                 yield one.unit
                 yield from self._beneath(one.unit)
 
     def _joins(self, attachment: Attachment, *, loosely: bool = False) -> Iterator[Join]:
-        self._loosely = loosely
-        single = [
-            hop for hop in self._hops() if self._at(attachment.unit, hop.start) and self._at(attachment.to, hop.end)
-        ]
+        """The joins of an attachment by one relation, and by two where one is not enough or words lie in between.
+
+        Args:
+            attachment: what is joined.
+            loosely: topics may be of classes that are not listed.
+        """
+        starts = [hop for hop in self._hops if self._may_be_at(attachment.unit, hop.start, loosely)]
+        single = [hop for hop in starts if self._may_be_at(attachment.to, hop.end, loosely)]
         labels = {hop.relation.label for hop in single}
         for hop in single:
             yield self._scored(attachment, (hop,), len(labels))
-        chains = list(self._chains(attachment)) if not single or attachment.words else []
-        for first, second in chains:
-            join = self._scored(attachment, (first, second), 1)
+        ends = [hop for hop in self._hops if self._may_be_at(attachment.to, hop.end, loosely)]
+        chains = list(_chains(starts, ends)) if not single or attachment.words else []
+        for chain in chains:
+            join = self._scored(attachment, chain, 1)
             if join.said or len(chains) == 1:  # two relations that nothing names could join anything
                 yield join
 
-    def _hops(self) -> Iterator[Hop]:
-        for relation in self._schema.relations:
-            yield Hop(relation, True)
-            yield Hop(relation, False)
-
-    def _chains(self, attachment: Attachment) -> Iterator[tuple[Hop, Hop]]:
-        hops = list(self._hops())
-        seconds = [hop for hop in hops if self._at(attachment.to, hop.end)]
-        for first in hops:
-            if first.end in MEASURES or first.end in (THING, "text") or not self._at(attachment.unit, first.start):
-                continue
-            for second in seconds:
-                if second.start == first.end and (second.relation != first.relation or first.forward == second.forward):
-                    yield first, second
-
-    def _at(self, number: int, end: str) -> bool:
-        """Whether a unit may be at an end."""
+    def _may_be_at(self, number: int, end: str, loosely: bool) -> bool:
+        """Whether a unit may be at an end of a relation."""
         unit = self._clauses.units[number]
         if unit.kind == "number":
             return end in MEASURES
@@ -185,69 +174,76 @@ class Joiner:
             return end not in MEASURES if kind in ("person", "place") else True
         if unit.kind == "topic" and end == "text":
             return not self.classes(number)
-        return fits(self.classes(number), end, loosely=self._loosely and unit.kind == "topic")
+        return fits(self.classes(number), end, loosely=loosely and unit.kind == "topic")
 
     # --- scores --------------------------------------------------------------------------------
     def _scored(self, attachment: Attachment, hops: tuple[Hop, ...], alternatives: int) -> Join:
-        units = self._clauses.units
-        ends = (units[attachment.unit], units[attachment.to])
-        tokens = [*attachment.words]
-        if self._schema.classes:  # else the noun may be a class that the graph does not tell
-            tokens += [at for unit in ends if unit.kind == "noun" for at in range(*unit.span)]
-        tokens = [at for at in tokens if not self._parse.is_stop(at)]
-        besides = {self._parse.lemma(at) for unit in ends if unit.kind == "class" for at in range(*unit.span)}
-        besides |= {
-            base
-            for number in (attachment.unit, attachment.to)
-            for name in self.classes(number)
-            for base in self._likeness.bases(name)
-        }
-        words = {at: self._word(at) for at in tokens}
+        """A join with its score.
+
+        Args:
+            attachment: what is joined.
+            hops: the relations that may join it.
+            alternatives: how many relations may join it.
+        """
+        words = {at: self._parse.words[at] for at in self._joining(attachment)}
+        besides = self._besides(attachment)
         said = {
             at: max((self._likeness.of_word(word, hop.relation.wordings), -n) for n, hop in enumerate(hops))
             for at, word in words.items()
         }
         parts = []
         for n, hop in enumerate(hops):
-            own = [words[at] for at in tokens if said[at][1] == -n]
-            parts.append(
-                self._named(hop, own, besides) if own else self._unnamed(hop, attachment, ends, besides, alternatives)
-            )
+            own = [word for at, word in words.items() if said[at][1] == -n]
+            if own:
+                parts.append(self._likeness.of_words(own, hop.relation.wordings, besides))
+            else:
+                parts.append(self._unnamed(hop, attachment, besides, alternatives))
         if len(hops) > 1 and any(part < COVERED for part in parts):
             return Join(attachment, hops, 0.0, frozenset())
         score = sum(parts) / len(parts) - _FAR * (len(hops) - 1)
-        score -= sum(_WRONG_WAY for hop in hops if self._is_wrong_way(hop, attachment, len(hops)))
-        covered = frozenset(at for at, (likeness, _) in said.items() if likeness >= least_likeness(self._parse.pos(at)))
+        if len(hops) == 1 and self._is_wrong_way(hops[0], attachment):
+            score -= _WRONG_WAY
+        covered = {at for at, (likeness, _) in said.items() if likeness >= least_likeness(self._parse.pos(at))}
         if len(hops) == 1 and score >= _WHOLE:
-            covered |= frozenset(at for at in tokens if self._parse.pos(at) != "PROPN")
-        return Join(attachment, hops, score, covered)
+            covered |= {at for at in words if self._parse.pos(at) != "PROPN"}
+        return Join(attachment, hops, score, frozenset(covered))
 
-    def _word(self, at: int) -> str:
-        return self._parse.words[at]
+    def _joining(self, attachment: Attachment) -> list[int]:
+        """The tokens that may name the relation: those in between, and a noun that is asked for and is no class."""
+        tokens = [*attachment.words]
+        if self._schema.classes:  # else the noun may be a class that the graph does not tell
+            tokens += [at for unit in self._ends(attachment) if unit.kind == "noun" for at in unit.tokens]
+        return [at for at in tokens if not self._parse.is_stop(at)]
 
-    def _named(self, hop: Hop, words: Sequence[str], besides: set[str]) -> float:
-        return self._likeness.of_words(words, hop.relation.wordings, besides)
+    def _besides(self, attachment: Attachment) -> set[str]:
+        """Words that the name of the relation may have, too: those of the classes at both ends."""
+        nouns = {self._parse.lemma(at) for unit in self._ends(attachment) if unit.kind == "class" for at in unit.tokens}
+        classes = (name for number in (attachment.unit, attachment.to) for name in self.classes(number))
+        return nouns.union(*(self._likeness.bases(name) for name in classes))
 
-    def _unnamed(
-        self, hop: Hop, attachment: Attachment, ends: tuple[Unit, Unit], besides: set[str], alternatives: int
-    ) -> float:
-        """Of a relation that no content word names: "of", "in", "has"."""
+    def _ends(self, attachment: Attachment) -> tuple[Unit, Unit]:
+        return self._clauses.units[attachment.unit], self._clauses.units[attachment.to]
+
+    def _unnamed(self, hop: Hop, attachment: Attachment, besides: set[str], alternatives: int) -> float:
+        """The score of a relation that no content word names: "of", "in", "has"."""
         if alternatives == 1:
             return _ONLY
-        label = set(hop.relation.label.casefold().split())
-        case = 0.15 if label & set(attachment.cases) else 0.0
-        if attachment.cases and self._is_nearest(hop, attachment):
-            case = 0.3
-        noun = 0.3 if any(self._likeness.bases(hop.relation.label) & {word} for word in besides) else 0.0
-        return _ONE_OF_SEVERAL + case + noun
+        score = _ONE_OF_SEVERAL
+        if attachment.cases and self._is_nearest(hop, attachment.cases[0]):
+            score += _BY_MEANING
+        elif not set(attachment.cases).isdisjoint(hop.relation.label.casefold().split()):
+            score += _BY_PREPOSITION
+        if not besides.isdisjoint(self._likeness.bases(hop.relation.label)):
+            score += _BY_CLASS
+        return score
 
-    def _is_nearest(self, hop: Hop, attachment: Attachment) -> bool:
+    def _is_nearest(self, hop: Hop, case: str) -> bool:
         """Whether a preposition between two classes means a relation rather than any other: "engineers on a team"."""
         near, far = hop.end, hop.start
-        said = f"{near} {attachment.cases[0]} {far}"
+        said = f"{near} {case} {far}"
         names = {
             other.relation.label: f"{near} {other.relation.label} {far}"
-            for other in self._hops()
+            for other in self._hops
             if {other.start, other.end} == {near, far}
         }
         self._likeness.prepare([said, *names.values()])
@@ -255,19 +251,32 @@ class Joiner:
         clear = len(scores) < 2 or scores[-1][0] - scores[-2][0] >= _CLEARLY
         return clear and scores[-1][1] == hop.relation.label
 
-    def _is_wrong_way(self, hop: Hop, attachment: Attachment, count: int) -> bool:
+    def _is_wrong_way(self, hop: Hop, attachment: Attachment) -> bool:
         """Whether the grammar says that a relation between things of one class leads the other way."""
-        if count > 1 or (hop.start != hop.end and THING not in (hop.start, hop.end)):
+        if hop.start != hop.end and THING not in (hop.start, hop.end):
             return False
-        last = hop.relation.label.casefold().split()[-1:]
         lexicon = self._parse.lexicon
-        passive = bool(set(last) & lexicon.agents)
-        genitive = bool(set(last) & lexicon.prepositions)
-        unit_is_head: bool | None = None
-        if set(last) & set(attachment.cases) - lexicon.agents:
-            unit_is_head = False  # "ends at X"
-        elif attachment.acts is not None:
-            unit_is_head = attachment.acts != passive
-        elif attachment.owns:
-            unit_is_head = not genitive
-        return unit_is_head is not None and unit_is_head != hop.forward
+        last = set(hop.relation.label.casefold().split()[-1:])
+        if last & set(attachment.cases) - lexicon.agents:
+            return hop.forward  # "ends at X"
+        if attachment.acts is not None:
+            is_passive = bool(last & lexicon.agents)
+            return hop.forward == (attachment.acts == is_passive)
+        is_genitive = bool(last & lexicon.prepositions)
+        return attachment.owns and hop.forward == is_genitive
+
+
+def _good(joins: Iterable[Join], less: float = 0.0) -> list[Join]:
+    """The joins with enough score, after something is taken off."""
+    found = (replace(join, score=join.score - less) for join in joins)
+    return [join for join in found if join.score >= _LEAST]
+
+
+def _chains(starts: Sequence[Hop], ends: Sequence[Hop]) -> Iterator[tuple[Hop, Hop]]:
+    """Two hops by way of a thing; not there and back by one relation."""
+    for first in starts:
+        if first.end in MEASURES or first.end in (THING, "text"):
+            continue
+        for second in ends:
+            if second.start == first.end and (second.relation != first.relation or first.forward == second.forward):
+                yield first, second

@@ -1,0 +1,46 @@
+"""Which words of a question say something that a graph must say, too."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from triplecheck.language.operations import compared, degree
+from triplecheck.language.parse import Parse
+
+_LONGEST_FILLER, _LONGEST_EXCLUSION = 4, 3  # words
+
+
+def content_words(parse: Parse, taken: Collection[int]) -> frozenset[int]:
+    """The tokens that say something that a graph must say, too.
+
+    Args:
+        parse: the question.
+        taken: tokens that say an operation, a bound or a time, and so are none.
+    """
+    return frozenset(at for at in range(len(parse)) if at not in taken and _is_content(parse, at))
+
+
+def _is_content(parse: Parse, at: int) -> bool:
+    lexicon, said = parse.lexicon, {parse.words[at], parse.lemma(at)}
+    if parse.is_topic(at) or parse.is_stop(at) or parse.words[at] in lexicon.questions:
+        return False
+    if degree(parse, at) or compared(parse, at) is not None:
+        return False
+    if not said.isdisjoint(lexicon.containers) or not said.isdisjoint(lexicon.negations):
+        return False
+    if parse.pos(at) == "VERB" and _is_of_speakers(parse, at):
+        return False
+    return not _is_in(parse, at, lexicon.excluding, _LONGEST_EXCLUSION) and not _is_in(
+        parse, at, lexicon.fillers, _LONGEST_FILLER
+    )
+
+
+def _is_of_speakers(parse: Parse, at: int) -> bool:
+    """Whether a verb says what those do who ask: "the services that we run", "do you know"."""
+    return any(parse.tokens[i].feature("Person") in ("1", "2") for i in parse.dependents(at, "nsubj"))
+
+
+def _is_in(parse: Parse, at: int, phrases: Collection[str], longest: int) -> bool:
+    """Whether a token belongs to one of some phrases of at most `longest` words."""
+    starts = range(max(at - longest + 1, 0), at + 1)
+    return any(at < parse.said(start, phrase) for start in starts for phrase in phrases)

@@ -1,0 +1,165 @@
+"""The things that a question speaks of: its topics, its nouns for classes, and what it asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from triplecheck.language.described import Place, places
+from triplecheck.language.operations import number
+from triplecheck.language.parse import Parse
+from triplecheck.language.question import Question, question_word
+
+UnitKind = Literal["class", "topic", "noun", "word", "number"]
+
+_IN_APPOSITION = ("compound", "appos", "flat")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A thing that a question speaks of.
+
+    Attributes:
+        kind: `class` for a noun that names classes, `topic`, `noun` for a noun that is asked for and names no class,
+            `word` for a question word alone, `number` for a number that bounds nothing.
+        at: its head token.
+        span: its tokens [start, end).
+        names: of the classes, or the spelling of the topic, or the words of the noun.
+        is_asked: whether the question asks for it.
+        is_denied: whether "no" stands before it: "has no boat".
+    """
+
+    kind: UnitKind
+    at: int
+    span: tuple[int, int]
+    names: tuple[str, ...]
+    is_asked: bool = False
+    is_denied: bool = False
+
+    @property
+    def tokens(self) -> range:
+        """Its tokens."""
+        return range(*self.span)
+
+
+def find_units(
+    question: Question, classes: Sequence[str], named: Collection[int], taken: Collection[int]
+) -> tuple[Unit, ...]:
+    """The things that a question speaks of, in its order.
+
+    Args:
+        question: read with its topics masked.
+        classes: the names of classes that it may use.
+        named: tokens of compounds that name relations, and so no class.
+        taken: tokens that say an operation, a bound or a time.
+    """
+    parse, asked = question.parse, question.asked
+    found = list(_topics(parse))
+    for place in places(question, classes):
+        span = range(place.start, place.end)
+        topic = _with_class(parse, place, found)
+        if topic is not None:
+            found[topic] = replace(found[topic], at=place.end - 1, span=_both(found[topic].span, span))
+        elif (asked.at in span or not any(at in named for at in span)) and not any(at in taken for at in span):
+            denied = _is_denied(parse, place.end - 1)
+            found.append(Unit("class", place.end - 1, (span.start, span.stop), place.names, asked.at in span, denied))
+    found = _as_predicate(parse, _of_which(question, found))
+    if not any(unit.is_asked for unit in found):
+        found += _asked(question, taken)
+    found += list(_numbers(parse, taken, found))
+    return tuple(sorted(found, key=lambda unit: unit.at))
+
+
+def _topics(parse: Parse) -> Iterator[Unit]:
+    """The topics, without those that belong to the name of the topic behind them."""
+    for at in range(len(parse)):
+        head = parse.tokens[at].head
+        in_name = head == at + 1 and parse.is_topic(head) and parse.is_a(at, "compound", "amod", "nmod")
+        if parse.is_topic(at) and not in_name:
+            yield Unit("topic", at, (at, at + 1), (parse.topics[at],), is_denied=_is_denied(parse, at))
+
+
+def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None:
+    """The place in a list of the topic whose class a noun says, "the hut Adler"; None if there is none."""
+    noun = place.end - 1
+    for at, unit in enumerate(units):
+        below = parse.tokens[unit.at].head == noun and parse.is_a(unit.at, *_IN_APPOSITION)
+        above = parse.tokens[noun].head == unit.at and parse.is_a(noun, *_IN_APPOSITION)
+        if unit.kind == "topic" and (below or above):
+            return at
+    return None
+
+
+def _is_denied(parse: Parse, at: int) -> bool:
+    """Whether "no" or "not" stands before a noun."""
+    lexicon = parse.lexicon
+    if any(parse.words[i] in lexicon.negations for i in parse.dependents(at, "det", "advmod", "amod")):
+        return True
+    first = at
+    while first and (parse.pos(first - 1) in ("ADP", "DET", "PROPN", "ADJ") or parse.is_a(first - 1, "compound")):
+        first -= 1
+        if parse.words[first] in lexicon.negations:
+            return True
+    return first > 0 and parse.words[first - 1] in lexicon.neither
+
+
+# --- what is asked for -----------------------------------------------------------------------------
+def _of_which(question: Question, found: list[Unit]) -> list[Unit]:
+    """The units; "of the boats, which ..." asks for boats."""
+    parse, asked = question.parse, question.asked
+    first = min(found, key=lambda unit: unit.at, default=None)
+    if first is None or first.kind != "class" or parse.words[0] not in parse.lexicon.genitives:
+        return found
+    names_other = parse.is_noun(asked.at) and not parse.is_stop(asked.at)
+    if names_other or (question_word(parse) or 0) < first.at or any(unit.is_asked for unit in found):
+        return found
+    return [replace(unit, is_asked=unit is first) for unit in found]
+
+
+def _as_predicate(parse: Parse, found: list[Unit]) -> list[Unit]:
+    """The units; "who is a captain" asks for captains."""
+    word = question_word(parse)
+    if word is None or any(unit.is_asked for unit in found):
+        return found
+    for unit in found:
+        above = word in parse.dependents(unit.at, "nsubj") and parse.dependents(unit.at, "cop")
+        below = unit.at in parse.dependents(word, "nsubj") and parse.dependents(word, "cop")
+        if unit.kind == "class" and (above or below):
+            return [replace(one, is_asked=one is unit) for one in found]
+    return found
+
+
+def _asked(question: Question, taken: Collection[int]) -> list[Unit]:
+    """What is asked for by a noun that names no class, or by a question word alone."""
+    parse, asked = question.parse, question.asked
+    if asked.at >= 0 and asked.at not in taken and not parse.is_stop(asked.at):
+        start = asked.at
+        while start and parse.tokens[start - 1].head == asked.at and parse.is_a(start - 1, "compound"):
+            start -= 1
+        words = tuple(parse.lemma(i) for i in range(start, asked.at + 1))
+        return [Unit("noun", asked.at, (start, asked.at + 1), words, is_asked=True)]
+    word = question_word(parse)
+    if word is None or question.asks_whether:
+        return []
+    says_nothing_else = parse.find(parse.lexicon.quantities) is None and not asked.attribute.strip()
+    if says_nothing_else or asks_place_or_time(question):
+        return [Unit("word", word, (word, word + 1), (parse.words[word],), is_asked=True)]
+    return []
+
+
+def asks_place_or_time(question: Question) -> bool:
+    """Whether the question word is "where" or "when", which ask for a thing or for a value."""
+    return question.parse.lexicon.questions.get(question.asked.word) in ("place", "time")
+
+
+def _numbers(parse: Parse, taken: Collection[int], found: Sequence[Unit]) -> Iterator[Unit]:
+    """The numbers that bound nothing and belong to no other unit."""
+    for at in range(len(parse)):
+        is_free = at not in taken and not parse.is_topic(at) and not any(at in unit.tokens for unit in found)
+        if is_free and number(parse, at) is not None:
+            yield Unit("number", at, (at, at + 1), (parse.tokens[at].text,))
+
+
+def _both(one: tuple[int, int], other: range) -> tuple[int, int]:
+    return min(one[0], other.start), max(one[1], other.stop)

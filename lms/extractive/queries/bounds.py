@@ -1,0 +1,230 @@
+"""The bounds of numbers and times in a question, as filters over values or as bounds of a number of things."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import quantity
+from triplecheck.language.operations import Comparison, Limit, TimeLimit, compared, degree, number
+from triplecheck.lms.extractive.queries.comparing import compared_measure, standard_of, write_comparison
+from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
+from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
+from triplecheck.lms.extractive.queries.patterns import term, value, write_filter
+from triplecheck.lms.extractive.queries.reading import compound, is_denied
+from triplecheck.lms.extractive.queries.schema import Relation, fits
+
+_NUMBER = re.compile(r"-?\d[\d,.]*")
+_BEFORE = 3  # words between a noun and its bound
+_OPERATORS = {"after": ">", "since": ">=", "before": "<", "until": "<="}
+
+
+def write_bounds(draft: Draft) -> None:
+    """All bounds of the question, also by another thing ("older than X")."""
+    question = draft.reading.question
+    for limit in question.limits:
+        _write_limit(draft, limit)
+    for time in question.times:
+        _write_time(draft, time)
+    found = question.compares
+    if found is not None and found.degree == "Cmp" and found.at not in draft.said:
+        standard = standard_of(draft, found)
+        if standard is not None:
+            write_comparison(draft, found, owner_of(draft, found.at), standard)
+
+
+# --- numbers ---------------------------------------------------------------------------------------
+def _write_limit(draft: Draft, limit: Limit) -> None:
+    """A bound: of what its comparative compares, of a number of things, or of the values that its noun names."""
+    reading, parse = draft.reading, draft.reading.parse
+    draft.said.update(at for at in range(*limit.span) if parse.pos(at) != "NOUN")
+    bound = _written(limit.value)
+    unit = _unit_of(draft, limit, bound)
+    found = _graded(draft, limit)
+    if found is not None:
+        owner = owner_of(draft, found.at)
+        measure = compared_measure(draft, owner, found)
+        _write_bound(draft, owner, measure, ">" if measure.operation == "max" else "<", limit, bound, unit)
+        return
+    noun = _noun_of(draft, limit)
+    counted = None if noun is None else reading.unit_at.get(noun)
+    if counted is not None and reading.units[counted].kind == "class" and counted != draft.root:
+        _bound_group(draft, counted, f"{limit.operator} {bound}")
+        return
+    owner = owner_of(draft, limit.span[0] if noun is None else noun)
+    measure = _bounded(draft, owner, noun, limit, bound, unit)
+    _write_bound(draft, owner, measure, limit.operator, limit, bound, unit)
+
+
+def _graded(draft: Draft, limit: Limit) -> Comparison | None:
+    """The comparative of a bound that compares values: "older than 40"; None for "more than 40"."""
+    parse = draft.reading.parse
+    at = next((at for at in range(*limit.span) if degree(parse, at) == "Cmp"), None)
+    found = None if at is None else compared(parse, at)
+    return None if found is None or found.counts or found.lemma in parse.lexicon.amounts else found
+
+
+def _write_bound(
+    draft: Draft, owner: int, measure: Measure, operator: str, limit: Limit, bound: str, unit: str
+) -> None:
+    written = _with_unit(bound, unit, measure.relation.example)
+    denied = is_denied(draft.reading, limit.span[0])
+    write_filter(draft, f"{value(draft, owner, measure)} {operator} {written}", denied=denied)
+
+
+def _bound_group(draft: Draft, counted: int, bound: str) -> None:
+    """A bound of the number of things that each thing asked for has."""
+    join = draft.joins.get(counted)
+    if join is None or join.attachment.to != draft.root:
+        raise UnsaidError("What is counted is not joined to what is asked for.")
+    draft.having = f"COUNT(DISTINCT {term(draft, counted)}) {bound}"
+
+
+def _noun_of(draft: Draft, limit: Limit) -> int | None:
+    """The noun that a bound is about: beside the number, or before the bound."""
+    parse, own = draft.reading.parse, draft.reading.unit_at
+    start, end = limit.span
+    for at in range(start, min(end + 1, len(parse))):
+        if parse.pos(at) == "NOUN" and (at not in draft.said or at in own):
+            return at
+    before = (at for at in range(start - 1, max(start - _BEFORE - 1, -1), -1) if parse.pos(at) == "NOUN" or at in own)
+    at = next(before, -1)
+    return at if parse.pos(at) == "NOUN" else None
+
+
+def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: str, unit: str) -> Measure:
+    """The relation to the values that a bound is about: by its noun, its adjective, the verb, or its unit.
+
+    Raises:
+        UnsaidError: none is.
+    """
+    reading, left = draft.reading, draft.unsaid_outside
+    nouns = [] if noun is None else compound(reading, noun)
+    graded = limit.quantity.split() if noun is None or reading.parse.words[noun] != limit.quantity else []
+    options: list[tuple[Sequence[str], Sequence[int]]] = [
+        (reading.words(nouns), nouns),
+        (graded, ()),
+        (reading.words(left), left),
+    ]
+    for words, tokens in options:
+        measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness) if words else None
+        if measure is not None:
+            draft.said.update(tokens)
+            return measure
+    measure = _of_unit(draft, owner, bound, unit) if unit else None
+    if measure is None and not unit and not left:
+        measure = _of_age(draft, owner)
+    if measure is None:
+        raise UnsaidError(f"No relation to values is what {limit.text!r} bounds.")
+    return measure
+
+
+def _of_unit(draft: Draft, owner: int, bound: str, unit: str) -> Measure | None:
+    """The only relation to values in a unit: "more than 40 km"; None if there are none or several."""
+    reading = draft.reading
+    classes, kind = reading.classes(owner), _kind(f"{bound} {unit}")
+    found = [
+        one
+        for one in reading.schema.relations
+        if one.is_measured and (classes is None or fits(classes, one.head)) and _kind(one.example) == kind
+    ]
+    return _only(found)
+
+
+def _of_age(draft: Draft, owner: int) -> Measure | None:
+    """The relation that a number alone bounds: "people over 65"; None if there is none."""
+    reading, aged = draft.reading, draft.reading.parse.lexicon.aged
+    for one in reading.schema.relations:
+        if one.kind == "number" and fits(reading.classes(owner) or (), one.head) and aged and aged in one.wordings:
+            return Measure(one, "max", 1.0)
+    return None
+
+
+def _only(relations: Sequence[Relation]) -> Measure | None:
+    return Measure(relations[0], "max", 0.0) if len({one.label for one in relations}) == 1 else None
+
+
+# --- units -----------------------------------------------------------------------------------------
+def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
+    """The unit behind the number of a bound, or the currency before it; empty without one."""
+    text, parse = draft.reading.question.text, draft.reading.parse
+    for at in range(limit.span[0], min(limit.span[1] + 1, len(parse))):
+        if number(parse, at) is None:
+            continue
+        before = text[: parse.tokens[at].start].rstrip()[-1:]
+        if before and _kind(f"{before}{bound}").startswith("money"):
+            return before
+        after = parse.tokens[at + 1].text if at + 1 < len(parse) else ""
+        if after and _kind(f"{bound} {after}") not in ("", "number"):
+            draft.said.add(at + 1)
+            return after
+    return ""
+
+
+def _kind(text: str) -> str:
+    """What a text measures; empty if it is no quantity."""
+    found = quantity(Literal(text))
+    return found.kind if found is not None else ""
+
+
+def _with_unit(bound: str, unit: str, example: str) -> str:
+    """A number as a plan has it: with the unit of the question, else with that of the values, if these have one."""
+    kind = _kind(example)
+    if kind in ("", "number", "time"):
+        return bound
+    given = f"{unit}{bound}" if kind.startswith("money") else f"{bound} {unit}"
+    if unit and _kind(given) == kind:
+        return f'"{given}"'
+    match = _NUMBER.search(example)
+    return f'"{example[: match.start()]}{bound}{example[match.end() :]}"' if match else bound
+
+
+def _written(bound: float) -> str:
+    return str(int(bound)) if bound == int(bound) else f"{bound:g}"
+
+
+# --- times -----------------------------------------------------------------------------------------
+def _write_time(draft: Draft, limit: TimeLimit) -> None:
+    """A bound of the time that the words above it name, else of the only time that the things have."""
+    reading, parse = draft.reading, draft.reading.parse
+    owner = owner_of(draft, limit.span[0])
+    above = [at for at in parse.ancestors(limit.span[1] - 1) if at in reading.content]
+    named = (above or draft.unsaid)[:1]
+    particles = [i for at in named for i in parse.dependents(at, "compound:prt", "advmod")]
+    words = reading.words(sorted({*named, *particles}))
+    measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness, ("time",))
+    if measure is None:
+        measure = _only_time(draft, owner)
+    draft.said.update((*named, *range(*limit.span)))
+    condition = " && ".join(_conditions(value(draft, owner, measure), limit))
+    write_filter(draft, condition, denied=is_denied(reading, limit.span[0]))
+
+
+def _only_time(draft: Draft, owner: int) -> Measure:
+    """The only relation of things to times.
+
+    Raises:
+        UnsaidError: there are none or several.
+    """
+    reading = draft.reading
+    classes = reading.joiner.classes(owner)
+    times = [one for one in reading.schema.relations if one.kind == "time" and classes and fits(classes, one.head)]
+    measure = _only(times)
+    if measure is None:
+        raise UnsaidError("It is not clear which time is meant.")
+    return measure
+
+
+def _conditions(variable: str, limit: TimeLimit) -> Iterator[str]:
+    """The conditions on a value that a time bounds."""
+    if limit.dates and limit.during in _OPERATORS:
+        yield f'{variable} {_OPERATORS[limit.during]} "{limit.dates[0]}"'
+    elif limit.dates:
+        yield f'{variable} >= "{limit.dates[0]}"'
+        yield f'{variable} <= "{limit.dates[-1]}"'
+    else:
+        if limit.start is not None:
+            yield f"{variable} >= {limit.start}"
+        if limit.end is not None:
+            yield f"{variable} < {limit.end + 1}"

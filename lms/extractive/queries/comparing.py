@@ -1,0 +1,110 @@
+"""Which values a comparison in a draft means: by the noun beside it, by what is left to say, or by its adjective."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from triplecheck.language.operations import Comparison, Extreme
+from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError
+from triplecheck.lms.extractive.queries.joins import COVERED
+from triplecheck.lms.extractive.queries.measures import Measure, measure_of, measure_of_words
+from triplecheck.lms.extractive.queries.patterns import value, write_filter
+from triplecheck.lms.extractive.queries.reading import compound, is_denied
+
+
+def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
+    """The relation to the values that a comparison means.
+
+    Args:
+        draft: what is said so far.
+        owner: the unit that has the values.
+        found: the comparison.
+
+    Raises:
+        UnsaidError: no relation is what it compares.
+    """
+    reading = draft.reading
+    noun, verbs = _compared_noun(draft, found)
+    draft.said.update({found.at, *verbs})
+    named = named_by_rest(draft, owner) if noun is None else named_measure(draft, owner, compound(reading, noun))
+    if named is not None:
+        return Measure(named.relation, _operation(draft, found, named), named.score)
+    measure = measure_of(reading.schema, reading.classes(owner), found, reading.likeness)
+    if measure is None:
+        raise UnsaidError(f"No relation is what {found.text!r} compares.")
+    return measure
+
+
+def _compared_noun(draft: Draft, found: Comparison) -> tuple[int | None, list[int]]:
+    """The noun that a comparison belongs to and that is no unit, if there is one; and the verbs that say no more."""
+    parse, own = draft.reading.parse, draft.reading.unit_at
+    head = parse.tokens[found.at].head
+    verbs = [head] if found.lemma in parse.lexicon.amounts and parse.pos(head) == "VERB" else []
+    if head == found.at:
+        subjects = [i for i in parse.dependents(found.at, "nsubj") if i not in own]
+        head = subjects[0] if subjects else head  # "whose rate is the highest"
+    if head == found.at or head in own or parse.pos(head) != "NOUN":
+        return None, verbs
+    above = parse.tokens[head].head
+    if parse.is_a(head, "obj") and parse.pos(above) == "VERB":
+        verbs.append(above)  # "covers the smallest area"
+    return head, verbs
+
+
+def _operation(draft: Draft, found: Comparison, measure: Measure) -> Extreme:
+    """Which end a comparison means of the values of a relation that the question names."""
+    likeness, relation = draft.reading.likeness, measure.relation
+    return found.over(
+        relation.kind, lambda quantity: max(likeness.of_word(word, relation.wordings) for word in quantity.split())
+    ).operation
+
+
+def named_by_rest(draft: Draft, owner: int) -> Measure | None:
+    """The relation to values that the words that are not said yet name: "born earlier", "bigger in diameter"."""
+    reading, left = draft.reading, draft.unsaid_outside
+    words = reading.words(left)
+    measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness) if words else None
+    if measure is None or measure.score < COVERED:
+        return None
+    draft.said.update(left)
+    return measure
+
+
+def named_measure(draft: Draft, owner: int, tokens: Sequence[int]) -> Measure:
+    """The relation to values that words name.
+
+    Raises:
+        UnsaidError: they name none.
+    """
+    reading = draft.reading
+    words = reading.words(tokens)
+    measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness)
+    if measure is None:
+        raise UnsaidError(f"No relation to values is {' '.join(words)!r}.")
+    draft.said.update(tokens)
+    return measure
+
+
+def standard_of(draft: Draft, found: Comparison) -> int | None:
+    """The topic after "than", or after an order such as "before"; None if there is none."""
+    reading, parse = draft.reading, draft.reading.parse
+    than = parse.lexicon.than | ({found.text} if not found.degree else set())
+    for number in reading.topics:
+        at = reading.units[number].at
+        before = {parse.words[i] for i in parse.dependents(at, "case", "mark")} | set(parse.words[max(at - 1, 0) : at])
+        if before & than:
+            return number
+    return None
+
+
+def write_comparison(draft: Draft, found: Comparison, owner: int, standard: int) -> None:
+    """A filter: the value of one thing is greater or smaller than that of another."""
+    reading = draft.reading
+    if owner == standard:
+        owner = next((number for number in reading.topics if number != standard), draft.root)
+    measure = compared_measure(draft, owner, found)
+    one, other = value(draft, owner, measure), value(draft, standard, measure)
+    operator = ">" if measure.operation == "max" else "<"
+    write_filter(draft, f"{one} {operator} {other}", denied=is_denied(reading, found.at))
+    draft.said.add(found.at)
+    draft.standard = standard

@@ -1,0 +1,133 @@
+"""A query that is being written, and what of the question it says so far."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+
+from triplecheck.kg.errors import TriplecheckError
+from triplecheck.language.clauses import Attachment
+from triplecheck.language.operations import Extreme
+from triplecheck.lms.extractive.queries.joins import Join, least_likeness
+from triplecheck.lms.extractive.queries.reading import Reading
+from triplecheck.lms.extractive.queries.text import QueryText
+
+
+class UnsaidError(TriplecheckError):
+    """A part of the question that no query of this schema says."""
+
+
+@dataclass
+class Draft:
+    """A query that is being written.
+
+    Attributes:
+        reading: what the question says.
+        root: the number of the unit that is asked for.
+        attachments: how the other units are joined to it.
+        text: the patterns and filters.
+        terms: the name or the variable of each unit that has one.
+        values: the variable of each value, by the unit that has it and the relation.
+        said: the tokens that the query says.
+        joins: the join of each attached unit.
+        having: the bound of the number of things in a group; empty without one.
+        standard: the unit that another is compared with ("older than X").
+    """
+
+    reading: Reading
+    root: int
+    attachments: tuple[Attachment, ...]
+    text: QueryText = field(default_factory=QueryText)
+    terms: dict[int, str] = field(default_factory=dict)
+    values: dict[tuple[int, str], str] = field(default_factory=dict)
+    said: set[int] = field(default_factory=set)
+    joins: dict[int, Join] = field(default_factory=dict)
+    having: str = ""
+    standard: int | None = None
+
+    @property
+    def unsaid(self) -> list[int]:
+        """The content words that it does not say yet."""
+        return sorted(self.reading.content - self.said)
+
+    @property
+    def unsaid_outside(self) -> list[int]:
+        """Of these, those that belong to no unit."""
+        return [at for at in self.unsaid if at not in self.reading.unit_at]
+
+    def say_units(self, numbers: Iterable[int]) -> None:
+        """Note that the tokens of units are said."""
+        for number in numbers:
+            self.said.update(self.reading.units[number].tokens)
+
+
+def begin(reading: Reading) -> Draft:
+    """An empty draft.
+
+    Raises:
+        UnsaidError: the question speaks of nothing.
+    """
+    clauses = reading.clauses
+    if clauses.root is None:
+        raise UnsaidError("The question speaks of nothing in the graph.")
+    return Draft(reading, clauses.root, clauses.attachments)
+
+
+def owner_of(draft: Draft, at: int) -> int:
+    """The unit that has what a word says: its noun, the subject of its clause, else what is asked for."""
+    reading, parse, own = draft.reading, draft.reading.parse, draft.reading.unit_at
+    if at in own:
+        return own[at]
+    for above in parse.ancestors(at):
+        if above in own and reading.units[own[above]].kind in ("class", "topic"):
+            return own[above]
+        for child in parse.dependents(above, "nsubj"):
+            if child in own and child != at:
+                return own[child]
+        if parse.is_a(above, "acl") and parse.tokens[above].head in own:
+            return own[parse.tokens[above].head]
+    below = (child for child in parse.dependents(at, "nsubj", "nmod") if child in own)
+    return next((own[child] for child in below), draft.root)
+
+
+def check_all_said(draft: Draft) -> None:
+    """Raise an error if the query leaves out a content word, a topic or a number.
+
+    Raises:
+        UnsaidError: names what is left out.
+    """
+    reading = draft.reading
+    left = [at for at in draft.unsaid if not _is_said(draft, at)]
+    named = (unit for unit in reading.units if unit.kind in ("topic", "number"))
+    left += [at for unit in named for at in unit.tokens if at not in draft.said]
+    if left:
+        raise UnsaidError(f"No relation says {' '.join(reading.parse.tokens[at].text for at in left)!r}.")
+    if reading.question.asked.kind == "reason":
+        raise UnsaidError("A graph has no reasons.")
+
+
+def _is_said(draft: Draft, at: int) -> bool:
+    """Whether a relation of the query says a word, or may do so, as a verb has many words."""
+    reading = draft.reading
+    used = [one for one in reading.schema.relations if draft.text.has(one.label)]
+    if used and reading.parse.pos(at) == "VERB":
+        return True
+    least = least_likeness(reading.parse.pos(at))
+    return any(reading.likeness.of_word(reading.parse.words[at], one.wordings) >= least for one in used)
+
+
+def first_by(operation: Extreme, value: str, offset: int = 0) -> str:
+    """The clause that takes the first of an order.
+
+    Args:
+        operation: `max` for the largest value first.
+        value: a variable.
+        offset: how many are left out before it.
+    """
+    way = "DESC" if operation == "max" else "ASC"
+    return f"ORDER BY {way}({value}) LIMIT 1" + (f" OFFSET {offset}" if offset else "")
+
+
+def select(answers: Sequence[str], draft: Draft, rest: str = "") -> str:
+    """The text of a SELECT query with what the draft says."""
+    return f"SELECT {' '.join(answers)} {draft.text.where} {rest}".rstrip()

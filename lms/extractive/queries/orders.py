@@ -1,0 +1,137 @@
+"""What a question orders: the first by a value or by a number of things, the first of a choice, a difference."""
+
+from __future__ import annotations
+
+from triplecheck.language.operations import Comparison
+from triplecheck.lms.extractive.queries.comparing import compared_measure, named_measure
+from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, first_by, owner_of, select
+from triplecheck.lms.extractive.queries.joins import NOUN_COVERED
+from triplecheck.lms.extractive.queries.measures import Measure
+from triplecheck.lms.extractive.queries.patterns import name, one_of, term, value
+from triplecheck.lms.extractive.queries.reading import compound
+
+_NEAR = 4  # words between "most" and what it counts
+
+
+def ordered(draft: Draft, answer: str) -> str | None:
+    """The query for the first of an order: by a value, or by a number of things; None if nothing is ordered.
+
+    Args:
+        draft: with all patterns but those of the order.
+        answer: the variable that is asked for.
+    """
+    found = draft.reading.question.compares
+    if found is None or (found.degree == "Cmp" and found.at in draft.said):
+        return None
+    if found.counts:
+        return _first_by_number(draft, answer, found)
+    measure = compared_measure(draft, (owner := owner_of(draft, found.at)), found)
+    return _first_by_value(draft, answer, owner, measure)
+
+
+def _first_by_value(draft: Draft, answer: str, owner: int, measure: Measure) -> str:
+    ranked = value(draft, owner, measure)
+    return select([answer], draft, first_by(measure.operation, ranked, _offset(draft)))
+
+
+def _first_by_number(draft: Draft, answer: str, found: Comparison) -> str:
+    """The first by the number of things of a class, of what a relation names, or by an amount ("the most seats")."""
+    counted = _counted(draft, found)
+    if counted is not None:
+        draft.said.add(found.at)
+        return _grouped(draft, answer, found, term(draft, counted))
+    owner, noun = owner_of(draft, found.at), _noun_after(draft, found.at)
+    draft.said.add(found.at)
+    other = _related(draft, answer, noun)
+    if other is not None:
+        return _grouped(draft, answer, found, other)
+    named = named_measure(draft, owner, compound(draft.reading, noun))
+    return _first_by_value(draft, answer, owner, Measure(named.relation, found.operation, named.score))
+
+
+def _grouped(draft: Draft, answer: str, found: Comparison, counted: str) -> str:
+    number = draft.text.variable("n")
+    order = first_by(found.operation, number, _offset(draft))
+    return select([answer, f"(COUNT(DISTINCT {counted}) AS {number})"], draft, f"GROUP BY {answer} {order}")
+
+
+def _offset(draft: Draft) -> int:
+    """How many are before the one that is asked for."""
+    ordinal = draft.reading.question.ordinal
+    return 0 if ordinal is None else ordinal.place - 1
+
+
+def _counted(draft: Draft, found: Comparison) -> int | None:
+    """The unit whose number is compared: "the most boats"; None if there is none."""
+    units = enumerate(draft.reading.units)
+    return next((n for n, unit in units if unit.kind == "class" and 0 < unit.at - found.at <= _NEAR), None)
+
+
+def _noun_after(draft: Draft, at: int) -> int:
+    """The noun whose number or amount is compared.
+
+    Raises:
+        UnsaidError: there is none.
+    """
+    parse = draft.reading.parse
+    for noun in range(at + 1, len(parse)):
+        if parse.pos(noun) == "NOUN" and parse.lemma(noun) not in parse.lexicon.tallies:
+            return noun
+    raise UnsaidError(f"Nothing is there that {parse.words[at]!r} counts.")
+
+
+def _related(draft: Draft, answer: str, noun: int) -> str | None:
+    """A variable for what a relation names: "who has the most apprentices"; None if the noun names no relation."""
+    reading = draft.reading
+    tokens = compound(reading, noun)
+    words = reading.words(tokens)
+    options = [
+        (reading.likeness.of_words(words, one.wordings), -number)
+        for number, one in enumerate(reading.schema.relations)
+        if not one.is_measured and one.tail != "text"
+    ]
+    score, number = max(options, default=(0.0, 0))
+    if score < NOUN_COVERED:
+        return None
+    relation = reading.schema.relations[-number]
+    is_of = not reading.parse.lexicon.prepositions.isdisjoint(relation.label.casefold().split()[-1:])
+    other = draft.text.variable(words[-1])
+    head, tail = (other, answer) if is_of else (answer, other)
+    draft.text.triple(head, relation.label, tail)
+    draft.said.update(tokens)
+    return other
+
+
+def choice(draft: Draft) -> str | None:
+    """The query for the first of some topics in an order, "who is older, A or B"; None if no choice is asked for."""
+    reading, question = draft.reading, draft.reading.question
+    found, topics = question.compares, reading.topics
+    either = any(join.kind == "or" for join in question.joins)
+    if found is None or question.asks_whether or not either or len(topics) < 2:
+        return None
+    variable = one_of(draft, [name(reading, topic) for topic in topics])
+    draft.terms.update(dict.fromkeys(topics, variable))
+    draft.say_units(range(len(reading.units)))
+    measure = compared_measure(draft, topics[0], found)
+    return select([variable], draft, first_by(measure.operation, value(draft, topics[0], measure)))
+
+
+def difference(draft: Draft) -> str | None:
+    """The query for the difference between the values of two topics; None if no difference is asked for.
+
+    Raises:
+        UnsaidError: not two things are named.
+    """
+    reading, question = draft.reading, draft.reading.question
+    if question.aggregate is None or question.aggregate.kind != "difference":
+        return None
+    if len(reading.topics) != 2:
+        raise UnsaidError("A difference needs two things.")
+    one, other = reading.topics
+    if question.compares is not None:
+        measure = compared_measure(draft, one, question.compares)
+    else:
+        measure = named_measure(draft, one, draft.unsaid)
+    values = value(draft, one, measure), value(draft, other, measure)
+    draft.say_units(range(len(reading.units)))
+    return select([f"(ABS({values[0]} - {values[1]}) AS ?difference)"], draft)

@@ -1,0 +1,242 @@
+"""The patterns of a query: the terms of its units, their classes, the relations that join them, and their values."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from triplecheck.kg.plans.notation import write_label
+from triplecheck.language.clauses import Attachment
+from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
+from triplecheck.lms.extractive.queries.joins import COVERED, Join, least_likeness
+from triplecheck.lms.extractive.queries.measures import Measure
+from triplecheck.lms.extractive.queries.reading import Reading, is_denied
+from triplecheck.lms.extractive.queries.schema import Relation, fits
+
+
+# --- terms and values ------------------------------------------------------------------------------
+def term(draft: Draft, number: int) -> str:
+    """The name of a topic, or the variable of a unit, whose class is written where it is first used."""
+    if number not in draft.terms:
+        unit = draft.reading.units[number]
+        if unit.kind != "noun" or not draft.reading.schema.classes:
+            draft.say_units([number])
+        if unit.kind == "topic":
+            _write_topics(draft, number)
+        else:
+            draft.terms[number] = _new_variable(draft, number)
+    return draft.terms[number]
+
+
+def _write_topics(draft: Draft, number: int) -> None:
+    """The term of a topic and of those listed with it."""
+    listed = _list_of(draft, number)
+    names = [name(draft.reading, one) for one in listed]
+    found = names[0] if len(names) == 1 else one_of(draft, names)
+    draft.terms.update(dict.fromkeys(listed, found))
+    draft.say_units(listed)
+
+
+def one_of(draft: Draft, names: Sequence[str]) -> str:
+    """A new variable that stands for each of some names."""
+    variable = draft.text.variable("one")
+    draft.text.add(f"VALUES {variable} {{ {' '.join(names)} }}")
+    return variable
+
+
+def _new_variable(draft: Draft, number: int) -> str:
+    unit = draft.reading.units[number]
+    if unit.kind == "number":
+        variable = draft.text.variable("value")
+        draft.text.add(f"FILTER({variable} = {unit.names[0].replace(',', '')})")
+        return variable
+    variable = draft.text.variable(unit.names[0] if unit.kind != "word" else "answer")
+    if unit.kind == "class":
+        _write_classes(draft, number, variable)
+    return variable
+
+
+def _write_classes(draft: Draft, number: int, variable: str) -> None:
+    """The class of a variable, and those that "and" or "or" joins to it."""
+    names = list(draft.reading.units[number].names)
+    for one in draft.attachments:
+        other = draft.reading.units[one.unit]
+        if one.with_ != number or other.kind != "class" or not _is_listed(draft, one):
+            continue
+        draft.say_units([one.unit])
+        if one.alternative:
+            names += other.names
+        else:
+            draft.text.of_class(variable, other.names)
+    draft.text.of_class(variable, names)
+
+
+def name(reading: Reading, number: int) -> str:
+    """The name of a topic, as a query writes it."""
+    spelling = reading.units[number].names[0]
+    topic = reading.schema.topic(spelling)
+    if topic is None:
+        raise UnsaidError(f"{spelling} is no topic.")
+    return write_label(topic.name)
+
+
+def value(draft: Draft, owner: int, measure: Measure) -> str:
+    """The variable of a value of a unit."""
+    key = (owner, measure.relation.label)
+    if key not in draft.values:
+        draft.values[key] = draft.text.variable(measure.relation.label)
+        draft.text.triple(term(draft, owner), measure.relation.label, draft.values[key])
+    return draft.values[key]
+
+
+def write_filter(draft: Draft, condition: str, *, denied: bool) -> None:
+    """A filter, or its opposite."""
+    draft.text.add(f"FILTER(!({condition}))" if denied else f"FILTER({condition})")
+
+
+# --- joins -----------------------------------------------------------------------------------------
+def write_joins(draft: Draft) -> None:
+    """The relations that join the units to what is asked for.
+
+    Raises:
+        UnsaidError: the schema has no relation between two of them.
+    """
+    kept = []
+    for one in draft.attachments:  # a standard of comparison is in a filter
+        if one.unit == draft.standard or draft.reading.units[one.unit].kind == "word":
+            continue
+        if _is_other(draft, one):
+            draft.text.add(f"FILTER({term(draft, one.to)} != {term(draft, one.unit)})")
+        elif not _is_listed(draft, one):
+            kept.append(replace(one, denied=one.denied != one.excluded))
+    found = draft.reading.joiner.best(kept)
+    if found is None:
+        raise UnsaidError("No relation joins the things that the question names.")
+    draft.joins = {join.attachment.unit: join for join in found}
+    units = [join.attachment.unit for join in found if join.attachment.denied]
+    denied = {unit: list(_beneath(unit, found)) for unit in units}
+    inside = {*units, *(below for beneath in denied.values() for below in beneath)}
+    term(draft, draft.root)
+    for join in found:
+        if join.attachment.unit not in inside:
+            _write_join(draft, join)
+    for unit, beneath in sorted(denied.items()):
+        if any(unit in others for others in denied.values()):
+            raise UnsaidError("Something is denied twice.")
+        _write_denied(draft, draft.joins[unit], [draft.joins[below] for below in beneath])
+
+
+def _is_other(draft: Draft, one: Attachment) -> bool:
+    """Whether a topic is of the class of the things that it is excluded from."""
+    reading = draft.reading
+    own, others = reading.joiner.classes(one.unit), reading.joiner.classes(one.to)
+    same = not own or not others or not set(own).isdisjoint(others)
+    return one.excluded and reading.units[one.unit].kind == "topic" and same
+
+
+def _is_listed(draft: Draft, one: Attachment) -> bool:
+    """Whether a unit stands beside another in a list, so that both have the same join."""
+    if one.with_ is None:
+        return False
+    beside_root = one.with_ == draft.root
+    return beside_root or (one.alternative and draft.reading.units[one.unit].kind != "class")
+
+
+def _list_of(draft: Draft, unit: int) -> list[int]:
+    """A topic and those listed with it."""
+    return [unit, *(one.unit for one in draft.attachments if one.with_ == unit and _is_listed(draft, one))]
+
+
+def _beneath(unit: int, joins: Sequence[Join]) -> Iterator[int]:
+    """The units that are joined to a unit, and those that are joined to them."""
+    for join in joins:
+        if join.attachment.to == unit:
+            yield join.attachment.unit
+            yield from _beneath(join.attachment.unit, joins)
+
+
+def _write_denied(draft: Draft, join: Join, beneath: Sequence[Join]) -> None:
+    """That a join, with all beneath it, does not hold."""
+    to = term(draft, join.attachment.to)
+    if draft.text.is_empty:  # "who does not live in X": of all who live anywhere
+        _write_hops(draft, join, draft.text.variable("any"), to)
+    draft.text.begin_denied()
+    for one in (join, *beneath):
+        _write_join(draft, one)
+    draft.text.end_denied()
+
+
+def _write_join(draft: Draft, join: Join) -> None:
+    one, other = term(draft, join.attachment.unit), term(draft, join.attachment.to)
+    _write_hops(draft, join, one, other)
+    within_class = len(join.hops) == 1 and join.hops[0].start == join.hops[0].end
+    if within_class and join.attachment.to == draft.root and one.startswith("<") and other.startswith("?"):
+        draft.text.add(f"FILTER({other} != {one})")  # no one is a partner of their own
+    draft.said |= join.said
+
+
+def _write_hops(draft: Draft, join: Join, start: str, end: str) -> None:
+    at = start
+    for number, hop in enumerate(join.hops):
+        following = end if number == len(join.hops) - 1 else draft.text.variable(hop.end)
+        head, tail = (at, following) if hop.forward else (following, at)
+        draft.text.triple(head, hop.relation.label, tail)
+        at = following
+
+
+# --- existence -------------------------------------------------------------------------------------
+def write_existence(draft: Draft) -> None:
+    """That a thing has a relation at all: "films that won a prize", "huts without a winter room"."""
+    reading, question, left = draft.reading, draft.reading.question, draft.unsaid_outside
+    asks_value = question.compares is not None or question.aggregate is not None
+    if not left or (asks_value and not question.negations and not question.counts):
+        return
+    owner = owner_of(draft, left[0])
+    found = _named_relation(reading, owner, reading.words(left))
+    if found is None:
+        return
+    relation, forward = found
+    denied = any(is_denied(reading, at) for at in left)
+    if not denied and not any(_is_noun_of(reading, at, relation) for at in left):
+        return
+    ends = term(draft, owner), draft.text.variable("any")
+    head, tail = ends if forward else ends[::-1]
+    if denied:
+        draft.text.begin_denied()
+    draft.text.triple(head, relation.label, tail)
+    if denied:
+        draft.text.end_denied()
+    draft.said |= _said_by(reading, left, relation)
+
+
+def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple[Relation, bool] | None:
+    """The relation of a unit that words name, and whether it is followed forwards; None if none is near enough."""
+    classes = reading.joiner.classes(owner)
+    options = [
+        (reading.likeness.of_words(words, relation.wordings), -number, relation, forward)
+        for number, relation in enumerate(reading.schema.relations)
+        for forward in (True, False)
+        if fits(classes, relation.head if forward else relation.tail)
+    ]
+    best = max(options, default=None, key=lambda one: one[:2])
+    return None if best is None or best[0] < COVERED else best[2:]
+
+
+def _is_noun_of(reading: Reading, at: int, relation: Relation) -> bool:
+    """Whether a word is a noun in a name of a relation."""
+    named = reading.likeness.bases(" ".join(relation.wordings))
+    return reading.parse.pos(at) == "NOUN" and reading.parse.lemma(at) in named
+
+
+def _said_by(reading: Reading, tokens: Sequence[int], relation: Relation) -> set[int]:
+    """The tokens that a relation says, and the verbs that say that a thing has them."""
+    parse = reading.parse
+    said = {
+        at
+        for at in tokens
+        if reading.likeness.of_word(parse.words[at], relation.wordings) >= least_likeness(parse.pos(at))
+    }
+    having = {
+        at for at in tokens if parse.pos(at) == "VERB" and not said.isdisjoint(parse.dependents(at, "obj", "obl"))
+    }
+    return said | having

@@ -1,0 +1,165 @@
+"""What a prompt of `WriteQuery` says: its question as a graph, and the schema that answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from triplecheck.language.clauses import Clauses, read_clauses
+from triplecheck.language.content import content_words
+from triplecheck.language.likeness import Likeness
+from triplecheck.language.operations import Limit, TimeLimit, adjective_of, degree
+from triplecheck.language.parse import Parse
+from triplecheck.language.question import Question
+from triplecheck.language.relevance import Encode
+from triplecheck.language.things import Unit, asks_place_or_time
+from triplecheck.lms.extractive.queries.joins import Joiner
+from triplecheck.lms.extractive.queries.schema import Schema
+from triplecheck.lms.prompt import Prompt
+
+_COMPOUNDS = (2, 3)
+"""Words of a compound that may be the name of a relation."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A prompt that was read.
+
+    Attributes:
+        question: read with the names of the relations.
+        schema: what the prompt offers.
+        likeness: of words and relations.
+        clauses: the things that the question speaks of, and how they are joined.
+        joiner: finds the relations that join them.
+        content: the tokens that a query has to say.
+        unit_at: the number of the unit of each token that belongs to one.
+    """
+
+    question: Question
+    schema: Schema
+    likeness: Likeness
+    clauses: Clauses
+    joiner: Joiner
+    content: frozenset[int]
+    unit_at: Mapping[int, int]
+
+    @property
+    def parse(self) -> Parse:
+        """The grammar of the question."""
+        return self.question.parse
+
+    @property
+    def units(self) -> tuple[Unit, ...]:
+        """The things that the question speaks of."""
+        return self.clauses.units
+
+    @property
+    def topics(self) -> list[int]:
+        """The numbers of the units that are topics."""
+        return [number for number, unit in enumerate(self.units) if unit.kind == "topic"]
+
+    def words(self, tokens: Iterable[int]) -> list[str]:
+        """The words at some tokens."""
+        return [self.parse.words[at] for at in tokens]
+
+    def classes(self, number: int) -> tuple[str, ...] | None:
+        """The classes of a unit that has values; empty if it has none, None if it may be of any."""
+        found = self.joiner.classes(number)
+        unknown = self.units[number].kind in ("word", "noun") and bool(self.schema.classes)
+        return None if unknown and not found else found
+
+
+def read(prompt: Prompt, encode: Encode) -> Reading:
+    """Read a prompt.
+
+    Args:
+        prompt: of `WriteQuery`.
+        encode: texts to L2-normalised vectors.
+    """
+    schema = Schema.of(prompt)
+    names = [wording for relation in schema.relations for wording in relation.wordings]
+    question: Question = _without_named_order(prompt.question(names), names)
+    likeness = Likeness(encode, prompt.language)
+    likeness.prepare([*names, *schema.classes])
+    taken = _operating(question)
+    clauses = read_clauses(question, schema.classes, _named_compounds(question.parse, names, likeness), taken)
+    return Reading(
+        question,
+        schema,
+        likeness,
+        clauses,
+        Joiner(question.parse, clauses, schema, likeness),
+        content_words(question.parse, taken),
+        {at: number for number, unit in enumerate(clauses.units) for at in unit.tokens},
+    )
+
+
+def _without_named_order(question: Question, names: Sequence[str]) -> Question:
+    """The question, without a comparison that belongs to the name of a relation: "first performance"."""
+    found = question.compares
+    if found is None:
+        return question
+    phrase = " ".join(question.words[found.at : found.at + 2])
+    return replace(question, compares=None) if any(phrase in name.casefold() for name in names) else question
+
+
+def _operating(question: Question) -> set[int]:
+    """The tokens that say an operation or a bound."""
+    parse, found = question.parse, set[int]()
+    bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
+    for bound in bounds:
+        found.update(range(*bound.span))
+        found -= {at for at in range(*bound.span) if parse.pos(at) == "NOUN"}
+    if question.compares is not None:
+        found.add(question.compares.at)
+    phrases = [*parse.lexicon.quantities, *(p for some in parse.lexicon.aggregates.values() for p in some)]
+    for at in range(len(parse)):
+        for phrase in phrases:
+            found.update(range(at, parse.said(at, phrase)))
+        if degree(parse, at):
+            found.add(at)
+            found.update(i for i in (adjective_of(parse, at),) if i is not None)
+    if question.ordinal is not None:
+        found.add(parse.words.index(question.ordinal.text))
+    if question.asked.attribute and not asks_place_or_time(question):
+        found.update(_asking(parse))
+    return found
+
+
+def _asking(parse: Parse) -> range:
+    """The tokens of "how old"."""
+    at = next((i for i, word in enumerate(parse.words) if word in parse.lexicon.questions), 0)
+    return range(at, min(at + 2, len(parse)))
+
+
+def _named_compounds(parse: Parse, names: Sequence[str], likeness: Likeness) -> list[tuple[str, ...]]:
+    """The lemmas of the compounds that are names of relations: "home port"."""
+    known = {tuple(sorted(likeness.bases(name))) for name in names}
+    return [
+        tuple(parse.lemma(i) for i in range(start, end))
+        for start in range(len(parse))
+        for end in (start + length for length in _COMPOUNDS)
+        if end <= len(parse)
+        and not any(parse.is_stop(i) for i in (start, end - 1))
+        and tuple(sorted(likeness.bases(" ".join(parse.words[start:end])))) in known
+    ]
+
+
+def is_denied(reading: Reading, at: int) -> bool:
+    """Whether "not" stands at a token or at the predicate above it."""
+    parse = reading.parse
+    bounds = {i for limit in reading.question.limits for i in range(*limit.span)}
+    for above in (at, *parse.ancestors(at)):
+        below = [i for i in parse.children(above) if i not in bounds]
+        if any({parse.words[i], parse.lemma(i)} & parse.lexicon.negations for i in below):
+            return True
+        if parse.pos(above) in ("VERB", "ADJ"):
+            return False
+    return False
+
+
+def compound(reading: Reading, noun: int) -> list[int]:
+    """A noun with the words before it that belong to it."""
+    parse = reading.parse
+    own = [i for i in parse.children(noun) if parse.is_a(i, "compound", "amod") and i in reading.content]
+    return [*own, noun]
