@@ -259,7 +259,7 @@ class _Words:
         return self._forms[key]
 
     def unjoined(self, start: int, end: int) -> Iterator[str]:
-        """The forms without one stop word inside, for names with a sign in its place: "Bay and Sons" of "Bay & Sons"."""
+        """The forms without one stop word inside: a name may have a sign in its place ("Bay & Sons")."""
         for at in range(start + 1, end - 1):
             if self._doc[at].is_stop:
                 yield f"{self.form(start, at)} {self.form(at + 1, end)}"

@@ -11,7 +11,7 @@ from triplecheck.kg.values import quantity
 from triplecheck.language.content import content_words
 from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, TimeLimit, adjective_of, compared, degree
+from triplecheck.language.operations import Limit, TimeLimit, adjective_of, compared, degree, number
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 
@@ -112,7 +112,7 @@ def _operating(question: Question) -> set[int]:
 
 def _is_unit(parse: Parse, at: int) -> bool:
     """Whether a word is the unit of the number before it."""
-    if not at or not parse.tokens[at - 1].text[0].isdigit():
+    if not at or number(parse, at - 1) is None:
         return False
     found = quantity(Literal(f"1 {parse.tokens[at].text}"))
     return found is not None and found.kind != "number"
@@ -165,9 +165,10 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
     found = compared(question.parse, at)
     if found is None:
         return True
-    head = question.parse.tokens[at].head
-    noun = question.parse.words[head] if question.parse.pos(head) == "NOUN" else ""
-    words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma, noun]
+    parse = question.parse
+    nouns = [i for i in (parse.tokens[at].head, *parse.dependents(at, "nsubj")) if parse.pos(i) == "NOUN"]
+    words = [word for sense in found.senses for word in sense.quantity.split()]
+    words += [found.lemma, *(parse.words[i] for i in nouns)]
     if said.dated and any(sense.kind == "time" for sense in found.senses):
         return True
     return any(likeness.of_word(word, own) >= _LEAST_MEASURE for word in words if word for own in said.relations)

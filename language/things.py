@@ -106,8 +106,13 @@ def _is_denied(parse: Parse, at: int) -> bool:
 
 # --- what is asked for -----------------------------------------------------------------------------
 def _of_which(question: Question, found: list[Unit]) -> list[Unit]:
-    """The units; "of the boats, which ..." asks for boats."""
+    """The units; "of the boats, which ..." and "which of X's boats ..." ask for boats."""
     parse, asked = question.parse, question.asked
+    word = question_word(parse)
+    if word is not None and parse.said_any(word + 1, parse.lexicon.prepositions):
+        after = next((unit for unit in found if unit.kind == "class" and unit.at > word), None)
+        if after is not None and not any(unit.is_asked for unit in found):
+            return [replace(unit, is_asked=unit is after) for unit in found]
     first = min(found, key=lambda unit: unit.at, default=None)
     if first is None or first.kind != "class" or parse.words[0] not in parse.lexicon.genitives:
         return found

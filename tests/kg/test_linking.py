@@ -179,7 +179,8 @@ class TestRelationNames:
     @pytest.fixture(scope="class")
     @staticmethod
     def words(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-        triples = "head\trelation\ttail\nhappy\tantonym\tunhappy\nwheel\tpart of\tcar\nantonym\tkind of\tword\nparts\tkind of\tregion\n"
+        rows = ("head relation tail", "happy antonym unhappy", "wheel part_of car", "antonym kind_of word")
+        triples = "".join(row.replace(" ", "\t") + "\n" for row in (*rows, "parts kind_of region")).replace("_", " ")
         return built(tmp_path_factory.mktemp("words"), triples)
 
     @pytest.mark.parametrize(

@@ -176,6 +176,11 @@ class Joiner:
             return not self.classes(number)
         return fits(self.classes(number), end, loosely=loosely and unit.kind == "topic")
 
+    def _may_join(self, attachment: Attachment, hop: Hop) -> bool:
+        """Whether both ends of a hop may be the units that are joined."""
+        ends = ((attachment.unit, hop.start), (attachment.to, hop.end))
+        return all(self._may_be_at(unit, end, loosely=False) for unit, end in ends)
+
     # --- scores --------------------------------------------------------------------------------
     def _scored(self, attachment: Attachment, hops: tuple[Hop, ...], alternatives: int) -> Join:
         """A join with its score.
@@ -252,11 +257,16 @@ class Joiner:
         return clear and scores[-1][1] == hop.relation.label
 
     def _is_wrong_way(self, hop: Hop, attachment: Attachment) -> bool:
-        """Whether the grammar says that a relation between things of one class leads the other way."""
-        if hop.start != hop.end and THING not in (hop.start, hop.end):
+        """Whether the grammar says that a relation that could lead both ways leads the other way."""
+        turned = (one for one in self._hops if one.relation.label == hop.relation.label and one.forward != hop.forward)
+        if not any(self._may_join(attachment, one) for one in turned):
             return False
         lexicon = self._parse.lexicon
-        last = set(hop.relation.label.casefold().split()[-1:])
+        words = [self._parse.words[at] for at in self._joining(attachment)]
+        named = max(
+            hop.relation.wordings, key=lambda wording: self._likeness.of_words(words, [wording]) if words else 0
+        )
+        last = set(named.casefold().split()[-1:])
         if last & set(attachment.cases) - lexicon.agents:
             return hop.forward  # "ends at X"
         if attachment.acts is not None:

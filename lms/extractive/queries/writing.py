@@ -19,6 +19,7 @@ from triplecheck.lms.extractive.queries.reading import Reading, read
 from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with
 from triplecheck.lms.prompt import Prompt
 
+_BESIDE = "The question asks for what stands beside a topic."
 _ASKED_BY_VERB = ("thing", "manner", "number")
 """What a question asks for whose verb may name the value: "what does it cost", "how much does it weigh"."""
 
@@ -31,12 +32,25 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
         encode: texts to L2-normalised vectors.
     """
     reading = read(prompt, encode)
-    if not needs_query(reading):
-        return {"reasoning": "The question asks for what stands beside a topic.", "query": "none"}
+    needed = needs_query(reading)
     try:
-        return {"reasoning": "", "query": _written(reading)}
+        draft, query = _written(reading)
     except UnsaidError as error:
-        return {"reasoning": str(error), "query": "none"}
+        return {"reasoning": str(error) if needed else _BESIDE, "query": "none"}
+    if needed or _is_named(draft):
+        return {"reasoning": "", "query": query}
+    return {"reasoning": _BESIDE, "query": "none"}
+
+
+def _is_named(draft: Draft) -> bool:
+    """Whether one relation, which the question names by its words, leads from a topic to what is asked for."""
+    reading = draft.reading
+    joins = list(draft.joins.values())
+    if not reading.schema.classes or len(joins) != 1 or len(joins[0].hops) != 1 or draft.values:
+        return False
+    wordings = joins[0].hops[0].relation.wordings
+    words = reading.words(sorted(reading.content))
+    return bool(words) and all(reading.likeness.of_word(word, wordings) == 1.0 for word in words)
 
 
 def needs_query(reading: Reading) -> bool:
@@ -51,8 +65,8 @@ def needs_query(reading: Reading) -> bool:
     return describes or lists
 
 
-def _written(reading: Reading) -> str:
-    """The query.
+def _written(reading: Reading) -> tuple[Draft, str]:
+    """The query, and what it was made of.
 
     Raises:
         UnsaidError: it would leave a part of the question out.
@@ -67,7 +81,7 @@ def _written(reading: Reading) -> str:
         or _selected(draft)
     )
     check_all_said(draft)
-    return query
+    return draft, query
 
 
 # --- yes or no -------------------------------------------------------------------------------------
@@ -166,6 +180,8 @@ def _aggregated(draft: Draft, answer: str) -> str:
     is_number = _asks_number(draft)
     if aggregate.kind == "count" and not is_number and not question.asked.attribute:
         return select([f"(COUNT(DISTINCT {answer}) AS ?number)"], draft)
+    if not is_number and not draft.values and aggregate.kind == "sum":
+        return select([f"DISTINCT {answer}"], draft)  # "which book did they write together"
     if not is_number and not draft.values:
         raise UnsaidError(f"No value is there for {aggregate.text!r}.")
     function = "AVG" if aggregate.kind == "average" else "SUM"
