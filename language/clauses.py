@@ -181,7 +181,7 @@ class _Reader:
                 continue
             denied = denied or self._is_denied(at)
             if (subject := self._subject(at, number)) is not None:
-                to, acts = subject, is_agent
+                to, acts = subject, (is_acting if is_subject else is_agent)
                 break
             if is_subject and self._other_below(at, number) == root:
                 cases, acts = self._cases(self._units[root].at) or cases, is_acting

@@ -45,7 +45,9 @@ def _write_limit(draft: Draft, limit: Limit) -> None:
     if found is not None:
         owner = owner_of(draft, found.at)
         measure = compared_measure(draft, owner, found)
-        _write_bound(draft, owner, measure, ">" if measure.operation == "max" else "<", limit, bound, unit)
+        includes = "=" if "=" in limit.operator else ""  # "40 or older"
+        operator = f"{'>' if measure.operation == 'max' else '<'}{includes}"
+        _write_bound(draft, owner, measure, operator, limit, bound, unit)
         return
     noun = _noun_of(draft, limit)
     counted = None if noun is None else reading.unit_at.get(noun)
@@ -100,8 +102,9 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
         UnsaidError: none is.
     """
     reading, left = draft.reading, draft.unsaid_outside
-    nouns = [] if noun is None else compound(reading, noun)
-    graded = limit.quantity.split() if noun is None or reading.parse.words[noun] != limit.quantity else []
+    things = [at for at, number in reading.unit_at.items() if reading.units[number].kind in ("class", "topic")]
+    nouns = [] if noun is None or noun in things else compound(reading, noun)
+    graded = [] if limit.quantity in reading.words([*things, *nouns]) else limit.quantity.split()
     options: list[tuple[Sequence[str], Sequence[int]]] = [
         (reading.words(nouns), nouns),
         (graded, ()),
@@ -109,7 +112,7 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
     ]
     for words, tokens in options:
         measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness) if words else None
-        if measure is not None:
+        if measure is not None and _may_be_in(measure.relation, bound, unit):
             draft.said.update(tokens)
             return measure
     measure = _of_unit(draft, owner, bound, unit) if unit else None
@@ -123,13 +126,19 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
 def _of_unit(draft: Draft, owner: int, bound: str, unit: str) -> Measure | None:
     """The only relation to values in a unit: "more than 40 km"; None if there are none or several."""
     reading = draft.reading
-    classes, kind = reading.classes(owner), _kind(f"{bound} {unit}")
+    classes, kind = reading.classes(owner), _kind(_joined(bound, unit))
     found = [
         one
         for one in reading.schema.relations
         if one.is_measured and (classes is None or fits(classes, one.head)) and _kind(one.example) == kind
     ]
     return _only(found)
+
+
+def _may_be_in(relation: Relation, bound: str, unit: str) -> bool:
+    """Whether values of a relation may be in a unit: not if its example is in a unit of another kind."""
+    own = _kind(relation.example)
+    return not unit or own in ("", "number", _kind(_joined(bound, unit)))
 
 
 def _of_age(draft: Draft, owner: int) -> Measure | None:
@@ -173,11 +182,16 @@ def _with_unit(bound: str, unit: str, example: str) -> str:
     kind = _kind(example)
     if kind in ("", "number", "time"):
         return bound
-    given = f"{unit}{bound}" if kind.startswith("money") else f"{bound} {unit}"
+    given = _joined(bound, unit)
     if unit and _kind(given) == kind:
         return f'"{given}"'
     match = _NUMBER.search(example)
     return f'"{example[: match.start()]}{bound}{example[match.end() :]}"' if match else bound
+
+
+def _joined(bound: str, unit: str) -> str:
+    """A number with its unit: "€40", "40 km"."""
+    return f"{unit}{bound}" if _kind(f"{unit}{bound}").startswith("money") else f"{bound} {unit}"
 
 
 def _written(bound: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, select
 from triplecheck.lms.extractive.queries.joins import COVERED
 from triplecheck.lms.extractive.queries.patterns import name, term
+from triplecheck.lms.extractive.queries.reading import Reading
 from triplecheck.lms.extractive.queries.schema import Relation, fits
 
 _SAME_CLASS = 0.55
@@ -64,11 +65,11 @@ def _shared(draft: Draft, ends: Sequence[tuple[str, ...]]) -> str:
     for relation in reading.schema.relations:
         by_label.setdefault(relation.label, []).append(relation)
     options = [
-        (max(_likeness(draft, one, words) for one in own), label)
+        (*max(_likeness(reading, one, words) for one in own), label)
         for label, own in by_label.items()
         if all(any(fits(classes, one.head) for one in own) for classes in ends) and (not timed or own[0].kind == "time")
     ]
-    score, label = max(options, default=(0.0, ""))
+    score, _, label = max(options, default=(0.0, 0.0, ""))
     if score < COVERED:
         raise UnsaidError(f"No relation is {' '.join(words)!r}.")
     draft.say_units(range(len(reading.units)))
@@ -76,11 +77,11 @@ def _shared(draft: Draft, ends: Sequence[tuple[str, ...]]) -> str:
     return label
 
 
-def _likeness(draft: Draft, relation: Relation, words: Sequence[str]) -> float:
-    reading = draft.reading
-    classes = {name for unit in reading.units if unit.kind == "class" for name in unit.names}
-    leads_there = _SAME_CLASS if relation.tail in classes else 0.0
-    return max(reading.likeness.of_words(words, relation.wordings), leads_there)
+def _likeness(reading: Reading, relation: Relation, words: Sequence[str]) -> tuple[float, float]:
+    """How well a relation says what is shared, by its words or by the class to which it leads; then by its words."""
+    classes = {name for unit in reading.units if unit.kind == "class" and not unit.is_asked for name in unit.names}
+    by_words = reading.likeness.of_words(words, relation.wordings)
+    return max(by_words, _SAME_CLASS if relation.tail in classes else 0.0), by_words
 
 
 def _write_shared(draft: Draft, ends: Sequence[str], relation: str) -> None:

@@ -114,6 +114,9 @@ def _selected(draft: Draft) -> str:
     of_verb = _value_of_verb(draft)
     if of_verb is not None:
         _ask_for(draft, of_verb[0])
+    found = draft.reading.question.compares
+    if found is not None and found.degree == "Cmp":
+        draft.standard = standard_of(draft, found)
     _write_patterns(draft)
     answer = _answer(draft) if of_verb is None else value(draft, *of_verb)
     if not answer.startswith("?"):
