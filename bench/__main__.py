@@ -29,6 +29,7 @@ from bench import (
     lookups,
     memory,
     patterns,
+    plans,
     questions,
     serving,
     synthetic,
@@ -40,6 +41,7 @@ _ORDER = [
     for module in (
         lookups,
         patterns,
+        plans,
         memory,
         linking,
         grounding,

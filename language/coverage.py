@@ -17,6 +17,8 @@ from triplecheck.language.question import Question
 
 LEAST, LEAST_OF_NOUNS = 0.5, 0.7
 """Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
+_SURELY = 0.62
+"""Likeness from which it says the word surely."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
 _LEAST_MEASURE = 0.42
 """Likeness from which a relation is what an adjective compares."""
@@ -49,7 +51,7 @@ class LeftOut:
 
     Attributes:
         surely: words that no part of the query stands for.
-        maybe: verbs that its relations do not name, but may mean, since between two things there are few relations; and
+        maybe: words that its relations may mean, but do not name, since between two things there are few relations; and
             the class of the answers where the graph does not tell it.
     """
 
@@ -71,18 +73,36 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
     likeness.prepare([name for names in said.relations for name in names])
     for at in content_words(parse, _operating(question)):
         least = {"NOUN": LEAST_OF_NOUNS, "PROPN": 1.0}.get(parse.pos(at), LEAST)
-        if at in named or _is_said(parse.words[at], said, likeness, least):
+        fit = _likeness(parse.words[at], said, likeness)
+        if at in named or fit >= max(least, _SURELY):
             continue
-        if (at == question.asked.at and said.open) or parse.pos(at) == "VERB":
+        if fit >= least or (at == question.asked.at and said.open) or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe))
 
 
-def _is_said(word: str, said: QuerySays, likeness: Likeness, least: float) -> bool:
+def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
+    """The nouns of a question that no name of a relation or class says, but for what it asks for.
+
+    Args:
+        question: read with its topics masked.
+        names: of relations and classes.
+        likeness: of words and names.
+    """
+    parse = question.parse
+    own = QuerySays([[name] for name in names], False, names, False, (), ())
+    named = {at for place in places(question, list(names)) for at in range(place.start, place.end)}
+    likeness.prepare(names)
+    nouns = [at for at in sorted(content_words(parse, _operating(question))) if parse.pos(at) == "NOUN"]
+    nouns = [at for at in nouns if at not in named and at != question.asked.at]
+    return [parse.tokens[at].text for at in nouns if _likeness(parse.words[at], own, likeness) < LEAST_OF_NOUNS]
+
+
+def _likeness(word: str, said: QuerySays, likeness: Likeness) -> float:
     names = [*said.relations, *([name] for name in said.classes)]
-    return any(likeness.of_word(word, own) >= least for own in names)
+    return max((likeness.of_word(word, own) for own in names), default=0.0)
 
 
 def _operating(question: Question) -> set[int]:

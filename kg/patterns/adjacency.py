@@ -111,6 +111,11 @@ def members(values: IntArray, domain: IntArray) -> np.ndarray[tuple[int], np.dty
     """Which values are in a sorted domain, shape (n,)."""
     if len(domain) == 0:
         return np.zeros(len(values), bool)
+    last = int(domain[-1])
+    if _FEW < len(values) > last // _FLAGS_PER_VALUE and domain[0] >= 0:
+        flags = np.zeros(last + 2, bool)  # the last one is of values beyond the domain
+        flags[domain] = True
+        return flags[np.minimum(values, last + 1)] & (values >= 0)
     at = np.minimum(np.searchsorted(domain, values), len(domain) - 1)
     found: np.ndarray[tuple[int], np.dtype[np.bool_]] = domain[at] == values
     return found
@@ -124,6 +129,7 @@ def adjacency(graph: Graph) -> Adjacency:
 
 
 Flags = npt.NDArray[np.bool_]
+_FEW, _FLAGS_PER_VALUE = 10_000, 8  # for more values than these, flags of all nodes are faster than bisection
 
 # Testing whether a node has a link costs about as much as following this many edges.
 _COST_OF_LOOK_UP = 8.0

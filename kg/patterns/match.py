@@ -11,7 +11,7 @@ and binds one variable after another; it stops if it would need more rows than i
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -151,6 +151,10 @@ _BITS = 31  # of a node number when two are packed into one integer
 Columns = dict[str, IntArray]
 
 
+def _unlimited() -> None:
+    """No check."""
+
+
 class BudgetSpentError(Exception):
     """The join would exceed its budget of rows."""
 
@@ -171,7 +175,9 @@ class Solutions:
         return len(next(iter(self.columns.values())))
 
 
-def join(graph: Graph, query: Query, domains: Mapping[str, Domain], budget: int) -> list[Solutions]:
+def join(
+    graph: Graph, query: Query, domains: Mapping[str, Domain], budget: int, check: Callable[[], None] = _unlimited
+) -> list[Solutions]:
     """Join patterns, each connected component of the query separately.
 
     Args:
@@ -179,6 +185,7 @@ def join(graph: Graph, query: Query, domains: Mapping[str, Domain], budget: int)
         query: the patterns.
         domains: by variable, from `propagate`.
         budget: maximum number of rows at a time.
+        check: called between the steps; what it raises ends the join.
 
     Raises:
         BudgetSpentError: more rows would be needed.
@@ -187,13 +194,13 @@ def join(graph: Graph, query: Query, domains: Mapping[str, Domain], budget: int)
     while left:
         part = query.only(left).around(left[0].head)
         left = [pattern for pattern in left if pattern not in part]
-        parts.append(_Join(graph, domains, budget).run(list(part)))
+        parts.append(_Join(graph, domains, budget, check).run(list(part)))
     return parts
 
 
 class _Join:
-    def __init__(self, graph: Graph, domains: Mapping[str, Domain], budget: int) -> None:
-        self._graph, self._domains, self._budget = graph, domains, budget
+    def __init__(self, graph: Graph, domains: Mapping[str, Domain], budget: int, check: Callable[[], None]) -> None:
+        self._graph, self._domains, self._budget, self._check = graph, domains, budget, check
 
     def run(self, patterns: list[BoundPattern]) -> Solutions:
         patterns.sort(key=lambda pattern: pattern.order)
@@ -238,6 +245,7 @@ class _Join:
         domain, total = self._domains[pattern.other(bound)], 0
         found = [np.empty(0, np.int64)]
         for at in range(0, len(near), _NODES_AT_ONCE):
+            self._check()
             starts, ends = pairs(self._graph, near[at : at + _NODES_AT_ONCE], pattern.link_from(bound))
             if domain is not None:
                 keep = members(ends, domain)
@@ -330,14 +338,16 @@ def match(
     return _joined(graph, result, budget)
 
 
-def solutions(graph: Graph, found: Match, budget: int = BUDGET) -> tuple[Solutions, ...] | None:
-    """All assignments of nodes to variables, per connected component; None if they exceed the budget."""
+def solutions(
+    graph: Graph, found: Match, budget: int = BUDGET, check: Callable[[], None] = _unlimited
+) -> tuple[Solutions, ...] | None:
+    """All assignments of nodes to variables, per connected component; None if they exceed the budget; see `join`."""
     if found.rows is not None:
         return found.rows
     if found.unbounded:
         return None
     try:
-        return tuple(join(graph, found.query, found.domains, budget))
+        return tuple(join(graph, found.query, found.domains, budget, check))
     except BudgetSpentError:
         return None
 

@@ -16,8 +16,10 @@ import numpy as np
 from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
+from triplecheck.language.coverage import unnamed_nouns
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
+from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import Limit, TimeLimit
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
@@ -33,10 +35,12 @@ from triplecheck.signatures.notation import (
     clean,
     read_path,
     with_kind,
+    wordings,
     write_topic,
     write_wordings,
 )
 
+_MOST_JOINED = 20  # answers
 _MOST_HOPS = 4
 _MOST_ALTERNATIVES = 200
 _LONGEST_LABEL = 200
@@ -285,6 +289,30 @@ class Proof:
             if normalize(mention) in normalize(self.question) and not meant & nodes:
                 found.append(mention)
         return list(dict.fromkeys(found))
+
+    @cached_property
+    def unnamed(self) -> list[str]:
+        """The nouns of the question that the relations and classes of the proof do not name."""
+        said = [wording for path in self.paths for hop in path for wording in wordings(hop.label)]
+        likeness = Likeness(self.encode, self._language)
+        return unnamed_nouns(self.parsed, list(dict.fromkeys([*said, *self.types])), likeness)
+
+    @cached_property
+    def unjoined(self) -> list[str]:
+        """The topics that "and" joins, without a triple between them and each answer."""
+        joined = any(join.kind == "and" for join in self.parsed.joins) and not self.parsed.asks_whether
+        if not joined or self.computed or len(self.topics) < 2:
+            return []
+        near: dict[int, set[int]] = {}
+        for head, _, tail in self.found.evidence:
+            near.setdefault(head, set()).add(tail)
+            near.setdefault(tail, set()).add(head)
+        found = []
+        for mention in dict.fromkeys(self.topics.values()):
+            meant = {node for node, name in self.topics.items() if name == mention}
+            if any(meant.isdisjoint(near.get(answer, ())) for answer in self.found.answers[:_MOST_JOINED]):
+                found.append(mention)
+        return found
 
     @property
     def _opposed(self) -> list[str]:

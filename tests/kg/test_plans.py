@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -19,6 +20,8 @@ from triplecheck.kg.plans import (
     run_plan,
     write_label,
 )
+from triplecheck.kg.plans.execute import Run
+from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.notation import encode, name_of, spellings
 from triplecheck.kg.types import XSD, Literal
 
@@ -420,3 +423,24 @@ def test_values_of_several_currencies_are_not_added(goods: PlanNames) -> None:
     found = answers(goods, "SELECT (SUM(?p) AS ?s) { ?x <price> ?p }")
     assert found.rows == ((None,),)
     assert "several kinds" in found.notes[0]
+
+
+def test_time_is_limited_between_the_steps_of_patterns(tmp_path: Path) -> None:
+    rows = "".join(f"a{n % 300}\tr{n % 3}\tb{n * 7 % 311}\n" for n in range(3000))
+    names = PlanNames(built(tmp_path, f"head\trelation\ttail\n{rows}").graph)
+    plan = read_plan("SELECT ?x { ?x <r0> ?y ; <r1> ?z . ?w <r2> ?y ; <r0> ?z }", names)
+    run = Run(names.graph, Late(60))  # type: ignore[arg-type]
+    with pytest.raises(PlanError, match="late"):
+        run.select(plan.algebra)
+
+
+@dataclass(frozen=True)
+class Late(Limits):
+    """Limits whose time is over at the sixth look at the clock."""
+
+    looks: list[int] = field(default_factory=list)
+
+    def check(self) -> None:
+        self.looks.append(1)
+        if len(self.looks) > 5:
+            raise PlanError("late")
