@@ -84,7 +84,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
 
 
 def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
-    """The nouns of a question that no name of a relation or class says, but for what it asks for.
+    """The nouns of a question that no name of a relation or class says, but for the class of things that it asks for.
 
     Args:
         question: read with its topics masked.
@@ -96,7 +96,8 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
     named = {at for place in places(question, list(names)) for at in range(place.start, place.end)}
     likeness.prepare(names)
     nouns = [at for at in sorted(content_words(parse, _operating(question))) if parse.pos(at) == "NOUN"]
-    nouns = [at for at in nouns if at not in named and at != question.asked.at]
+    asked = question.asked.at if question.asked.kind != "number" else -1
+    nouns = [at for at in nouns if at not in named and at != asked]
     return [parse.tokens[at].text for at in nouns if _likeness(parse.words[at], own, likeness) < LEAST_OF_NOUNS]
 
 
