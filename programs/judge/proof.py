@@ -292,7 +292,7 @@ class Proof:
 
     @cached_property
     def unnamed(self) -> list[str]:
-        """The nouns of the question that the relations and classes of the proof do not name, if the graph has classes."""
+        """The nouns of the question that the proof does not name, if the graph has classes."""
         if not self.graph.has_types:
             return []
         said = [wording for path in self.paths for hop in path for wording in wordings(hop.label)]
