@@ -318,7 +318,11 @@ class TestAsAModule:
     def test_its_predictors_are_the_three_steps_and_those_of_assists(self, sources: Sources) -> None:
         paper = {"name_topics": "extract", "select_paths": "prune", "summarize": "answer"}
         assert roles(KERAG(sources, preset="paper")) == paper
-        assert roles(KERAG(sources)) == paper | {"settle": "answer", "pick_from_class": "extract"}
+        assert roles(KERAG(sources)) == paper | {
+            "settle": "answer",
+            "pick_from_class": "extract",
+            "write_query": "query",
+        }
         assert roles(KERAG(sources, filtering="none", assist="none")).keys() == {"name_topics", "summarize"}
 
     def test_copies_share_the_graph_and_keep_the_options(self, sources: Sources) -> None:
