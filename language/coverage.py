@@ -6,12 +6,10 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
-from triplecheck.kg.types import Literal
-from triplecheck.kg.values import quantity
 from triplecheck.language.content import content_words
 from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, TimeLimit, adjective_of, compared, degree, number
+from triplecheck.language.operations import Limit, TimeLimit, adjective_of, compared, degree, is_unit, number
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 
@@ -122,7 +120,7 @@ def _operating(question: Question) -> set[int]:
         found.update(at for at in range(*bound.span) if parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at))
         found.update(at for at in (bound.span[1],) if at < len(parse) and _is_unit(parse, at))
     if question.compares is not None:
-        found.add(question.compares.at)
+        found.update(compared_words(question))
     if question.ordinal is not None:
         found.add(parse.words.index(question.ordinal.text))
     if question.asked.attribute:
@@ -131,12 +129,19 @@ def _operating(question: Question) -> set[int]:
     return found
 
 
+def compared_words(question: Question) -> set[int]:
+    """The comparison of a question, with the words for a difference before it: "how many years older"."""
+    found = question.compares
+    if found is None:
+        return set()
+    asked = question.parse.find(question.parse.lexicon.quantities)
+    differs = question.aggregate is not None and question.aggregate.kind == "difference"
+    return set(range(asked[0] if differs and asked is not None and asked[0] < found.at else found.at, found.at + 1))
+
+
 def _is_unit(parse: Parse, at: int) -> bool:
     """Whether a word is the unit of the number before it."""
-    if not at or number(parse, at - 1) is None:
-        return False
-    found = quantity(Literal(f"1 {parse.tokens[at].text}"))
-    return found is not None and found.kind != "number"
+    return at > 0 and number(parse, at - 1) is not None and is_unit(parse.tokens[at].text)
 
 
 def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iterator[tuple[int, str]]:

@@ -10,7 +10,8 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from triplecheck.kg.values import Date, written_date
+from triplecheck.kg.types import Literal as Value
+from triplecheck.kg.values import Date, quantity, written_date
 from triplecheck.language.lexicon import Scale
 from triplecheck.language.parse import Parse
 
@@ -512,13 +513,21 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
     """What a question computes from several values; None if it computes nothing."""
     said = {name: place for name, phrases in parse.lexicon.aggregates.items() if (place := parse.find(phrases))}
     # "count" and "together" may be nouns and topics of another thing: only a request begins with the first.
-    quantity = parse.find(parse.lexicon.quantities)
-    if quantity is not None and compared is not None and compared.degree == "Cmp" and compared.at == quantity[1]:
-        return Aggregate("difference", parse.written(*quantity))  # "how much heavier"
+    asked = parse.find(parse.lexicon.quantities)
+    if asked is not None and compared is not None and compared.degree == "Cmp":
+        end = asked[1] + (asked[1] < len(parse) and is_unit(parse.tokens[asked[1]].text))
+        if compared.at == end:
+            return Aggregate("difference", parse.written(asked[0], end))  # "how much heavier", "how many years older"
     for name in ("average", "difference", "sum", "count"):
         if name in said and (name != "count" or _asks_number(parse, said[name])):
             return Aggregate(name, parse.written(*said[name]))
     return None
+
+
+def is_unit(word: str) -> bool:
+    """Whether a word is a unit: "years", "km"."""
+    found = quantity(Value(f"1 {word}"))
+    return found is not None and found.kind != "number"
 
 
 def _asks_number(parse: Parse, place: tuple[int, int]) -> bool:

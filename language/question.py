@@ -333,6 +333,8 @@ def asked_noun(grammar: Parse) -> int | None:
             return None
         following = at + 1
         while following < len(words) and _before_noun(grammar, following):
+            if grammar.lemma(following) in lexicon.auxiliaries - lexicon.copulas:
+                return None  # "what do the lakes ...": the noun is the subject, not what is asked for
             following += 1
         # "which lakes", "which of the lakes", "what are the lakes"
         return _last_of_noun(grammar, following) if grammar.is_noun(following) else None

@@ -64,7 +64,7 @@ def find_units(
         elif (asked.at in span or not any(at in named for at in span)) and not any(at in taken for at in span):
             denied = _is_denied(parse, place.end - 1)
             found.append(Unit("class", place.end - 1, (span.start, span.stop), place.names, asked.at in span, denied))
-    found = _as_predicate(parse, _of_which(question, found))
+    found = _as_predicate(parse, _counted(question, _of_which(question, found)))
     if not any(unit.is_asked for unit in found):
         found += _asked(question, taken)
     found += list(_numbers(parse, taken, found))
@@ -118,6 +118,20 @@ def _of_which(question: Question, found: list[Unit]) -> list[Unit]:
         return found
     names_other = parse.is_noun(asked.at) and not parse.is_stop(asked.at)
     if names_other or (question_word(parse) or 0) < first.at or any(unit.is_asked for unit in found):
+        return found
+    return [replace(unit, is_asked=unit is first) for unit in found]
+
+
+def _counted(question: Question, found: list[Unit]) -> list[Unit]:
+    """The units; "what is the number of boats" asks for boats."""
+    parse = question.parse
+    place = parse.find(parse.lexicon.aggregates.get("count", ()))
+    counts = question.aggregate is not None and question.aggregate.kind == "count"
+    if place is None or not counts or any(unit.is_asked for unit in found):
+        return found
+    behind = [unit for unit in found if unit.kind == "class" and unit.at >= place[1]]
+    first = min(behind, key=lambda unit: unit.at, default=None)
+    if first is None or not all(map(parse.is_stop, range(place[1], first.span[0]))):
         return found
     return [replace(unit, is_asked=unit is first) for unit in found]
 

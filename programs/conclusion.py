@@ -126,7 +126,8 @@ class Conclusion:
                 unfounded.append(text)
             for node, fact in found:
                 matched.setdefault(node, fact)
-        nodes = without_topics(self, list(matched))
+        topics = () if self.asked.chooses else self.reading.topics
+        nodes = without_topics(self.program.assists, list(matched), topics, self.graph, self.trace)
         evidence: list[Edge] = []
         for node in nodes:
             fact = matched[node]

@@ -2,19 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Sequence
 
-if TYPE_CHECKING:
-    from triplecheck.programs.conclusion import Conclusion
+from triplecheck.kg import Graph
+from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.steps import Trace
 
 
-def without_topics(conclusion: Conclusion, nodes: Sequence[int]) -> list[int]:
-    """The nodes of an answer without the topics, unless the question asks to choose one, or there are no others."""
-    assists, topics = conclusion.program.assists, conclusion.reading.topics
-    if "without_topics" not in assists or conclusion.asked.chooses:
+def without_topics(
+    assists: Assists, nodes: Sequence[int], topics: Collection[int], graph: Graph, trace: Trace
+) -> list[int]:
+    """The nodes of an answer without the topics, unless there are no others.
+
+    Args:
+        assists: those of the program.
+        nodes: of the answer.
+        topics: those that are no answer; empty where the question asks to choose one.
+        graph: for the names in the trace.
+        trace: records what is left out.
+    """
+    if "without_topics" not in assists:
         return list(nodes)
     kept = [node for node in nodes if node not in topics] or list(nodes)
-    labels = conclusion.graph.labels
-    assists.note(conclusion.trace, "without_topics", "AnswerFromFacts", labels(list(nodes)), labels(kept))
+    assists.note(trace, "without_topics", "AnswerFromFacts", graph.labels(list(nodes)), graph.labels(kept))
     return kept

@@ -142,7 +142,10 @@ def steps(result: Any, kind: type[TraceEvent]) -> list[Any]:
 
 def kerag(base: KnowledgeBase | Sources, **options: Any) -> KERAG:
     """KERAG that follows nothing but what the scripted model names and selects."""
-    options = {"assist": "-all_topics -suggested_paths", "limits": fields_of(options.pop("limits", None))} | options
+    options = {
+        "assist": "-all_topics -suggested_paths -plans",
+        "limits": fields_of(options.pop("limits", None)),
+    } | options
     return KERAG(base if isinstance(base, Sources) else sources_of(base), **options)
 
 

@@ -96,7 +96,7 @@ def test_a_graph_without_types_takes_everything_that_has_the_relation(untyped: K
 
 def test_things_are_not_counted_unless_the_question_asks_how_many(untyped: KnowledgeBase) -> None:
     counted = fields(reasoning="It is.", description="Zed", chosen="1", choice="count", by="none")
-    found, _ = play(KERAG(untyped), "What is the area of Zed?", topics("Zed"), counted)
+    found, _ = play(KERAG(untyped), "What is the area of Zed?", topics("Zed"), fields(query="none"), counted)
     assert found.reason == "no_topic"
 
 
@@ -109,7 +109,7 @@ def test_the_asked_class_may_have_a_topic_before_it(islands: KnowledgeBase, ques
 
 def test_it_can_be_turned_off(islands: KnowledgeBase) -> None:
     with session():
-        assert KERAG(islands, assist="-described")(question="what is the smallest island").reason == "no_topic"
+        assert KERAG(islands, assist="-described -plans")(question="what is the smallest island").reason == "no_topic"
 
 
 @pytest.mark.parametrize(

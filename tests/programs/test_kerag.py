@@ -97,7 +97,7 @@ class TestStages:
         assert [step["kind"] for step in plain["steps"]] == kinds(result)
         assert set(plain) == {
             *("question", "program", "answer", "answers", "evidence", "abstained", "reason", "grounded", "confidence"),
-            *("steps", "usage", "verdict", "doubts", "features", "missing", "nearest"),
+            *("steps", "usage", "verdict", "doubts", "features", "missing", "nearest", "query", "looked_through"),
         }
         assert set(plain["evidence"][0]) >= {"head", "relation", "tail", "head_label", "relation_label", "tail_label"}
         assert plain["program"] == "kerag"
@@ -248,9 +248,9 @@ class TestTopics:
     @pytest.mark.parametrize("preset", ["default", "paper"])
     def test_a_topic_that_the_model_left_out_is_followed_too(self, sources: Sources, preset: str) -> None:
         followed = preset == "default"
-        replies = [topics("Lukas Foss"), fields(keep="none")]
+        replies = [topics("Lukas Foss"), *([fields(query="none")] if followed else []), fields(keep="none")]
         result, engine = play(KERAG(sources, preset=preset), self.BOTH, *replies)
-        assert items(engine.requests[1], "topics") == ["Lukas Foss", *(["Bernhard Heiden"] if followed else [])]
+        assert items(engine.requests[-1], "topics") == ["Lukas Foss", *(["Bernhard Heiden"] if followed else [])]
         told = [step.after for step in steps(result, Assisted) if step.name == "all_topics"]
         assert told == ([["Lukas Foss", "Bernhard Heiden"]] if followed else [])
 
@@ -318,7 +318,11 @@ class TestAsAModule:
     def test_its_predictors_are_the_three_steps_and_those_of_assists(self, sources: Sources) -> None:
         paper = {"name_topics": "extract", "select_paths": "prune", "summarize": "answer"}
         assert roles(KERAG(sources, preset="paper")) == paper
-        assert roles(KERAG(sources)) == paper | {"settle": "answer", "pick_from_class": "extract"}
+        assert roles(KERAG(sources)) == paper | {
+            "settle": "answer",
+            "pick_from_class": "extract",
+            "write_query": "query",
+        }
         assert roles(KERAG(sources, filtering="none", assist="none")).keys() == {"name_topics", "summarize"}
 
     def test_copies_share_the_graph_and_keep_the_options(self, sources: Sources) -> None:

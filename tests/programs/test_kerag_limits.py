@@ -147,7 +147,7 @@ def test_paths_that_the_ranker_prefers_are_followed_with_those_that_a_model_sele
     which, replies = "Who taught Bernhard Heiden?", [topics("Bernhard Heiden"), keep("date of birth")]
     followed = {}
     for suggested in (0, 2):
-        program = kerag(sources, assist="-all_topics", limits={"suggested": suggested}, hops=1)
+        program = kerag(sources, assist="-all_topics -plans", limits={"suggested": suggested}, hops=1)
         result, _ = play(program, which, *replies, conclude_with())
         followed[suggested] = steps(result, Pruned)[0].kept
     assert len(followed[0]) == 1 and followed[0] == followed[2][:1]

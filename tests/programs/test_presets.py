@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program_parts import ask, keep, play, steps, topics
+from program_parts import ask, fields, keep, play, steps, topics
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import (
@@ -126,7 +126,7 @@ class TestCalls:
 
     def test_kerag_links_each_name_to_one_entity(self, sources: Sources) -> None:
         for preset, meanings in (("default", 2), ("paper", 1)):
-            replies = topics("Michael Jordan"), keep("nothing")
+            replies = [topics("Michael Jordan"), *[fields(query="none")] * (preset == "default"), keep("nothing")]
             result, _ = play(KERAG(sources, preset=preset), "What does Michael Jordan do?", *replies)
             assert [len(step.chosen) for step in steps(result, Linked)] == [meanings]
 

@@ -24,6 +24,7 @@ _MEMORY: Options = {"grounded_only": True}
 EXCLUDED: list[tuple[str, Options, Options, set[str]]] = [
     ("kerag", {}, {"filtering": "none"}, {"select_paths"}),
     ("kerag", {}, {"assist": "-described"}, {"pick_from_class"}),
+    ("kerag", {}, {"assist": "-plans"}, {"write_query"}),
     ("kerag", {}, {"assist": "-settled"}, {"settle"}),
     ("kerag", {"judge_proof": True}, {}, {"judge_proof"}),
     ("anchorrag", _PER_ITEM, {}, {"score_entities", "filter_facts", "judge"}),

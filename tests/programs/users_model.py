@@ -68,6 +68,7 @@ def _value(name: str, prompt: str) -> Any:
         "keep": list(range(1, 7)),
         "cited": [] if best is None else [int(best[0])],
         "operation": "none",
+        "query": "none",
         "reasoning": "No fact tells it." if best is None else f"It is said: {best[1]}.",
         "answers": [] if best is None else [best[2]],
         "advice": {"summarize": "Cite one fact."},

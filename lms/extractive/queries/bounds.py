@@ -11,7 +11,7 @@ from triplecheck.language.operations import Comparison, Limit, TimeLimit, compar
 from triplecheck.lms.extractive.queries.comparing import compared_measure, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
-from triplecheck.lms.extractive.queries.patterns import term, value, write_filter
+from triplecheck.lms.extractive.queries.patterns import term, value, write_filter, written
 from triplecheck.lms.extractive.queries.reading import compound, is_denied
 from triplecheck.lms.extractive.queries.schema import Relation, fits
 
@@ -39,7 +39,7 @@ def _write_limit(draft: Draft, limit: Limit) -> None:
     """A bound: of what its comparative compares, of a number of things, or of the values that its noun names."""
     reading, parse = draft.reading, draft.reading.parse
     draft.said.update(at for at in range(*limit.span) if parse.pos(at) != "NOUN")
-    bound = _written(limit.value)
+    bound = written(limit.value)
     unit = _unit_of(draft, limit, bound)
     found = _graded(draft, limit)
     if found is not None:
@@ -194,40 +194,35 @@ def _joined(bound: str, unit: str) -> str:
     return f"{unit}{bound}" if _kind(f"{unit}{bound}").startswith("money") else f"{bound} {unit}"
 
 
-def _written(bound: float) -> str:
-    return str(int(bound)) if bound == int(bound) else f"{bound:g}"
-
-
 # --- times -----------------------------------------------------------------------------------------
 def _write_time(draft: Draft, limit: TimeLimit) -> None:
     """A bound of the time that the words above it name, else of the only time that the things have."""
     reading, parse = draft.reading, draft.reading.parse
-    owner = owner_of(draft, limit.span[0])
     above = [at for at in parse.ancestors(limit.span[1] - 1) if at in reading.content]
     named = (above or draft.unsaid)[:1]
     particles = [i for at in named for i in parse.dependents(at, "compound:prt", "advmod")]
     words = reading.words(sorted({*named, *particles}))
-    measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness, ("time",))
-    if measure is None:
-        measure = _only_time(draft, owner)
+    owner, measure = _timed(draft, owner_of(draft, limit.span[0]), words)
     draft.said.update((*named, *range(*limit.span)))
     condition = " && ".join(_conditions(value(draft, owner, measure), limit))
     write_filter(draft, condition, denied=is_denied(reading, limit.span[0]))
 
 
-def _only_time(draft: Draft, owner: int) -> Measure:
-    """The only relation of things to times.
+def _timed(draft: Draft, owner: int, words: Sequence[str]) -> tuple[int, Measure]:
+    """Whose time is bounded, and which: that of the owner, else that of what is asked for.
 
     Raises:
-        UnsaidError: there are none or several.
+        UnsaidError: words name no time, and there are none or several.
     """
     reading = draft.reading
-    classes = reading.joiner.classes(owner)
-    times = [one for one in reading.schema.relations if one.kind == "time" and classes and fits(classes, one.head)]
-    measure = _only(times)
-    if measure is None:
-        raise UnsaidError("It is not clear which time is meant.")
-    return measure
+    for one in dict.fromkeys((owner, draft.root)):
+        classes = reading.joiner.classes(one)
+        measure = measure_of_words(reading.schema, reading.classes(one), words, reading.likeness, ("time",))
+        times = [r for r in reading.schema.relations if r.kind == "time" and classes and fits(classes, r.head)]
+        measure = measure or _only(times)
+        if measure is not None:
+            return one, measure
+    raise UnsaidError("It is not clear which time is meant.")
 
 
 def _conditions(variable: str, limit: TimeLimit) -> Iterator[str]:

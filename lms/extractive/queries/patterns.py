@@ -7,6 +7,7 @@ from dataclasses import replace
 
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.language.clauses import Attachment
+from triplecheck.language.operations import number as number_at
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
 from triplecheck.lms.extractive.queries.joins import COVERED, Join, least_likeness
 from triplecheck.lms.extractive.queries.measures import Measure
@@ -48,12 +49,17 @@ def _new_variable(draft: Draft, number: int) -> str:
     unit = draft.reading.units[number]
     if unit.kind == "number":
         variable = draft.text.variable("value")
-        draft.text.add(f"FILTER({variable} = {unit.names[0].replace(',', '')})")
+        draft.text.add(f"FILTER({variable} = {written(number_at(draft.reading.parse, unit.at) or 0)})")
         return variable
     variable = draft.text.variable(unit.names[0] if unit.kind != "word" else "answer")
     if unit.kind == "class":
         _write_classes(draft, number, variable)
     return variable
+
+
+def written(bound: float) -> str:
+    """A number as a query writes it."""
+    return str(int(bound)) if bound == int(bound) else f"{bound:g}"
 
 
 def _write_classes(draft: Draft, number: int, variable: str) -> None:

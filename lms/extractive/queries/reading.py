@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
+from triplecheck.language.coverage import compared_words
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import Limit, TimeLimit, adjective_of, degree
 from triplecheck.language.parse import Parse
@@ -110,8 +111,7 @@ def _operating(question: Question) -> set[int]:
     for bound in bounds:
         found.update(range(*bound.span))
         found -= {at for at in range(*bound.span) if parse.pos(at) == "NOUN"}
-    if question.compares is not None:
-        found.add(question.compares.at)
+    found |= compared_words(question)
     phrases = [*parse.lexicon.quantities, *(p for some in parse.lexicon.aggregates.values() for p in some)]
     for at in range(len(parse)):
         for phrase in phrases:

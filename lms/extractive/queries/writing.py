@@ -126,12 +126,14 @@ def _selected(draft: Draft) -> str:
 
 def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
     """Whose value is asked for, and which, where a verb says it: "what do our cakes cost on average"; else None."""
-    reading, parse = draft.reading, draft.reading.parse
-    if reading.units[draft.root].kind != "word" or reading.question.asked.kind not in _ASKED_BY_VERB:
+    reading, parse, asked = draft.reading, draft.reading.parse, draft.reading.question.asked
+    asks_value = reading.units[draft.root].kind == "word" or _asks_amount(draft)
+    if asked.kind not in _ASKED_BY_VERB or not asks_value:
         return None
     for number, unit in enumerate(reading.units):
         verb = parse.tokens[unit.at].head
-        if number == draft.root or not parse.is_a(unit.at, "nsubj") or parse.pos(verb) != "VERB":
+        acts = parse.pos(verb) == "VERB" or bool(parse.dependents(verb, "aux"))  # "cost" may be read as a noun
+        if unit.kind == "word" or not parse.is_a(unit.at, "nsubj") or not acts:
             continue
         words = reading.words([verb])
         measure = measure_of_words(reading.schema, reading.classes(number), words, reading.likeness)
@@ -141,11 +143,18 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
     return None
 
 
+def _asks_amount(draft: Draft) -> bool:
+    """Whether "how much" asks for a value of what the question speaks of: "how much do the cakes cost"."""
+    reading, parse = draft.reading, draft.reading.parse
+    asked = reading.question.asked
+    root = reading.units[draft.root]
+    return not root.is_asked and not asked.attribute and parse.find(parse.lexicon.quantities) is not None
+
+
 def _ask_for(draft: Draft, number: int) -> None:
     """Make another unit the root: what the question word asks for is its value."""
-    before = draft.root
+    before, draft.root = draft.root, number
     draft.say_units([before])
-    draft.root = number
     draft.attachments = tuple(
         replace(one, to=number) if one.to == before else one for one in draft.attachments if one.unit != number
     )
@@ -157,6 +166,8 @@ def _answer(draft: Draft) -> str:
     Raises:
         UnsaidError: no relation is what the question word asks for.
     """
+    if _asks_amount(draft) and draft.reading.question.aggregate is None:
+        raise UnsaidError("No relation is the amount that is asked for.")
     reading, attribute = draft.reading, draft.reading.question.asked.attribute
     if not attribute or reading.units[draft.root].kind in ("noun", "word") or reading.question.counts:
         return term(draft, draft.root)
@@ -192,11 +203,11 @@ def _aggregated(draft: Draft, answer: str) -> str:
 
 
 def _asks_number(draft: Draft) -> bool:
-    """Whether the noun that is asked for stands for the numbers of a relation."""
+    """Whether the noun or the question word that is asked for stands for the numbers of a relation."""
     ends = [
         join.hops[-1] if join.attachment.to == draft.root else join.hops[0]
         for join in draft.joins.values()
         if draft.root in (join.attachment.to, join.attachment.unit)
     ]
-    is_noun = draft.reading.units[draft.root].kind == "noun"
-    return is_noun and any(hop.relation.kind == "number" for hop in ends)
+    is_value = draft.reading.units[draft.root].kind in ("noun", "word")
+    return is_value and any(hop.relation.kind == "number" for hop in ends)

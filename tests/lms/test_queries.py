@@ -1,0 +1,431 @@
+"""The extractive engine writes queries: a prompt of `WriteQuery` goes in, the query comes out."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from triplecheck.kg.encode import load_encoder
+from triplecheck.language.relevance import Encode
+from triplecheck.lms import TolerantAdapter
+from triplecheck.lms.extractive.queries import write_query
+from triplecheck.lms.prompt import read_request
+from triplecheck.signatures import WriteQuery
+
+CLASSES = ["bridge (31)", "river (6)", "town (12)", "engineer (9)", "firm (4)"]
+RELATIONS = [
+    "crosses: bridge to river (e.g. Ilma)",
+    "designed by: bridge to engineer (e.g. Pia Holt)",
+    "built by: bridge to firm (e.g. Tornwerk)",
+    "opened: bridge to date (e.g. 1931-05-02)",
+    "length: bridge to number (e.g. 240 m)",
+    "cost: bridge to number (e.g. €1,200,000)",
+    "lanes: bridge to number (e.g. 2)",
+    "flows through: river to town (e.g. Belm)",
+    "population: town to number (e.g. 12400)",
+    "works for: engineer to firm (e.g. Tornwerk)",
+    "born in: engineer to town (e.g. Belm)",
+    "age: engineer to number (e.g. 61)",
+    "trained by: engineer to engineer (e.g. Jon Aske)",
+    "prize: engineer to text (e.g. Silver Arch)",
+    "headquarters: firm to town (e.g. Belm)",
+]
+TOPICS = {
+    "Ilma": "Ilma (river)",
+    "Sorne": "Sorne (river)",
+    "Pia Holt": "Pia Holt (engineer)",
+    "Jon Aske": "Jon Aske (engineer)",
+    "Tornwerk": "Tornwerk (firm)",
+    "Brueck": "Brueck (firm)",
+    "Belm": "Belm (town)",
+    "Orsa": "Orsa (town)",
+    "the Long Span": "the Long Span = Long Span (bridge)",
+    "Old Arch": "Old Arch (bridge)",
+}
+
+
+@pytest.fixture(scope="module")
+def encode() -> Encode:
+    return load_encoder().encode
+
+
+def reply(
+    encode: Encode, question: str, relations: Sequence[str] = RELATIONS, classes: Sequence[str] = CLASSES
+) -> tuple[str, str]:
+    """The query, and the reason where there is none."""
+    inputs = {
+        "question": question,
+        "topics": [topic for spelling, topic in TOPICS.items() if spelling in question],
+        "classes": list(classes),
+        "relations": list(relations),
+        "problem": "",
+    }
+    messages = TolerantAdapter().format(WriteQuery, [], inputs)
+    found = write_query(read_request([(message["role"], message["content"]) for message in messages]), encode)
+    return str(found["query"]), str(found["reasoning"])
+
+
+def of(kind: str, rest: str) -> str:
+    """A query for all things of a class."""
+    return f"SELECT DISTINCT ?{kind} {{ ?{kind} a <{kind}> . {rest} }}"
+
+
+def most(kind: str, counted: str, relation: str, way: str = "DESC") -> str:
+    """A query for the thing with the most of what leads to it."""
+    return (
+        f"SELECT ?{kind} (COUNT(DISTINCT ?{counted}) AS ?n) {{ ?{kind} a <{kind}> . ?{counted} a <{counted}> . "
+        f"?{counted} <{relation}> ?{kind} }} GROUP BY ?{kind} ORDER BY {way}(?n) LIMIT 1"
+    )
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("Which bridges do not cross the Ilma?", of("bridge", "FILTER NOT EXISTS { ?bridge <crosses> <Ilma> }")),
+        (
+            "Which town has no river?",
+            of("town", "FILTER NOT EXISTS { ?river a <river> . ?river <flows through> ?town }"),
+        ),
+        (
+            "Which firms have built no bridge over the Ilma?",
+            of(
+                "firm",
+                "FILTER NOT EXISTS { ?bridge a <bridge> . ?bridge <built by> ?firm . ?bridge <crosses> <Ilma> }",
+            ),
+        ),
+        ("Which engineer has no prize?", of("engineer", "FILTER NOT EXISTS { ?engineer <prize> ?any }")),
+        (
+            "Which engineers work for neither Tornwerk nor Brueck?",
+            of(
+                "engineer",
+                "FILTER NOT EXISTS { ?engineer <works for> <Tornwerk> } . "
+                "FILTER NOT EXISTS { ?engineer <works for> <Brueck> }",
+            ),
+        ),
+        (
+            "Which rivers are without a bridge?",
+            of("river", "FILTER NOT EXISTS { ?bridge a <bridge> . ?bridge <crosses> ?river }"),
+        ),
+        (
+            "Which engineers except Pia Holt were born in Belm?",
+            of("engineer", "FILTER(?engineer != <Pia Holt>) . ?engineer <born in> <Belm>"),
+        ),
+        (
+            "Which engineers other than Pia Holt were born in Belm?",
+            of("engineer", "FILTER(?engineer != <Pia Holt>) . ?engineer <born in> <Belm>"),
+        ),
+        (
+            "Which bridges do not have four lanes?",
+            of("bridge", "FILTER NOT EXISTS { FILTER(?value = 4) . ?bridge <lanes> ?value }"),
+        ),
+        (
+            "Who does not work for Tornwerk?",
+            "SELECT DISTINCT ?answer { ?answer <works for> ?any . FILTER NOT EXISTS { ?answer <works for> <Tornwerk> }"
+            " }",
+        ),
+    ],
+)
+def test_what_is_denied_does_not_exist(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (query, "")
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "Which rivers flow through both Belm and Orsa?",
+            of("river", "?river <flows through> <Belm> . ?river <flows through> <Orsa>"),
+        ),
+        (
+            "Which bridges cross either the Ilma or the Sorne?",
+            of("bridge", "VALUES ?one { <Ilma> <Sorne> } . ?bridge <crosses> ?one"),
+        ),
+        (
+            "Which bridges by Pia Holt or Jon Aske cross the Sorne?",
+            of(
+                "bridge",
+                "VALUES ?one { <Pia Holt> <Jon Aske> } . ?bridge <designed by> ?one . ?bridge <crosses> <Sorne>",
+            ),
+        ),
+        (
+            "Which bridges cross the Ilma and were designed by Pia Holt?",
+            of("bridge", "?bridge <crosses> <Ilma> . ?bridge <designed by> <Pia Holt>"),
+        ),
+        (
+            "Which firm has its headquarters in Belm and built Old Arch?",
+            of("firm", "?firm <headquarters> <Belm> . <Old Arch> <built by> ?firm"),
+        ),
+        (
+            "Which bridges by engineers from Belm cross the Ilma?",
+            of(
+                "bridge",
+                "?engineer a <engineer> . ?bridge <designed by> ?engineer . ?engineer <born in> <Belm> . "
+                "?bridge <crosses> <Ilma>",
+            ),
+        ),
+    ],
+)
+def test_conditions_are_joined_by_and_and_topics_by_or(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (query, "")
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("Which bridges have more than four lanes?", "?bridge <lanes> ?lanes . FILTER(?lanes > 4)"),
+        ("Which bridges have two or more lanes?", "?bridge <lanes> ?lanes . FILTER(?lanes >= 2)"),
+        ("Which engineers are 60 or older?", "?engineer <age> ?age . FILTER(?age >= 60)"),
+        ("Which engineers are older than 60?", "?engineer <age> ?age . FILTER(?age > 60)"),
+        (
+            "Which bridges are longer than three hundred metres?",
+            '?bridge <length> ?length . FILTER(?length > "300 metres")',
+        ),
+        ("Which bridges are longer than 0.3 km?", '?bridge <length> ?length . FILTER(?length > "0.3 km")'),
+        ("Which bridges are at least 200 m long?", '?bridge <length> ?length . FILTER(?length >= "200 m")'),
+        ("Which bridges cost less than €2,000,000?", '?bridge <cost> ?cost . FILTER(?cost < "€2000000")'),
+        (
+            "Which towns have a population of at least 5,000?",
+            "?town <population> ?population . FILTER(?population >= 5000)",
+        ),
+        ("Which bridges opened after 1 May 1950?", '?bridge <opened> ?opened . FILTER(?opened > "1950-05-01")'),
+        ("Which bridges were opened in 1950 or later?", "?bridge <opened> ?opened . FILTER(?opened >= 1950)"),
+        ("Which bridges opened since 1990?", "?bridge <opened> ?opened . FILTER(?opened >= 1990)"),
+        (
+            "Which bridges opened between 1920 and 1935?",
+            "?bridge <opened> ?opened . FILTER(?opened >= 1920 && ?opened < 1936)",
+        ),
+        (
+            "Which bridges were opened between 1 May 1920 and 30 June 1921?",
+            '?bridge <opened> ?opened . FILTER(?opened >= "1920-05-01" && ?opened <= "1921-06-30")',
+        ),
+        (
+            "Which bridges are older than Old Arch?",
+            "?bridge <opened> ?opened . <Old Arch> <opened> ?opened2 . FILTER(?opened < ?opened2)",
+        ),
+    ],
+)
+def test_bounds_are_filters_over_values(encode: Encode, question: str, condition: str) -> None:
+    (kind,) = (kind for kind in ("bridge", "engineer", "town") if f"Which {kind}" in question)
+    assert reply(encode, question) == (of(kind, condition), "")
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "What is the longest bridge?",
+            "{ ?bridge a <bridge> . ?bridge <length> ?length } ORDER BY DESC(?length) LIMIT 1",
+        ),
+        (
+            "Which bridge over the Sorne is the shortest?",
+            "{ ?bridge a <bridge> . ?bridge <crosses> <Sorne> . ?bridge <length> ?length } "
+            "ORDER BY ASC(?length) LIMIT 1",
+        ),
+        (
+            "Which is the oldest bridge over the Ilma?",
+            "{ ?bridge a <bridge> . ?bridge <crosses> <Ilma> . ?bridge <opened> ?opened } "
+            "ORDER BY ASC(?opened) LIMIT 1",
+        ),
+        (
+            "Which bridge has the greatest cost?",
+            "{ ?bridge a <bridge> . ?bridge <cost> ?cost } ORDER BY DESC(?cost) LIMIT 1",
+        ),
+        (
+            "Which bridge has the most lanes?",
+            "{ ?bridge a <bridge> . ?bridge <lanes> ?lanes } ORDER BY DESC(?lanes) LIMIT 1",
+        ),
+        ("Which bridge cost the most?", "{ ?bridge a <bridge> . ?bridge <cost> ?cost } ORDER BY DESC(?cost) LIMIT 1"),
+        (
+            "Which bridge is the third longest?",
+            "{ ?bridge a <bridge> . ?bridge <length> ?length } ORDER BY DESC(?length) LIMIT 1 OFFSET 2",
+        ),
+        (
+            "What was the second bridge to open?",
+            "{ ?bridge a <bridge> . ?bridge <opened> ?opened } ORDER BY ASC(?opened) LIMIT 1 OFFSET 1",
+        ),
+    ],
+)
+def test_a_superlative_takes_the_first_of_an_order(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (f"SELECT ?bridge {query}", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("Which engineer designed the most bridges?", most("engineer", "bridge", "designed by")),
+        ("Which engineer has designed the fewest bridges?", most("engineer", "bridge", "designed by", "ASC")),
+        ("Which engineer has the smallest number of bridges?", most("engineer", "bridge", "designed by", "ASC")),
+        (
+            "Which firms built at least two bridges?",
+            "SELECT ?firm { ?firm a <firm> . ?bridge a <bridge> . ?bridge <built by> ?firm } GROUP BY ?firm "
+            "HAVING(COUNT(DISTINCT ?bridge) >= 2)",
+        ),
+        (
+            "Which engineers trained more than two engineers?",
+            "SELECT ?engineer { ?engineer a <engineer> . ?engineer2 a <engineer> . ?engineer2 <trained by> ?engineer } "
+            "GROUP BY ?engineer HAVING(COUNT(DISTINCT ?engineer2) > 2)",
+        ),
+    ],
+)
+def test_groups_are_counted(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (query, "")
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "How many bridges cross the Ilma?",
+            "(COUNT(DISTINCT ?bridge) AS ?number) { ?bridge a <bridge> . ?bridge <crosses> <Ilma> }",
+        ),
+        (
+            "What is the number of bridges designed by Pia Holt?",
+            "(COUNT(DISTINCT ?bridge) AS ?number) { ?bridge a <bridge> . ?bridge <designed by> <Pia Holt> }",
+        ),
+        (
+            "How many bridges did Tornwerk build before 1950?",
+            "(COUNT(DISTINCT ?bridge) AS ?number) { ?bridge a <bridge> . ?bridge <built by> <Tornwerk> . "
+            "?bridge <opened> ?opened . FILTER(?opened < 1950) }",
+        ),
+        ("What is the number of lanes of the Long Span?", "(SUM(?answer) AS ?count) { <Long Span> <lanes> ?answer }"),
+        (
+            "What is the total length of the bridges over the Sorne?",
+            "(SUM(?length) AS ?sum) { ?bridge a <bridge> . ?bridge <length> ?length . ?bridge <crosses> <Sorne> }",
+        ),
+        (
+            "What is the average age of the engineers of Tornwerk?",
+            "(AVG(?age) AS ?average) { ?engineer a <engineer> . ?engineer <age> ?age . "
+            "?engineer <works for> <Tornwerk> }",
+        ),
+        ("What do bridges cost on average?", "(AVG(?cost) AS ?average) { ?bridge a <bridge> . ?bridge <cost> ?cost }"),
+        (
+            "What is the difference in length between the Long Span and Old Arch?",
+            "(ABS(?length - ?length2) AS ?difference) { <Long Span> <length> ?length . <Old Arch> <length> ?length2 }",
+        ),
+        (
+            "How much longer is the Long Span than Old Arch?",
+            "(ABS(?length - ?length2) AS ?difference) { <Long Span> <length> ?length . <Old Arch> <length> ?length2 }",
+        ),
+        (
+            "How many years older is Pia Holt than Jon Aske?",
+            "(ABS(?age - ?age2) AS ?difference) { <Pia Holt> <age> ?age . <Jon Aske> <age> ?age2 }",
+        ),
+    ],
+)
+def test_numbers_sums_averages_and_differences_are_computed(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (f"SELECT {query}", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "patterns"),
+    [
+        ("Did Pia Holt design Old Arch?", "<Old Arch> <designed by> <Pia Holt>"),
+        ("Does Tornwerk have its headquarters in Belm?", "<Tornwerk> <headquarters> <Belm>"),
+        ("Is there a bridge over the Sorne?", "?bridge a <bridge> . ?bridge <crosses> <Sorne>"),
+        (
+            "Does the Ilma flow through Belm and Orsa?",
+            "<Ilma> <flows through> <Belm> . <Ilma> <flows through> <Orsa>",
+        ),
+        (
+            "Is the Long Span longer than Old Arch?",
+            "<Long Span> <length> ?length . <Old Arch> <length> ?length2 . FILTER(?length > ?length2)",
+        ),
+        (
+            "Were the Long Span and Old Arch designed by the same engineer?",
+            "<Long Span> <designed by> ?same . <Old Arch> <designed by> ?same",
+        ),
+        (
+            "Do Pia Holt and Jon Aske work for the same firm?",
+            "<Pia Holt> <works for> ?same . <Jon Aske> <works for> ?same",
+        ),
+    ],
+)
+def test_yes_or_no_is_asked_of_patterns(encode: Encode, question: str, patterns: str) -> None:
+    assert reply(encode, question) == (f"ASK {{ {patterns} }}", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "Which engineers were born in the same town as Pia Holt?",
+            of("engineer", "?engineer <born in> ?same . <Pia Holt> <born in> ?same . FILTER(?engineer != <Pia Holt>)"),
+        ),
+        (
+            "Which bridges were opened in the same year as Old Arch?",
+            of(
+                "bridge",
+                "?bridge <opened> ?year . <Old Arch> <opened> ?year2 . FILTER(YEAR(?year) = YEAR(?year2)) . "
+                "FILTER(?bridge != <Old Arch>)",
+            ),
+        ),
+        (
+            "Which engineers have trained Pia Holt?",
+            of("engineer", "<Pia Holt> <trained by> ?engineer . FILTER(?engineer != <Pia Holt>)"),
+        ),
+        (
+            "Which engineers has Jon Aske trained?",
+            of("engineer", "?engineer <trained by> <Jon Aske> . FILTER(?engineer != <Jon Aske>)"),
+        ),
+        (
+            "Which engineers were trained by Jon Aske?",
+            of("engineer", "?engineer <trained by> <Jon Aske> . FILTER(?engineer != <Jon Aske>)"),
+        ),
+    ],
+)
+def test_a_thing_is_no_answer_about_itself(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (query, "")
+
+
+@pytest.mark.parametrize(
+    ("question", "names", "relation", "way"),
+    [
+        ("Which is longer, the Long Span or Old Arch?", "<Long Span> <Old Arch>", "length", "DESC"),
+        ("Which opened first, the Long Span or Old Arch?", "<Long Span> <Old Arch>", "opened", "ASC"),
+        ("Who is older, Pia Holt or Jon Aske?", "<Pia Holt> <Jon Aske>", "age", "DESC"),
+    ],
+)
+def test_a_choice_is_the_first_of_the_topics(
+    encode: Encode, question: str, names: str, relation: str, way: str
+) -> None:
+    values = f"VALUES ?one {{ {names} }} . ?one <{relation}> ?{relation}"
+    query = f"SELECT ?one {{ {values} }} ORDER BY {way}(?{relation}) LIMIT 1"
+    assert reply(encode, question) == (query, "")
+
+
+def test_values_of_things_of_a_class_are_listed(encode: Encode) -> None:
+    query = "SELECT DISTINCT ?age { ?engineer a <engineer> . ?engineer <born in> <Belm> . ?engineer <age> ?age }"
+    assert reply(encode, "How old are the engineers from Belm?") == (query, "")
+
+
+@pytest.mark.parametrize(
+    "question", ["Who designed Old Arch?", "How long is the Long Span?", "What did Pia Holt design?"]
+)
+def test_what_stands_beside_a_topic_needs_no_query(encode: Encode, question: str) -> None:
+    assert reply(encode, question) == ("none", "The question asks for what stands beside a topic.")
+
+
+@pytest.mark.parametrize(
+    ("question", "unsaid"),
+    [
+        ("Which bridges have a tunnel?", "No relation says 'tunnel'."),
+        ("Which bridges were sold to Tornwerk by an admiral?", "No relation says 'admiral'."),
+        ("What is the heaviest bridge?", "No relation is what 'heaviest' compares."),
+        ("How tall are the engineers of Tornwerk?", "No relation is a height."),
+        ("How much did the bridges of Tornwerk cost?", "No relation is the amount that is asked for."),
+        ("Which moons have a bridge?", "No relation joins the things that the question names."),
+    ],
+)
+def test_what_no_relation_says_is_declined_with_the_reason(encode: Encode, question: str, unsaid: str) -> None:
+    assert reply(encode, question) == ("none", unsaid)
+
+
+def test_without_relations_or_classes_nothing_is_written(encode: Encode) -> None:
+    assert reply(encode, "How many bridges cross the Ilma?", relations=[])[0] == "none"
+    assert reply(encode, "Which bridges do not cross the Ilma?", relations=[], classes=[])[0] == "none"
+
+
+def test_a_number_in_words_is_written_in_digits(encode: Encode) -> None:
+    query, _ = reply(encode, "How many bridges have exactly twelve lanes?")
+    assert "FILTER(?lanes = 12)" in query
