@@ -17,6 +17,9 @@ UV_PIP = VIRTUAL_ENV=$(VENV) $(BIN)/uv --quiet pip
 STAMP := $(VENV)/.installed
 FOLDERS := app evals kg language lms optimize programs signatures
 
+# Tests start many processes, of which each would compile all modules anew.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: help install lock demo test torture check audit format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
 
 help:

@@ -12,7 +12,7 @@ import typer
 from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory, flag, flattened
-from triplecheck.app.sources import SourceOptions, list_skipped
+from triplecheck.app.sources import SourceOptions, list_recognised, list_skipped
 
 if TYPE_CHECKING:
     from triplecheck.kg.changes import Changed
@@ -84,6 +84,7 @@ def _put(what: str, kb: str, source: SourceOptions, as_json: bool) -> None:
         texts = source.texts()
         change = changes.add if what == "add" else changes.update
         done = change(opened, graphs, documents=texts or (), sources=source.names, progress=tell)
+    list_recognised(graphs)
     list_skipped(graphs, texts)
     _show(opened.path, done, as_json)
 
@@ -128,6 +129,7 @@ def remove(
         names = [name for given in entities or () for name in _names(given)]
         ids = [] if documents is None else _lines(documents)
         done = changes.remove(opened, graphs, entities=names, documents=ids, progress=tell)
+    list_recognised(graphs)
     list_skipped(graphs, None)
     _show(opened.path, done, json)
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
 import sys
 from collections.abc import Iterator
+from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import typer
 from pydantic import BaseModel
@@ -52,12 +54,20 @@ def _keys() -> Iterator[str]:
     """The keys of the configuration file."""
     yield from ("| key | |", "|---|---|")
     tables: dict[str, type[BaseModel]] = {"budget": config.BudgetSettings, "serve": config.ServeSettings}
-    for name, field in config.Settings.model_fields.items():
+    for name, sentence in _fields(config.Settings):
         if name in tables:
-            fields = tables[name].model_fields.items()
-            yield from (f"| `{name}.{key}` | {_cell(f.description)} |" for key, f in fields)
+            yield from (f"| `{name}.{key}` | {_cell(one)} |" for key, one in _fields(tables[name]))
         else:
-            yield f"| `{name}` | {_cell(field.description)} |"
+            yield f"| `{name}` | {_cell(sentence)} |"
+
+
+def _fields(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
+    """The fields of a model, each with the sentence below it; Pydantic would read these whenever a command starts."""
+    (made,) = ast.parse(inspect.getsource(model)).body
+    for field, below in pairwise(cast(ast.ClassDef, made).body):
+        match field, below:
+            case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(sentence))):
+                yield name, inspect.cleandoc(sentence)
 
 
 _COMPLETION = ("install_completion", "show_completion")

@@ -82,7 +82,7 @@ class Commands(typer.Typer):
 class BuildCommand(Command):
     """A command that reads several files."""
 
-    spreading = ("--triples", "--map", "--edge-properties")
+    spreading = ("--triples", "--wide", "--triples-of", "--map", "--edge-properties", "--key", "--link", "--class")
 
 
 class TrainCommand(Command):

@@ -61,7 +61,7 @@ FILE = "triplecheck.toml"
 PREFIX = "TRIPLECHECK_"
 
 
-class BudgetSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
+class BudgetSettings(BaseModel, extra="forbid", frozen=True):
     """Limits on model calls; None: no limit."""
 
     calls: int | None = Field(default=None, ge=0)
@@ -74,7 +74,7 @@ class BudgetSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docst
     """Maximum cost, of models with a known price."""
 
 
-class ClientSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
+class ClientSettings(BaseModel, extra="forbid", frozen=True):
     """A client of `triplecheck serve`."""
 
     key_env: str
@@ -85,7 +85,7 @@ class ClientSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docst
     """Limits on its model calls in a day (UTC)."""
 
 
-class ServeSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstrings=True):
+class ServeSettings(BaseModel, extra="forbid", frozen=True):
     """What `triplecheck serve` and `triplecheck mcp` allow."""
 
     host: str = "127.0.0.1"
@@ -125,7 +125,6 @@ class Settings(BaseSettings):
         extra="forbid",
         toml_file=FILE,
         frozen=True,
-        use_attribute_docstrings=True,
     )
 
     kb: str | None = None

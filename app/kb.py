@@ -80,7 +80,7 @@ class BuildOptions:
         from triplecheck.kg.readers.tables import suffix
 
         source.check("build")
-        if not source.triples and not source.sql:
+        if not source.files_of_triples and not source.sql:
             raise UserError("a knowledge base needs triples: name files with --triples, or a query with --sql")
         if self.name_vectors and self.no_vectors:
             raise UserError("--name-vectors and --no-vectors exclude each other; keep one")
@@ -145,6 +145,8 @@ def build(
             progress=tell,
         )
     list_skipped(raw if files is None else [files], texts)
+    for line in kb.manifest.report.get("recognised", ()):
+        stderr().print(printable(line), soft_wrap=True)
     for note in kb.manifest.report["notes"]:
         stderr().print(f"note: {printable(note)}", soft_wrap=True)
     stdout().print(_table(kb))

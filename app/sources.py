@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -15,7 +15,7 @@ from triplecheck.app.options import DocumentsOption, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg.progress import ProgressCallback
-    from triplecheck.kg.readers import BadLine, RawGraph, TripleFiles
+    from triplecheck.kg.readers import BadLine, RawGraph, TableOptions, TripleFiles, WideTable
     from triplecheck.kg.readers.documents import DocumentFile
 
 _BAD_LINES_SHOWN = 10
@@ -30,12 +30,14 @@ class SourceOptions:
         flag(
             "--triples FILE...",
             "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
-            "graphs: .graphml .gexf .jsonl .cyjs .json (also Wikidata's dump), Neo4j's CSV; also with .gz. "
+            "graphs: .graphml .gexf .jsonl .cyjs .json (also Wikidata's dump), Neo4j's CSV; also with .gz. Or wide "
+            "tables, with a row for a thing and a column for each attribute (also .xlsx): which, is recognised. "
             "Several files after one flag, or the flag repeated.",
         ),
     ] = None
     sql: Annotated[
-        list[str] | None, flag("--sql SELECT", "Query whose rows are triples, to the --database. Repeatable.")
+        list[str] | None,
+        flag("--sql SELECT|TABLE", "Query to the --database, or the name of a wide table in it. Repeatable."),
     ] = None
     database: Annotated[
         str | None,
@@ -85,7 +87,57 @@ class SourceOptions:
             "Default: en, or that of the knowledge base that changes.",
         ),
     ] = None
+    wide: Annotated[
+        list[Path] | None,
+        flag("--wide FILE", "File to read as a wide table, where its first lines do not show it. Repeatable."),
+    ] = None
+    triples_of: Annotated[
+        list[Path] | None,
+        flag("--triples-of FILE", "File to read as triples, where its first lines do not show it. Repeatable."),
+    ] = None
+    key: Annotated[
+        list[str] | None,
+        flag(
+            "--key COLUMN",
+            "Column of a wide table that names the rows; TABLE=COLUMN of one of several. Default: a column of ids or "
+            "names whose values are all different.",
+        ),
+    ] = None
+    split: Annotated[
+        list[str] | None,
+        flag(
+            "--split SEPARATOR",
+            "What separates several values in a cell of a wide table, such as '; '; COLUMN=SEPARATOR for one column.",
+        ),
+    ] = None
+    link: Annotated[
+        list[str] | None,
+        flag(
+            "--link COLUMN=TABLE",
+            "Column of a wide table (or TABLE.COLUMN) that holds keys or names of the rows of another one. Default: "
+            "where the values and the name of the column show it.",
+        ),
+    ] = None
+    classes: Annotated[
+        list[str] | None,
+        flag(
+            "--class NAME",
+            "Class of the rows of a wide table; TABLE=NAME of one of several. Default: the name of the file, sheet or "
+            "table.",
+        ),
+    ] = None
+    day_first: Annotated[
+        bool | None,
+        flag(
+            "--day-first/--month-first",
+            "Whether 03/04/2024 is in April. Default: as the other dates of its column say.",
+        ),
+    ] = None
     skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False
+    strict: Annotated[
+        bool,
+        flag("--strict", "Refuse IRIs and language tags in RDF files that RDF does not allow, and most parsers read."),
+    ] = False
     fetch_contexts: Annotated[
         bool, flag("--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.")
     ] = False
@@ -102,11 +154,31 @@ class SourceOptions:
         """The database and the files, for the manifest."""
         from triplecheck.kg.readers.sql import shown
 
-        files = (*(self.triples or ()), self.entities, self.relations, self.documents)
+        files = (*self.files_of_triples, self.entities, self.relations, self.documents)
         return [
             *([] if self.database is None else [shown(self.database)]),
             *(str(path) for path in files if path is not None),
         ]
+
+    @property
+    def files_of_triples(self) -> list[Path]:
+        """The files that hold triples or wide tables."""
+        return list(dict.fromkeys([*(self.triples or ()), *(self.wide or ()), *(self.triples_of or ())]))
+
+    @property
+    def tables(self) -> TableOptions:
+        """How wide tables are read."""
+        from triplecheck.kg.readers import TableOptions
+
+        return TableOptions(
+            wide=[str(path) for path in self.wide or ()],
+            triples=[str(path) for path in self.triples_of or ()],
+            key=self.key or (),
+            split=self.split or (),
+            links=self.link or (),
+            classes=self.classes or (),
+            day_first=self.day_first,
+        )
 
     @property
     def has_rows(self) -> bool:
@@ -140,14 +212,15 @@ class SourceOptions:
     def asked_header(self) -> bool | None:
         """Whether tables begin with a header; on a terminal a person is asked where only a person can tell."""
         from triplecheck.kg.readers.columns import odd_first_line
+        from triplecheck.kg.readers.shapes import Shape, shape_of_file
         from triplecheck.kg.readers.tables import DELIMITED_SUFFIXES, suffix
 
         named = {"head", "relation", "tail"} & self.columns.keys()
         if self.header is not None or named or not (sys.stdin.isatty() and stderr().is_terminal):
             return self.header
-        for path in self.triples or ():
+        for path in (*(self.triples or ()), *(self.triples_of or ())):
             odd = odd_first_line(path) if path.is_file() and suffix(path) in DELIMITED_SUFFIXES else None
-            if odd is not None:
+            if odd is not None and shape_of_file(path, None) is Shape.TRIPLES:
                 line = printable(" | ".join(odd))
                 return typer.confirm(f"{path}: the first line is {line}. Is it a header?", default=True, err=True)
         return None
@@ -172,20 +245,25 @@ class SourceOptions:
         from triplecheck.kg.readers.sql import read_sql
 
         rows: list[RawGraph] = []
+        wide: list[WideTable] = []
         if self.database is not None and self.sql:
-            rows = read_sql(self.database, self.sql, self.columns, self.edge_properties or (), progress)
-        if not self.triples:
+            rows = read_sql(self.database, self.sql, self.columns, self.edge_properties or (), progress, wide)
+        files = self.files_of_triples
+        if not files and not wide:
             described = {"entities": self.entities, "relations": self.relations}
             return graphs_of(rows, **described, mapping=self.columns)  # type: ignore[arg-type]
         read = read_graph(
-            self.triples,
+            files,
             self.entities,
             self.relations,
             self.columns,
+            tables=self.tables,
+            more=wide,
             header=header,
             edge_properties=self.edge_properties or (),
             skip_bad=self.skip_bad,
             fetch_contexts=self.fetch_contexts,
+            strict=self.strict,
             **(self._rdf if reading is None else reading),
             first_blank=first_blank,
             progress=progress,
@@ -197,12 +275,14 @@ class SourceOptions:
         from triplecheck.kg.readers import TripleFiles
 
         return TripleFiles(
-            self.triples or [],
+            self.files_of_triples,
             self.entities,
             self.relations,
             self.columns,
+            tables=self.tables,
             header=header,
             skip_bad=self.skip_bad,
+            strict=self.strict,
             **self._rdf,
         )
 
@@ -211,6 +291,12 @@ class SourceOptions:
         from triplecheck.kg.readers.documents import read_documents
 
         return None if self.documents is None else read_documents(self.documents, self.columns, skip_bad=self.skip_bad)
+
+
+def list_recognised(graphs: Iterable[RawGraph]) -> None:
+    """Say of each table whether it was read as triples or as a wide table."""
+    for line in (line for graph in graphs for line in graph.recognised):
+        stderr().print(printable(line), soft_wrap=True)
 
 
 def list_skipped(graphs: Sequence[RawGraph | TripleFiles], texts: DocumentFile | None) -> None:

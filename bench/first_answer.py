@@ -41,7 +41,7 @@ print(json.dumps([used, peak_memory() / 1e6]))
 """
 _COMMAND = "import sys; sys.argv[0] = 'triplecheck'; from triplecheck.app.main import run; run()"
 _COLD = (
-    ("triplecheck ask", (_COMMAND, "ask", _QUESTION), 2.5, 350.0),
+    ("triplecheck ask", (_COMMAND, "ask", _QUESTION), 2.5, 420.0),
     ("triplecheck --help", (_COMMAND, "--help"), 0.4, None),
     ("import triplecheck", ("import triplecheck",), 0.3, None),
 )
@@ -67,7 +67,7 @@ def cold_start(options: Options) -> Iterator[Measurement]:
         yield Measurement(f"{name}: CPU time", seconds, "s", "import dspy", peer, bound=most_seconds)
         if most_memory is not None:
             yield Measurement(f"{name}: peak memory", memory, "MB", bound=most_memory)
-    second = fresh_process(_SECOND, _QUESTION, "Who taught Paul Hindemith?")
+    second = min(fresh_process(_SECOND, _QUESTION, "Who taught Paul Hindemith?") for _ in range(options.rounds))
     yield Measurement("second question in a process: CPU time", second, "s", bound=0.1)
 
 

@@ -23,6 +23,7 @@ _FUSED = "com.microsoft"
 _PLAIN = (["Transformer", "Pooling"], ["Transformer", "Pooling", "Normalize"])
 _WORDS = "embeddings.word_embeddings.weight"
 _FLOAT, _INT32 = 1, 6  # TensorProto.DataType
+_EXTERNAL = 1  # TensorProto.DataLocation
 _MEAN = "pooling_mode_mean_tokens"
 
 
@@ -62,17 +63,36 @@ def bert_config(directory: Path) -> BertConfig | None:
         return None
 
 
-def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tuple[bytes, dict[str, FloatArray]]:
-    """The model as ONNX bytes, and its weights by name.
+@dataclass(frozen=True)
+class _BertGraph:
+    """A model as ONNX bytes, and its weights by name.
 
-    Inputs: `tokens` int32 (batch, length), padded on the right, `lengths` int32 (batch,), and the weights.
+    Inputs: `tokens` int32 (batch, length), padded on the right, `lengths` int32 (batch,), and `inputs`.
     Output: `hidden` float32 (batch, length, width).
+
+    Attributes:
+        model: the bytes.
+        inputs: weights that every call is given: ONNX Runtime copies initializers, and of word vectors few are used.
+        matrices: initializers, which ONNX Runtime packs once for the processor; otherwise each call packs them anew,
+            which is most of the time of a short text.
     """
+
+    model: bytes
+    inputs: dict[str, FloatArray]
+    matrices: dict[str, FloatArray]
+
+
+def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> _BertGraph:
     weights: dict[str, FloatArray] = {}
+    matrices: dict[str, FloatArray] = {}
     nodes: list[bytes] = []
 
     def weight(name: str, value: FloatArray | None = None) -> str:
-        weights[name] = np.ascontiguousarray(tensor(name) if value is None else value)
+        weights[name] = tensor(name) if value is None else value
+        return name
+
+    def matrix(name: str, value: FloatArray) -> str:
+        matrices[name] = value
         return name
 
     def node(operator: str, inputs: list[str], output: str, domain: str = _FUSED, **attributes: int | float) -> str:
@@ -98,8 +118,8 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tupl
 
     def dense(layer: str, x: str) -> str:
         """Without bias: the next operator adds it."""
-        matrix = weight(f"{layer}.weight", tensor(f"{layer}.weight").T)
-        return node("MatMul", [x, matrix], f"{layer}.output", domain="")
+        name = f"{layer}.weight"
+        return node("FusedMatMul", [x, matrix(name, tensor(name))], f"{layer}.output", transB=1)
 
     def add_and_norm(layer: str, x: str, residual: str) -> str:
         y = dense(f"{layer}.dense", x)
@@ -117,14 +137,19 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tupl
     for number in range(config.layers):
         layer = f"encoder.layer.{number}"
         parts = [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
-        matrix = weight(f"{layer}.qkv", np.concatenate([tensor(f"{part}.weight").T for part in parts], axis=1))
+        qkv = matrix(f"{layer}.qkv", np.ascontiguousarray(np.concatenate([tensor(f"{p}.weight") for p in parts]).T))
         bias = weight(f"{layer}.qkv.bias", np.concatenate([tensor(f"{part}.bias") for part in parts]))
-        attended = node("Attention", [x, matrix, bias, "lengths"], f"{layer}.attended", num_heads=config.heads)
+        attended = node("Attention", [x, qkv, bias, "lengths"], f"{layer}.attended", num_heads=config.heads)
         y = add_and_norm(f"{layer}.attention.output", attended, x)
         inner = dense(f"{layer}.intermediate.dense", y)
         inner = node("BiasGelu", [inner, weight(f"{layer}.intermediate.dense.bias")], f"{layer}.gelu")
         x = add_and_norm(f"{layer}.output", inner, y)
     node("Identity", [x], "hidden", domain="")
+
+    def initializer(name: str, *shape: int) -> bytes:
+        """Declares a matrix whose values are handed to the session."""
+        sizes = ((1, size) for size in shape)
+        return _message(*sizes, (2, _FLOAT), (8, name), (13, _message((1, "location"), (2, name))), (14, _EXTERNAL))
 
     def value(name: str, kind: int, *shape: str | int) -> bytes:
         dimensions = [_message((2 if isinstance(size, str) else 1, size)) for size in shape]
@@ -134,13 +159,14 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> tupl
     graph = _message(
         *((1, one) for one in nodes),
         (2, "bert"),
+        *((5, initializer(name, *array.shape)) for name, array in matrices.items()),
         (11, value("tokens", _INT32, "batch", "length")),
         (11, value("lengths", _INT32, "batch")),
         *((11, value(name, _FLOAT, *array.shape)) for name, array in weights.items()),
         (12, value("hidden", _FLOAT, "batch", "length", config.width)),
     )
     opsets = [_message((1, ""), (2, 17)), _message((1, _FUSED), (2, 1))]
-    return _message((1, 8), (7, graph), *((8, one) for one in opsets)), weights
+    return _BertGraph(_message((1, 8), (7, graph), *((8, one) for one in opsets)), weights, matrices)
 
 
 def _message(*fields: tuple[int, int | float | str | bytes]) -> bytes:
@@ -166,20 +192,18 @@ def _varint(value: int) -> bytes:
 
 
 def _tensors(path: Path) -> Callable[[str], FloatArray]:
-    """Reads tensors of a safetensors file by name; word vectors are mapped, so that only those in use take memory."""
+    """Reads tensors of a safetensors file by name; they are mapped, so that only what is in use takes memory."""
     with path.open("rb") as file:
         length = int.from_bytes(file.read(8), "little")
         header = json.loads(file.read(length))
+    data = np.memmap(path, np.uint8, "r", 8 + length)
 
     def tensor(name: str) -> FloatArray:
         about = header[name]
         start, stop = about["data_offsets"]
         if about["dtype"] != "F32" or 4 * math.prod(about["shape"]) != stop - start:
             raise UnavailableError(f"{path}: the tensor {name} is not of 32-bit floats; save the model in float32")
-        offset = 8 + length + start
-        if name == _WORDS:
-            return np.memmap(path, np.float32, "r", offset, tuple(about["shape"]))
-        return np.fromfile(path, np.float32, (stop - start) // 4, offset=offset).reshape(about["shape"])
+        return np.require(data[start:stop].view(np.float32).reshape(about["shape"]), requirements="A")
 
     return tensor
 
@@ -188,6 +212,7 @@ class OnnxEncoder:
     """Embeds batches of texts. Thread-safe."""
 
     batch_tokens = 1024  # larger batches do not fit the processor's cache and are slower
+    call_tokens = 16  # what a call costs, in tokens
 
     def __init__(self, directory: Path, config: BertConfig) -> None:
         import onnxruntime
@@ -197,14 +222,16 @@ class OnnxEncoder:
         self._tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(config.max_tokens)
-        model, weights = _bert_graph(config, _tensors(directory / "model.safetensors"))
-        # Weights are inputs: of initializers ONNX Runtime makes copies, twice for those that it packs.
-        self._weights = {name: onnxruntime.OrtValue.ortvalue_from_numpy(value) for name, value in weights.items()}
+        graph = _bert_graph(config, _tensors(directory / "model.safetensors"))
         self._value = onnxruntime.OrtValue.ortvalue_from_numpy
+        self._inputs, matrices = (
+            {name: self._value(array) for name, array in some.items()} for some in (graph.inputs, graph.matrices)
+        )
         options = onnxruntime.SessionOptions()
+        options.add_external_initializers(list(matrices), list(matrices.values()))
         # Threads that wait for work by spinning cost half as much CPU again.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(graph.model, options, providers=["CPUExecutionProvider"])
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """Mean of the token vectors of each text, float32 (n, dimensions), not normalised."""
@@ -213,7 +240,7 @@ class OnnxEncoder:
         inside = np.arange(lengths.max()) < lengths[:, None]
         padded = np.zeros(inside.shape, np.int32)
         padded[inside] = np.concatenate(tokens)
-        inputs = {"tokens": self._value(padded), "lengths": self._value(lengths), **self._weights}
+        inputs = {"tokens": self._value(padded), "lengths": self._value(lengths), **self._inputs}
         hidden = self._session.run_with_ort_values(["hidden"], inputs)[0].numpy()
         mean: FloatArray = (inside[:, None].astype(np.float32) @ hidden)[:, 0] / lengths[:, None].astype(np.float32)
         return mean

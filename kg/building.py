@@ -159,6 +159,7 @@ def report(whole: RawGraph, rows: int, triples: int) -> dict[str, Any]:
         "left_out": left_out(whole, rows),
     }
     found |= {"properties": whole.edge_properties.num_rows, "notes": whole.notes}
+    found |= {"recognised": whole.recognised} if whole.recognised else {}
     return found | ({"reading": whole.reading} if whole.reading else {})
 
 

@@ -202,6 +202,8 @@ class ColumnarGraph:
         return str(self._labels[node].as_py())
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        if len(nodes) <= _ONE_BY_ONE:
+            return [self.label(node) for node in nodes]
         # `pa.array` of a numpy array imports pandas, if it is installed.
         rows = pa.py_buffer(np.ascontiguousarray(nodes, np.int64))
         labels: list[str] = self._labels.take(pa.Array.from_buffers(pa.int64(), len(nodes), [None, rows])).to_pylist()

@@ -7,10 +7,12 @@ The default, all-MiniLM-L6-v2 (Apache-2.0, 384 dimensions, reads 256 tokens), ru
 
 from __future__ import annotations
 
+import base64
 import hashlib
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache, cached_property
+from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Protocol, runtime_checkable
@@ -180,12 +182,34 @@ def default_vocabulary() -> Path | None:
 def _hash_files(directory: Path) -> str:
     """SHA-256 over all files of a model directory that affect a vector."""
     digest = hashlib.sha256()
+    recorded = _recorded_hashes()
     for path in sorted(directory.rglob("*")):
         if path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"} and path.is_file():
-            with path.open("rb") as file:
-                digest.update(path.relative_to(directory).as_posix().encode())
-                digest.update(hashlib.file_digest(file, "sha256").digest())
+            digest.update(path.relative_to(directory).as_posix().encode())
+            digest.update(recorded.get((path, path.stat().st_size)) or _hash_file(path))
     return digest.hexdigest()
+
+
+def _hash_file(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").digest()
+
+
+@cache
+def _recorded_hashes() -> dict[tuple[Path, int], bytes]:
+    """SHA-256 of the default model's files by path and size, as noted when its package was installed.
+
+    Reading 91 MB of weights to hash them takes 0.1 s.
+    """
+    try:
+        files = distribution(_DEFAULT_PACKAGE).files or []
+    except PackageNotFoundError:
+        return {}
+    return {
+        (Path(str(file.locate())).resolve(), file.size): base64.urlsafe_b64decode(file.hash.value + "=")
+        for file in files
+        if file.size is not None and file.hash is not None and file.hash.mode == "sha256"
+    }
 
 
 class _Model(Protocol):
@@ -193,6 +217,7 @@ class _Model(Protocol):
 
     dimensions: int
     batch_tokens: int
+    call_tokens: int
 
     def embed(self, texts: Sequence[str]) -> FloatArray: ...
 
@@ -213,6 +238,7 @@ class SentenceTransformerEncoder:
             ) from error
         self.dimensions: int = self._model.encode("", show_progress_bar=False).shape[-1]
         self.batch_tokens = 2048 if self._model.device.type == "cpu" else 65_536
+        self.call_tokens = self.batch_tokens
         self._lock = threading.Lock()  # Hugging Face tokenizers refuse concurrent use
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
@@ -243,7 +269,7 @@ class TextEncoder:
 
     @cached_property
     def fingerprint(self) -> str:
-        """See `Encoder`; computed on first use, since it reads all weights (about 0.1 s)."""
+        """See `Encoder`; computed on first use, since it may read all weights (about 0.1 s)."""
         return self._compute_fingerprint()
 
     def encode(self, texts: Sequence[str], progress: ProgressCallback = no_progress) -> FloatArray:
@@ -277,17 +303,21 @@ class TextEncoder:
             self._remembered.clear()
 
     def _batches(self, texts: list[str]) -> Iterator[list[str]]:
-        """Texts of similar length together, each batch bounded in padded tokens."""
+        """Texts of similar length together: each batch is bounded in tokens, and in padding by one more text."""
         for start in range(0, len(texts), _WINDOW):
             window = texts[start : start + _WINDOW]
             window.sort(key=_estimated_tokens)
             batch: list[str] = []
+            longest = 0
             for text in window:
                 # Lengths ascend: all texts of the batch are padded to this one.
-                if batch and _estimated_tokens(text) * (len(batch) + 1) > self._model.batch_tokens:
+                tokens = _estimated_tokens(text)
+                padded = (tokens - longest) * len(batch)
+                if batch and (tokens * (len(batch) + 1) > self._model.batch_tokens or padded > self._model.call_tokens):
                     yield batch
                     batch = []
                 batch.append(text)
+                longest = tokens
             yield batch
 
     def _recall(self, texts: dict[str, list[int]]) -> dict[str, FloatArray]:

@@ -12,7 +12,7 @@ import pyarrow.compute as pc
 
 from triplecheck.kg.columnar import ColumnarGraph, NodeColumns
 from triplecheck.kg.errors import extra
-from triplecheck.kg.graph import EdgeProperties, IntArray
+from triplecheck.kg.graph import IntArray, plain_properties
 from triplecheck.kg.numbering import default_labels
 from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
@@ -179,11 +179,6 @@ def to_networkx(graph: ColumnarGraph) -> Any:
             keys[head], keys[tail], key=relation.id, **properties | {"relation": relation.id, "label": relation.label}
         )
     return found
-
-
-def plain_properties(statement: EdgeProperties) -> dict[str, str]:
-    """The properties of one statement as text."""
-    return {name: value.lexical if isinstance(value, Literal) else value for name, value in statement}
 
 
 def raw_of(triples: Sequence[Triple], entities: Iterable[Entity] = ()) -> RawGraph:

@@ -25,6 +25,11 @@ EdgeProperties = tuple[tuple[str, Literal | str], ...]
 """What one statement of an edge says besides it: (name, value), such as ("start time", 1993); a string is an entity."""
 
 
+def plain_properties(statement: EdgeProperties) -> dict[str, str]:
+    """The properties of one statement as text."""
+    return {name: value.lexical if isinstance(value, Literal) else value for name, value in statement}
+
+
 @dataclass(frozen=True, slots=True)
 class RelationCount:
     """Edges of one relation and direction at a set of nodes.

@@ -104,6 +104,25 @@ class KnowledgeBase:
         """
         return build(triples, out, **options)
 
+    @classmethod
+    def from_tables(cls, tables: object, out: Path | str | None = None, **options: Any) -> KnowledgeBase:
+        """A knowledge base of wide tables: a row is a thing, each column a relation.
+
+            KnowledgeBase.from_tables({"people": people, "teams": "teams.csv"}, split="; ")
+
+        Args:
+            tables: data frames, lists of dicts and paths of files by name, or paths; see `kg.readers.read_tables`.
+            out: a directory to keep it in, see `from_triples`.
+            **options: `key`, `split`, `links`, `classes`, `day_first` of `kg.readers.TableOptions`; others of `build`.
+
+        Raises:
+            UserError: something else, or a column that is named does not exist.
+        """
+        from triplecheck.kg.readers import read_tables, table_options
+
+        how, options = table_options(options)
+        return build(read_tables(tables, how), out, **options)
+
     @property
     def is_remote(self) -> bool:
         """Whether the graph is on a server: it has no name index, documents or vectors of nodes."""

@@ -70,6 +70,7 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
         described=sum(g.described for g in graphs),
         left_out=dict(left_out),
         notes=[note for g in graphs for note in g.notes],
+        recognised=[line for g in graphs for line in g.recognised],
         reading=reading,
     )
 

@@ -5,7 +5,7 @@ The RDF reader and `SparqlGraph` share it, so that a file and an endpoint with t
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,6 +19,38 @@ DC = "http://purl.org/dc/elements/1.1/"
 OBO = "http://purl.obolibrary.org/obo/"
 OBO_IN_OWL = "http://www.geneontology.org/formats/oboInOwl#"
 SCHEMA = ("http://schema.org/", "https://schema.org/")
+
+ENGLISH = "en"
+"""The language where none is given."""
+_SHOWN = 12  # tags of languages
+
+
+def fallbacks(language: str) -> tuple[str, ...]:
+    """A language tag and the shorter ones that it falls back to (RFC 4647, 3.4), in lower case.
+
+    "zh-Hant-TW" -> "zh-hant-tw", "zh-hant", "zh". Of the name of a spaCy pipeline the first part is the tag.
+    """
+    parts = language.partition("_")[0].lower().split("-")
+    # A single letter introduces what follows it, and is no tag without it.
+    lengths = (length for length in range(len(parts), 0, -1) if length == len(parts) or len(parts[length - 1]) > 1)
+    return tuple("-".join(parts[:length]) for length in lengths)
+
+
+def missing_language(language: str, tags: Sequence[str]) -> str:
+    """The note that no text has a language, and which languages there are."""
+    shown = ", ".join(tags[:_SHOWN]) + (f" and {len(tags) - _SHOWN} more" if len(tags) > _SHOWN else "")
+    return f"no label, alias or description is tagged {language!r}; the tags there are: {shown} (--language TAG)"
+
+
+def tag_rank(language: str, tags: Sequence[str]) -> int:
+    """How well a tag fits tags in order of preference: twice the place, and one more for a variety of it."""
+    tag = language.lower().replace("_", "-")
+    for place, wanted in enumerate(tags):
+        if tag == wanted:
+            return 2 * place
+        if tag.startswith(wanted + "-"):
+            return 2 * place + 1
+    return 2 * len(tags)
 
 
 @dataclass(frozen=True)
@@ -39,7 +71,7 @@ class Vocabulary:
             `readers.rdf`), else left out, as are domains and ranges.
         ignored: predicates to leave out (page links).
         meta: where the IRIs of the schema languages begin; a type of theirs is not a class of the graph.
-        language: preferred language tag; texts without a tag rank equally.
+        language: preferred language tag, in any case; "en-US" falls back to "en". Texts without a tag rank equally.
     """
 
     types: tuple[str, ...] = (RDF + "type",)
@@ -75,6 +107,11 @@ class Vocabulary:
     language: str = "en"
 
     @cached_property
+    def tags(self) -> tuple[str, ...]:
+        """The preferred tag and those that it falls back to, in lower case; see `fallbacks`."""
+        return fallbacks(self.language)
+
+    @cached_property
     def described(self) -> tuple[str, ...]:
         """Predicates that make their subject an entity even without edges."""
         return self.types + self.labels + self.aliases + self.descriptions
@@ -85,11 +122,12 @@ class Vocabulary:
         return self.described + self.domains + self.ranges + self.axioms + self.ignored
 
     def language_rank(self, language: str) -> int:
-        """0 for no tag or the preferred one, 1 for a variety of it ("en-GB"), 2 for others."""
-        tag = language.lower()
-        if not tag or tag == self.language:
-            return 0
-        return 1 if tag.startswith(self.language + "-") else 2
+        """0 for no tag or the preferred one, 1 for a variety of it ("en-GB"), then its fallbacks, then others."""
+        return tag_rank(language, self.tags) if language else 0
+
+    def has_language(self, language: str) -> bool:
+        """Whether a tag is the preferred one, a variety of it, or one that it falls back to."""
+        return tag_rank(language, self.tags) < 2 * len(self.tags)
 
     def best_first(self, texts: Iterable[tuple[int, str, str]]) -> list[str]:
         """Texts in order of preference, without duplicates.

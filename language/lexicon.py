@@ -16,7 +16,7 @@ from typing import Any
 
 from triplecheck.language.text import plain
 
-_AS_WRITTEN = frozenset({"names", "scales", "orders", "kinds"})
+_AS_WRITTEN = frozenset({"names", "scales", "orders", "kinds", "talk"})
 """Fields whose values are words of relations and names."""
 _FOLDER = Path(__file__).with_name("words")
 
@@ -57,6 +57,10 @@ class Lexicon:
         quantities: question words for an amount.
         limits: words for a bound of a number.
         times: words for a bound of a time.
+        clauses: small words of clauses: articles and other determiners, `indefinite` and `definite`; `auxiliary` verbs;
+            what is `relative`, `joins` clauses or also `opens` one; "as"; and what `asks` for the noun after it.
+        talk: words of questions that follow others, see `lms.extractive.conversation`; a star stands for any letters.
+        moments: words in the names of properties: for the start of a time, its end, and a time as a whole.
         to: what joins the ends of a span.
         years: words before a year.
         negations, coordination: words for not, and, or.
@@ -98,6 +102,9 @@ class Lexicon:
     quantities: tuple[str, ...] = ()
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     times: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    clauses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    talk: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    moments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.lexicon import Lexicon, lexicon
-from triplecheck.language.pipeline import ENGLISH, Pipeline, Token, pipeline
+from triplecheck.language.pipeline import Pipeline, Token, pipeline
 from triplecheck.language.text import TOPIC, plain, spans
 
 _NOMINAL = frozenset({"NOUN", "PROPN", "PRON", "NUM"})
@@ -256,7 +256,7 @@ def _in_form(token: Token, words: Lexicon) -> Token:
 
 
 @functools.cache
-def stop_words(language: str = ENGLISH) -> frozenset[str]:
+def stop_words(language: str) -> frozenset[str]:
     """The words of a language that have no content of their own, in lower case."""
     reader = pipeline(language)
     return reader.stop_words | lexicon(reader.code).light

@@ -8,17 +8,19 @@ tokens and sentences; lemmas, parts of speech and dependencies are then missing.
 from __future__ import annotations
 
 import functools
+import importlib
 import importlib.util
 import logging
 import re
 import sys
 import threading
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
 from importlib.metadata import entry_points, version
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.kg.errors import UserError
@@ -35,6 +37,7 @@ _UNUSED = ("ner", "senter", "entity_linker", "entity_ruler", "textcat", "textcat
 _SIZES = ("_sm", "_md", "_lg")
 _NAME = re.compile(r"[A-Za-z]\w*")
 _NEEDS_TORCH = re.compile("torch|transformer", re.IGNORECASE)
+_USUAL_TOKENIZER = re.compile(r'@tokenizers"? *[:=] *"spacy\.Tokenizer\.v1"')
 _HALF_PAIR = re.compile("[\ud800-\udfff]")
 # The tokenizer takes time quadratic in the length of a word.
 _LONGEST_WORD = 500  # characters; the rest of a longer one is read as spaces
@@ -243,8 +246,9 @@ def installed(name: str) -> str:
     return "tokens alone, without a trained pipeline" if package is None else f"{package} {version(package)}"
 
 
+@functools.cache
 def _installed() -> list[str]:
-    """The installed pipelines."""
+    """The installed pipelines; looking for them takes 0.01 s."""
     return sorted(entry_points(group="spacy_models").names)
 
 
@@ -290,20 +294,58 @@ def _warn_of_tokens(name: str) -> None:
 
 def _loaded(name: str) -> SpacyLanguage:
     package = trained_package(check_language(name)) or (None if _is_code(name) else name)
-    with _without_torch(package):
+    with _without_torch(package), _without_commands():
         import spacy
     if package is not None:
         try:
-            loaded: SpacyLanguage = spacy.load(package, exclude=_UNUSED)
+            return _load(package)
         except (OSError, ValueError, ImportError) as error:
             raise UserError(f"the spaCy pipeline {package!r} cannot be loaded: {error}") from error
-        return loaded
     _warn_of_tokens(name)
     try:
         blank: SpacyLanguage = spacy.blank(_code(name))
     except ImportError as error:
         raise UserError(f"the language {name!r} needs another package: {error}") from error
     return blank
+
+
+def _load(package: str) -> SpacyLanguage:
+    """A trained pipeline; its tokenizer is filled once, not with the rules of the language and then with its own."""
+    import spacy
+    from spacy.tokenizer import Tokenizer
+
+    if any(map(_USUAL_TOKENIZER.search, _configs(package))):
+        spacy.registry.tokenizers("triplecheck.Unfilled.v1", func=lambda: lambda made: Tokenizer(made.vocab))
+        unfilled = {"nlp": {"tokenizer": {"@tokenizers": "triplecheck.Unfilled.v1"}}}
+        with suppress(ValueError):
+            return spacy.load(package, exclude=_UNUSED, config=unfilled)
+    return spacy.load(package, exclude=_UNUSED)
+
+
+@contextmanager
+def _without_commands() -> Iterator[None]:
+    """Keep `import spacy` from importing spaCy's command line, a third of its time, for one function: `spacy.info`.
+
+    That function and `spacy.cli` are imported when they are used.
+    """
+    module = ModuleType("spacy.cli.info")
+    if "spacy" in sys.modules or module.__name__ in sys.modules:
+        yield
+        return
+    vars(module)["info"] = lambda *args, **options: importlib.import_module(module.__name__).info(*args, **options)
+    sys.modules[module.__name__] = module
+    try:
+        yield
+    finally:
+        del sys.modules[module.__name__]
+    vars(sys.modules["spacy"]).setdefault("__getattr__", _submodule)
+
+
+def _submodule(name: str) -> Any:
+    """`spacy.cli`, which other code may expect after `import spacy`."""
+    if name != "cli":
+        raise AttributeError(f"module 'spacy' has no attribute {name!r}")
+    return importlib.import_module("spacy.cli")
 
 
 @contextmanager
@@ -342,14 +384,19 @@ class _NoTorch(MetaPathFinder):
 
 
 def _needs_torch(package: str) -> bool:
-    """Whether the configuration of a pipeline, an installed package or a directory, names torch or a transformer."""
+    """Whether the configuration of a pipeline names torch or a transformer."""
+    return any(map(_NEEDS_TORCH.search, _configs(package)))
+
+
+def _configs(package: str) -> list[str]:
+    """The configuration of a pipeline, an installed package or a directory."""
     if _is_directory(package):
         configs = [Path(package) / "config.cfg"]
     else:
         spec = importlib.util.find_spec(package)
         places = (spec.submodule_search_locations if spec is not None else None) or ()
         configs = [config for place in places for config in Path(place).glob("*/config.cfg")]
-    return any(_NEEDS_TORCH.search(config.read_text("utf-8")) for config in configs)
+    return [config.read_text("utf-8") for config in configs]
 
 
 def _readable(text: str) -> str:

@@ -85,15 +85,17 @@ class PathRelevance:
         """Vectors of the whole question and of the parts of its segments."""
         return self._encode(self._question_texts)
 
+    def prepare(self, labels: Iterable[str], texts: Iterable[str] = ()) -> None:
+        """Encode together what comparing these labels encodes, and other texts: a call costs as much as three texts."""
+        wanted = {text for label in labels for text in (nearest(label), split_kind(label)[1], *wordings(label)) if text}
+        self._encode([*self._question_texts, *sorted(wanted.union(texts))])
+
     def _prepare(self, paths: Sequence[Hops], ends: Sequence[str], topics: Iterable[str]) -> None:
-        """Encode together what scoring these paths encodes: a call for one short text costs as much as for five."""
-        labels = {hop.label for path in paths for hop in path}
-        texts = {text for label in labels for text in (nearest(label), split_kind(label)[1], *wordings(label)) if text}
-        if self._asked_end:
-            texts.update(self._asked_end, (end or "thing" for end in ends))
+        """Encode together what scoring these paths encodes."""
+        texts = [*self._asked_end, *(end or "thing" for end in ends)] if self._asked_end else []
         if self._ranker is not None:
-            texts.update(map(self._question.masked, set(topics)))
-        self._encode([*self._question_texts, *sorted(texts)])
+            texts += map(self._question.masked, set(topics))
+        self.prepare({hop.label for path in paths for hop in path}, texts)
 
     def similarity(self, labels: Sequence[str]) -> FloatArray:
         """Cosine of each label with each segment, shape (labels, segments)."""

@@ -42,7 +42,7 @@ from triplecheck.lms.copying import copies_example, names_of_examples, texts_of
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
 from triplecheck.lms.resolve import language_model
-from triplecheck.lms.roles import BASELINE, DEFAULT_MODEL, Roles, check_role, name_of, warn_of_baseline
+from triplecheck.lms.roles import BASELINE, Roles, check_role, name_of, warn_of_baseline
 from triplecheck.lms.values import numbered_lists
 from triplecheck.signatures import demonstrations, step_of
 from triplecheck.signatures.demonstrations import WORKED, is_worked, restored
@@ -307,11 +307,6 @@ class RolePredict(dspy.Predict):
         if self.lm is None and roles is not None:
             return roles.model(self.role)
         return name_of(self.lm or dspy.settings.lm or BASELINE.default)
-
-    @property
-    def is_baseline(self) -> bool:
-        """Whether a call here and now would go to the rule-based baseline."""
-        return self.model.partition("?")[0] == DEFAULT_MODEL
 
     def dump_state(self, json_mode: bool = True) -> dict[str, Any]:
         """The state that `program.save(FILE)` writes: also the settings of the calls and the names of the fields."""

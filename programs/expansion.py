@@ -51,9 +51,12 @@ def most_similar(
         offers: of `one_hop_paths`.
         likeness: cosine of each relation with the question, shape (relations,).
     """
-    if likeness is None:
-        return sorted(offers, key=lambda offer: offer[1])
-    return sorted(offers, key=lambda offer: -float(likeness[offer[0].hops[-1].relation]))
+    return sorted(offers, key=lambda offer: unlikeness(likeness, *offer))
+
+
+def unlikeness(likeness: npt.NDArray[np.float32] | None, path: Path, edges: int) -> float:
+    """By what paths are sorted, the most similar last relation first; without similarities, the fewest edges first."""
+    return float(edges) if likeness is None else -float(likeness[path.hops[-1].relation])
 
 
 def edges_of(graph: Graph, starts: IntArray | Sequence[int], hop: Hop, limit: int | None) -> Edges:

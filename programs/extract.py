@@ -80,7 +80,7 @@ class TripleExtractor:
             except (ModelReplyError, PromptTooLongError) as error:
                 problems.append(str(error))
                 continue
-            found, refused = stated_triples(reply.triples, texts)
+            found, refused = stated_triples(reply.triples, texts, language=self.language)
             problems += [f"no triple that the text states: {line}" for line in refused]
             for sentence, triples in zip(part, found, strict=True):
                 stated += [Stated(triple, sentence) for triple in triples]

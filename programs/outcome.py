@@ -11,7 +11,7 @@ import dspy
 import numpy as np
 
 from triplecheck.kg import Graph, Triple
-from triplecheck.kg.export import plain_properties
+from triplecheck.kg.graph import plain_properties
 from triplecheck.lms import Usage
 from triplecheck.programs.picture import Evidence, draw
 from triplecheck.programs.steps import TraceEvent

@@ -14,7 +14,7 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.export import plain_properties
+from triplecheck.kg.graph import plain_properties
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
 from triplecheck.programs.assists.time_conditions import TimeCondition

@@ -119,7 +119,7 @@ class Verifier(dspy.Module):
             entities=list(dict.fromkeys(names)),
             relations=near_relations(self.assists, self.sources, texts),
         )
-        return triples_of(self.assists, reply.triples, texts, trace)
+        return triples_of(self.assists, reply.triples, texts, trace, self.sources.language)
 
 
 def _parts(paragraphs: Sequence[str]) -> list[list[str]]:

@@ -337,11 +337,6 @@ def read_topic(line: str) -> WrittenTopic:
     return WrittenTopic(name, spelling) if equals else WrittenTopic(line, split_note(line)[0])
 
 
-def write_known_name(name: str, spelling: str = "", types: Sequence[str] = ()) -> str:
-    """A known name on one line."""
-    return with_note(write_topic(name, spelling), ", ".join(types))
-
-
 def read_known_name(line: str) -> KnownName:
     """The known name on a line. A note at its end is parsed as types, although it may be part of the name."""
     spelling, equals, rest = line.partition(_EQUALS)

@@ -50,10 +50,10 @@ class RemoteGraph(Graph, Protocol):
         """What was learned of the store, for the index; it is not asked for again."""
 
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
-        """The next entities by id, with labels and aliases; fewer than `limit` at the end only."""
+        """The next entities by id, with labels and aliases; none at the end only."""
 
     def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
-        """The next values by lexical form; fewer than `limit` at the end only."""
+        """The next values by lexical form; none at the end only."""
 
 
 @dataclass(frozen=True)
@@ -180,18 +180,17 @@ def _collect(
             page = graph.entities_after(entities[-1].id if entities else None, _PAGE)
             entities += page
             rows: list[Any] = [[entity.id, entity.label, *entity.aliases] for entity in page]
-            note(rows, "entities" if len(page) < _PAGE else None)
-            if len(page) < _PAGE:
+            note(rows, None if page else "entities")
+            if not page:
                 break
         while "values" not in finished:
             progress("reading values", len(values), None)
             found = graph.values_after(values[-1].lexical if values else None, _PAGE, LONGEST_VALUE)
-            last = len(found) < _PAGE
             # The next page begins after a lexical form, so one that may go on there is left to it.
-            whole = found if last else [v for v in found if v.lexical != found[-1].lexical] or found
+            whole = [v for v in found if v.lexical != found[-1].lexical] or found
             values += whole
-            note([{"value": value.lexical, "type": value.datatype} for value in whole], "values" if last else None)
-            if last:
+            note([{"value": value.lexical, "type": value.datatype} for value in whole], None if found else "values")
+            if not found:
                 break
     return entities, values
 

@@ -132,6 +132,7 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         Manners(options.sent_headers, options.requests_per_second, options.retries),
         replies,
     )
+    client.most_rows = None if index is None else index.about.learned.get("most_rows")
     profile = profile_named(options.profile) if options.profile else detect(options.name, client.server())
     if options.statements is not None:
         if options.statements not in STATEMENTS:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import tempfile
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,15 @@ from triplecheck.kg.readers.property_graphs import (
     read_property_graph,
 )
 from triplecheck.kg.readers.raw import BadLine, RawGraph
+from triplecheck.kg.readers.sheets import SHEET_SUFFIXES
+from triplecheck.kg.readers.table_files import (
+    SHOWN,
+    first_triples,
+    is_wide_file,
+    read_table_files,
+    read_tables,
+    recognised,
+)
 from triplecheck.kg.readers.tables import (
     TABLE_SUFFIXES,
     entity_rows,
@@ -31,6 +41,7 @@ from triplecheck.kg.readers.tables import (
     suffix,
     triple_parts,
 )
+from triplecheck.kg.readers.wide import TableOptions, WideTable, table_options
 from triplecheck.kg.readers.wikidata import is_wikidata, read_wikidata
 
 if TYPE_CHECKING:
@@ -39,7 +50,7 @@ if TYPE_CHECKING:
 RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig", ".rdf", ".xml", ".owl", ".jsonld")
 
 
-SUFFIXES = (*TABLE_SUFFIXES, *RDF_SUFFIXES, *NETWORK_SUFFIXES, *JSON_SUFFIXES)
+SUFFIXES = (*TABLE_SUFFIXES, *SHEET_SUFFIXES, *RDF_SUFFIXES, *NETWORK_SUFFIXES, *JSON_SUFFIXES)
 """Extensions of files that `read_graph` reads."""
 
 
@@ -49,19 +60,22 @@ def read_graph(
     relations: Path | str | None = None,
     mapping: Mapping[str, str] | None = None,
     *,
+    tables: TableOptions | None = None,
+    more: Sequence[WideTable] = (),
     header: bool | None = None,
     edge_properties: Sequence[str] = (),
     skip_bad: bool = False,
     fetch_contexts: bool = False,
     axioms: bool | None = None,
     language: str = "en",
+    strict: bool = False,
     first_blank: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> list[RawGraph]:
     """Read all files of one graph, each by its extension (also with `.gz`).
 
-    See `tables.read_triples` for `header` and `edge_properties`, `rdf.read_rdf` for `fetch_contexts`, `axioms`,
-    `language` and `first_blank`.
+    See `table_files.read_table_files` for `tables` (its `options`), `more`, `header` and `edge_properties`,
+    `rdf.read_rdf` for `fetch_contexts`, `axioms`, `language`, `strict` and `first_blank`.
 
     Raises:
         UserError: an unknown extension.
@@ -69,29 +83,31 @@ def read_graph(
     """
     graphs = []
     edge_properties = _listed(edge_properties)
-    rdf, networks = [], []
+    rdf, networks, files = [], [], []
     for path in paths_of(triples, "triples"):
         kind = suffix(path)
         if kind in JSON_SUFFIXES and is_wikidata(path):
             graphs.append(read_wikidata(path, language=language, skip_bad=skip_bad, progress=progress))
         elif kind in (*NETWORK_SUFFIXES, *JSON_SUFFIXES) or (path.is_file() and _is_neo4j(path)):
             networks.append(path)
-        elif kind in TABLE_SUFFIXES:
-            graphs.append(
-                read_triples(
-                    path,
-                    mapping,
-                    header=header,
-                    edge_properties=edge_properties,
-                    skip_bad=skip_bad,
-                    progress=progress,
-                )
-            )
+        elif kind in (*TABLE_SUFFIXES, *SHEET_SUFFIXES):
+            files.append(path)
         elif kind in RDF_SUFFIXES:
             rdf.append(path)
         else:
             known = " ".join(SUFFIXES)
             raise UserError(f"{path}: no reader for {kind or 'a file without extension'!r}; known: {known}")
+    if files or more:
+        graphs += read_table_files(
+            files,
+            mapping,
+            options=tables,
+            more=more,
+            header=header,
+            edge_properties=edge_properties,
+            skip_bad=skip_bad,
+            progress=progress,
+        )
     if networks:
         graphs.append(read_property_graph(networks, skip_bad=skip_bad))
     if rdf:
@@ -104,6 +120,7 @@ def read_graph(
                 fetch_contexts=fetch_contexts,
                 axioms=axioms,
                 language=language,
+                strict=strict,
                 first_blank=first_blank,
                 progress=progress,
             )
@@ -126,6 +143,8 @@ class TripleFiles:
 
     Args:
         triples, entities, relations, mapping, header, skip_bad, axioms, language: see `graphs_of`.
+        strict: see `rdf.read_rdf`.
+        tables: how wide tables are read; they are one part.
 
     Attributes:
         paths: the files of triples.
@@ -142,16 +161,19 @@ class TripleFiles:
         relations: object = None,
         mapping: Mapping[str, str] | None = None,
         *,
+        tables: TableOptions | None = None,
         header: bool | None = None,
         skip_bad: bool = False,
         axioms: bool | None = None,
         language: str = "en",
+        strict: bool = False,
     ) -> None:
+        self.tables = tables or TableOptions()
         self.paths = paths_of(triples, "triples")
         self.skipped: list[BadLine] = []
         self._described: dict[str, Any] = {"entities": entities, "relations": relations}
         self._mapping, self._header, self._skip_bad = mapping, header, skip_bad
-        self._rdf: dict[str, Any] = {"axioms": axioms, "language": language}
+        self._rdf: dict[str, Any] = {"axioms": axioms, "language": language, "strict": strict}
 
     @property
     def size(self) -> int:
@@ -168,14 +190,27 @@ class TripleFiles:
         """
         rdf = [path for path in self.paths if suffix(path) in RDF_SUFFIXES]
         tables = [p for p in self.paths if suffix(p) in TABLE_SUFFIXES and not (p.is_file() and _is_neo4j(p))]
+        wide = [path for path in tables if is_wide_file(path, self._mapping, self.tables, header=self._header)]
+        tables = [path for path in tables if path not in wide]
         others = [path for path in self.paths if path not in (*rdf, *tables)]
         for path in tables:
+            some: list[tuple[str, str, str]] = []
             for part in triple_parts(
                 path, self._mapping, header=self._header, skip_bad=self._skip_bad, progress=progress
             ):
+                some += first_triples(part) if len(some) < SHOWN else []
                 self._pass_on(part, store)
+            self._pass_on(replace(_nothing(), recognised=[recognised(path, some)]), store)
         if others:
-            read = read_graph(others, mapping=self._mapping, skip_bad=self._skip_bad, **self._rdf, progress=progress)
+            read = read_graph(
+                others,
+                mapping=self._mapping,
+                tables=self.tables,
+                header=self._header,
+                skip_bad=self._skip_bad,
+                **self._rdf,
+                progress=progress,
+            )
             for part in read:
                 self._pass_on(part, store)
         if rdf:
@@ -296,10 +331,14 @@ def graphs_of(
 __all__ = [
     "BadLine",
     "RawGraph",
+    "TableOptions",
     "TripleFiles",
+    "WideTable",
     "parse_mapping",
     "read_entities",
     "read_graph",
     "read_relations",
+    "read_tables",
     "read_triples",
+    "table_options",
 ]

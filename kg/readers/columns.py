@@ -38,6 +38,9 @@ _SURE_RELATIONS = (
 ).split()
 _PARTS = ("id", "label", "name", "iri", "uri")  # of a node or relation, at the end of the name of a column
 _ROWS_COMPARED = 20_000
+_BYTES_COMPARED, _LINES_COMPARED = 1 << 16, 50
+_AGREE = 0.8  # share of the lines; others may be malformed
+DELIMITERS = (",", ";", "\t", "|")
 
 
 def plain(name: str) -> str:
@@ -81,13 +84,58 @@ def is_header(fields: Sequence[str]) -> bool:
 
 
 def dialect(path: Path) -> tuple[str, bool]:
-    """The delimiter of a table by its extension, and whether its fields may be quoted."""
+    """The delimiter of a table, and whether its fields may be quoted.
+
+    It is the one that the extension says, unless the first lines have one field each by it, or other numbers of fields,
+    and another delimiter gives nearly all of them the same number.
+    """
+    usual = usual_dialect(path)
+    lines = _first_lines(path)
+    if len(lines) < 2 or _agree(lines, *usual) > 1:
+        return usual
+    others = [(sign, sign != "\t" or usual[1]) for sign in DELIMITERS if sign != usual[0]]
+    best = max(others, key=lambda one: _agree(lines, *one))
+    return best if _agree(lines, *best) > 1 else usual
+
+
+def usual_dialect(path: Path) -> tuple[str, bool]:
+    """The delimiter by the extension, and whether fields may be quoted."""
     return (",", True) if Path(path.name.lower().removesuffix(".gz")).suffix == ".csv" else ("\t", False)
+
+
+def delimiter_hint(path: Path, fields: int) -> str:
+    """The beginning of a message: the number of fields of the first line, and another delimiter that it may have."""
+    line = next(iter(_first_lines(path)), "")
+    other = max(DELIMITERS, key=lambda sign: len(fields_of(line, sign, True)))
+    many = len(fields_of(line, other, True))
+    return f"{fields} field{'s' * (fields != 1)}; " + (f"is {other!r} the delimiter? " if many > fields else "")
+
+
+def _agree(lines: Sequence[str], delimiter: str, quoted: bool) -> int:
+    """The number of fields of the first of some lines, 0 if others have other numbers."""
+    try:
+        rows = csv.reader(lines, delimiter=delimiter) if quoted else (line.split(delimiter) for line in lines)
+        counts = [len(fields) for fields in rows if fields]
+    except csv.Error:
+        return 0
+    return counts[0] if counts.count(counts[0]) >= _AGREE * len(counts) else 0
+
+
+def _first_lines(path: Path) -> list[str]:
+    """Some lines at the beginning of a file that are not empty."""
+    try:
+        with open_packed(path) as source:
+            block = source.read(_BYTES_COMPARED)
+    except DAMAGED:
+        return []
+    lines = block.decode("utf-8-sig", "replace").splitlines()
+    lines = lines[:-1] if len(block) == _BYTES_COMPARED and len(lines) > 1 else lines
+    return [line for line in lines if line.strip()][:_LINES_COMPARED]
 
 
 def fields_of(line: str, delimiter: str, quoted: bool) -> list[str]:
     """The fields of one line."""
-    return next(csv.reader([line]), []) if quoted else line.split(delimiter)
+    return next(csv.reader([line], delimiter=delimiter), []) if quoted else line.split(delimiter)
 
 
 def first_fields(path: Path) -> list[str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
@@ -14,6 +15,8 @@ import pyarrow.compute as pc
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, UNKNOWN, RawGraph
+from triplecheck.kg.readers.shapes import Shape, sample_of, shape_of
+from triplecheck.kg.readers.wide import WideTable, read_wide
 from triplecheck.kg.types import XSD, Literal, Triple
 from triplecheck.kg.values import HALF_A_CHARACTER
 
@@ -30,6 +33,7 @@ _DATATYPES: tuple[tuple[type, str], ...] = (
     (dt.date, "date"),
 )
 _LABELS, _DESCRIPTIONS = ("label", "name", "title", "labels"), ("description", "comment")
+_MOST_DIGITS = 18  # of a number, as far as its form says; see `numbering.FORMS`
 _NO_PROPERTIES = ("label", "id", "key")
 _TYPES, _ALIASES = ("type", "types", "kind", "class"), ("alias", "aliases")
 
@@ -53,7 +57,8 @@ def read_memory(given: object, mapping: Mapping[str, str] | None = None, propert
     """Triples that Python holds.
 
     In a data frame the columns are found by their usual names (`kg.readers.columns`); one of three columns with other
-    names has head, relation and tail in this order. Numbers, dates and booleans as tails are literals. Of a networkx
+    names has head, relation and tail in this order, unless they are those of a wide table (`kg.readers.wide`), as any
+    other number of columns are. Numbers, dates and booleans as tails are literals. Of a networkx
     graph, the attributes `label`, `type`, `description` and `aliases` describe a node, and every other one is an edge
     to a literal; the relation of an edge is its attribute of a usual name, or its key, or "linked to"; its other
     attributes are edge properties.
@@ -114,15 +119,25 @@ def _columns(frame: Any) -> dict[str, Any]:
     """The columns of a frame by name: Arrow arrays, or lists where pandas mixes types in one."""
     try:
         table = pa.table(frame) if hasattr(frame, "__arrow_c_stream__") else pa.Table.from_pandas(frame)
-    except (pa.ArrowException, AttributeError, TypeError, ValueError):
+    except (pa.ArrowException, AttributeError, OverflowError, TypeError, ValueError):
         if not hasattr(frame, "columns"):
             raise UserError(f"{type(frame).__name__} is no graph: give {_KINDS}") from None
-        return {str(name): frame[name].tolist() for name in frame.columns}
+        return {str(name): _column(frame[name]) for name in frame.columns}
     return {str(name): table[name] for name in table.column_names if name != "__index_level_0__"}
+
+
+def _column(series: Any) -> Any:
+    """A column of pandas as an Arrow array, or a list where it has integers beyond 64 bits or several types."""
+    try:
+        return pa.chunked_array([pa.array(series, from_pandas=True)])
+    except (pa.ArrowException, OverflowError, TypeError, ValueError):
+        return series.tolist()
 
 
 def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
     names = list(columns)
+    if not properties and is_wide(columns, mapping):
+        return read_wide([WideTable("", "the data frame", [(name, _listed(columns[name])) for name in names])])
     usual = {name: names[at] for name, at in usual_columns(names).items()}
     if len(usual) < len(TRIPLE_COLUMNS) and len(names) == len(TRIPLE_COLUMNS) and not mapping:
         usual = dict(zip(TRIPLE_COLUMNS, names, strict=True))
@@ -135,8 +150,8 @@ def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], proper
         )
     heads, relations = (_strings(*_cells(columns[wanted[name]], name)) for name in ("head", "relation"))
     tails, datatypes = _cells(columns[wanted["tail"]], "tail")
-    if _type_of(columns[wanted["head"]]) == _type_of(columns[wanted["tail"]]):
-        datatypes = [UNKNOWN] * len(tails)  # ids that are numbers
+    if _are_ids(columns[wanted["head"]], columns[wanted["tail"]]):
+        datatypes = [UNKNOWN if len(text) <= _MOST_DIGITS else None for text in _texts(tails)]  # ids that are numbers
     given = mapping.get("datatype", "datatype")
     if given in columns:
         datatypes = _given_datatypes(columns[given], tails)
@@ -150,10 +165,51 @@ def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], proper
     return RawGraph(heads, relations, *_encoded(tails, datatypes), edge_properties=_property_table(rows))
 
 
+def is_wide(columns: Mapping[str, Any], mapping: Mapping[str, str] | None = None) -> bool:
+    """Whether columns hold a thing in each row, not a triple. Three columns that may be either are triples."""
+    names = list(columns)
+    if any((mapping or {}).get(name) for name in TRIPLE_COLUMNS) or "head" in usual_columns(names):
+        return False
+    if len(names) != len(TRIPLE_COLUMNS):
+        return len(names) > 1
+    rows = sample_of({name: _listed(column) for name, column in columns.items()})
+    return shape_of(names, rows, sure=True) is Shape.WIDE
+
+
+def columns_of(table: object) -> list[tuple[str, list[Any]]]:
+    """The columns of a data frame, or of a list of dicts, as cells of Python."""
+    if is_frame(table):
+        return [(name, _listed(column)) for name, column in _columns(table).items()]
+    rows = list(table) if isinstance(table, Iterable) and not isinstance(table, str | bytes | Mapping) else []
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        raise UserError(f"a table is a data frame, a list of dicts or the path of a file, not {type(table).__name__}")
+    names = dict.fromkeys(str(name) for row in rows for name in row)
+    return [(name, [row.get(name) for row in rows]) for name in names]
+
+
+def graph_of_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
+    """Triples in columns; see `read_memory`."""
+    return _read_columns(columns, mapping, properties)
+
+
+def _listed(column: Any) -> list[Any]:
+    return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
+
+
 def _given_datatypes(column: Any, tails: Any) -> list[str | None]:
-    cells = column.to_pylist() if hasattr(column, "to_pylist") else list(column)
-    found = [cell if isinstance(cell, str) and cell else None for cell in cells]
+    found = [cell if isinstance(cell, str) and cell else None for cell in _listed(column)]
     return found if len(found) == len(tails) else [None] * len(tails)
+
+
+def _are_ids(heads: Any, tails: Any) -> bool:
+    """Whether the values of a column of tails are of the kind of the heads: names, even if they are numbers."""
+    if isinstance(heads, list) or isinstance(tails, list):
+        return all(isinstance(cell, int | np.integer) for column in (heads, tails) for cell in _listed(column))
+    return bool(_type_of(heads) == _type_of(tails))
+
+
+def _texts(values: Any) -> list[str]:
+    return values if isinstance(values, list) else _listed(values)
 
 
 def _type_of(column: Any) -> Any:
@@ -262,7 +318,9 @@ def _from_triples(triples: Sequence[tuple[Any, ...]], entities: pa.Table | None 
     heads = [_value(t[0], "head", row)[0] for row, t in enumerate(triples, 1)]
     relations = [_value(t[1], "relation", row)[0] for row, t in enumerate(triples, 1)]
     tails = [_value(t[2], "tail", row) for row, t in enumerate(triples, 1)]
-    about = [(row, str(name), value) for row, t in enumerate(triples) for name, value in dict(*t[3:]).items()]
+    ids = {text for t, text in zip(triples, heads, strict=True) if isinstance(t[0], int)}
+    tails = [(text, None if text in ids else datatype) for text, datatype in tails]  # ids that are numbers
+    about = [(row, str(name), value) for row, t in enumerate(triples) for name, value in _pairs(*t[3:])]
     return RawGraph(
         _strings(heads),
         _strings(relations),
@@ -272,26 +330,50 @@ def _from_triples(triples: Sequence[tuple[Any, ...]], entities: pa.Table | None 
     )
 
 
+def _pairs(about: Mapping[Any, Any] | Sequence[tuple[str, Any]] = ()) -> Iterable[tuple[Any, Any]]:
+    return about.items() if isinstance(about, Mapping) else about
+
+
 # --- networkx ------------------------------------------------------------------------------------
 def read_network(network: Any) -> RawGraph:
     """A networkx graph as triples; see `read_memory`."""
     triples: list[tuple[Any, ...]] = []
+    others = Counter[str]()
     described = []
     for node, about in network.nodes(data=True):
         if isinstance(node, Literal):
             continue
         row, used = _description(about)
         described.append({"id": str(node), **row})
-        triples += [
-            (str(node), str(name), value) for name, value in about.items() if name not in used and _is_scalar(value)
-        ]
+        values, rest = _values_of({name: value for name, value in about.items() if name not in used})
+        triples += [(str(node), name, value) for name, value in values]
+        others.update(rest)
     edges = network.edges(keys=True, data=True) if network.is_multigraph() else network.edges(data=True)
     for edge in edges:
         head, tail, about = edge[0], edge[1], dict(edge[-1])
         name = relation_of(about, edge[2] if len(edge) == 4 else None)
-        rest = {str(name): value for name, value in about.items() if name not in _NO_PROPERTIES and _is_scalar(value)}
-        triples.append((str(head), name, tail if isinstance(tail, Literal) else _Node(tail), rest))
-    return _from_triples(triples, pa.Table.from_pylist(described, ENTITY_SCHEMA))
+        values, rest = _values_of({name: value for name, value in about.items() if name not in _NO_PROPERTIES})
+        triples.append((str(head), name, tail if isinstance(tail, Literal) else _Node(tail), values))
+        others.update(rest)
+    raw = _from_triples(triples, pa.Table.from_pylist(described, ENTITY_SCHEMA))
+    if others:
+        raw.left_out = {f"attributes {name!r} that are no values": count for name, count in others.items()}
+        raw.read = len(raw) + raw.edge_properties.num_rows + others.total()
+    return raw
+
+
+def _values_of(about: Mapping[Any, Any]) -> tuple[list[tuple[str, Any]], list[str]]:
+    """The values of attributes, each of a list by itself; and the names of attributes that are no values."""
+    values, others = [], []
+    for name, value in about.items():
+        if isinstance(value, np.ndarray):
+            value = value.tolist()
+        for one in value if isinstance(value, list | tuple | set | frozenset) else [value]:
+            if _is_scalar(one):
+                values.append((str(name), one))
+            elif one is not None and one == one and one != "":
+                others.append(str(name))
+    return values, others
 
 
 class _Node(str):

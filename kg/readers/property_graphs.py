@@ -11,7 +11,8 @@ import csv
 import io
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
+from xml.etree import ElementTree
 
 from triplecheck.kg.errors import ReadError, extra
 from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain
@@ -82,9 +83,13 @@ def _add_network(network: Any, path: Path, form: str) -> None:
 
     try:
         with open_packed(path) as source:
-            read = nx.read_graphml(source) if form == ".graphml" else nx.read_gexf(source)
+            read = nx.read_graphml(_as_directed(source)) if form == ".graphml" else nx.read_gexf(source)
     except (nx.NetworkXException, *_OF_XML, *DAMAGED) as error:
         raise ReadError(path, None, f"not a readable {form[1:]} file: {error}") from error
+    for _, about in read.nodes(data=True):
+        about.update({**read.graph.get("node_default", {}), **about})
+    for *_, about in read.edges(data=True):
+        about.update({**read.graph.get("edge_default", {}), **about})
     values = {
         node: Literal(str(about["value"]), about["datatype"])
         for node, about in read.nodes(data=True)
@@ -97,6 +102,22 @@ def _add_network(network: Any, path: Path, form: str) -> None:
     network.add_nodes_from(read.nodes(data=True))
     for head, tail, *_, about in read.edges(keys=True, data=True) if read.is_multigraph() else read.edges(data=True):
         _add_edge(network, head, tail, about)
+
+
+def _as_directed(source: IO[bytes]) -> io.BytesIO:
+    """GraphML whose edges all lead from source to target: networkx refuses directions of single edges, and forgets
+    which end of an undirected edge is the source; here each edge is a triple."""
+    text = source.read()
+    if text.count(b"directed=") == 0 and b"undirected" not in text:
+        return io.BytesIO(text)
+    root = ElementTree.fromstring(text)  # nosec B314: as networkx does
+    for part in root.iter():
+        kind = part.tag.rpartition("}")[2]
+        if kind == "edge":
+            part.attrib.pop("directed", None)
+        elif kind == "graph":
+            part.attrib["edgedefault"] = "directed"
+    return io.BytesIO(ElementTree.tostring(root, encoding="utf-8"))
 
 
 def _is_value(about: Mapping[str, Any]) -> bool:

@@ -84,6 +84,7 @@ class RawGraph:
         described: number of statements that became descriptions (labels, comments, types), not edges.
         left_out: number of statements that became neither, by the reason.
         notes: what a reader was not sure of.
+        recognised: of each table, whether it was read as triples or as a wide table, and its first triples.
         reading: options that files which are added later must be read with, too: `axioms`, `language`.
     """
 
@@ -101,6 +102,7 @@ class RawGraph:
     described: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    recognised: list[str] = field(default_factory=list)
     reading: dict[str, Any] = field(default_factory=dict)
 
     def __len__(self) -> int:

@@ -26,6 +26,7 @@ import pyoxigraph as ox
 from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
+from triplecheck.kg.readers._rdf_lenient import Leniency, is_lenient, leniently, parsed
 from triplecheck.kg.readers._rdf_schema import (
     NOT_ASSERTED,
     STRUCTURE,
@@ -46,7 +47,7 @@ from triplecheck.kg.readers.raw import (
 )
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_json
-from triplecheck.kg.vocabulary import RDF, Vocabulary
+from triplecheck.kg.vocabulary import ENGLISH, RDF, Vocabulary, missing_language
 
 
 def read_rdf(
@@ -56,6 +57,7 @@ def read_rdf(
     fetch_contexts: bool = False,
     axioms: bool | None = None,
     language: str = "en",
+    strict: bool = False,
     progress: ProgressCallback = no_progress,
     vocabulary: Vocabulary | None = None,
     first_blank: int = 0,
@@ -86,6 +88,7 @@ def read_rdf(
         axioms: whether axioms are edges. None: if most subjects are classes and relations. False: nor do types have
             superclasses.
         language: preferred language of labels and descriptions, such as `de`.
+        strict: refuse IRIs and language tags that RDF does not allow and other parsers read; else they are counted.
         progress: called after each batch with the number of statements.
         vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
         first_blank: number of the first blank node, so that none has the id of another graph's.
@@ -103,13 +106,15 @@ def read_rdf(
     skipped: list[BadLine] = []
     schema: list[Statement] = []
     structure: list[Statement] = []
+    leniency = Leniency(strict)
     done = 0
     for number, path in enumerate(files):
 
         def blank(label: str, number: int = number) -> str:
             return blanks.setdefault((number, label), f"_:b{first_blank + len(blanks)}")
 
-        for batch in statements(path, blank, skipped if skip_bad else None, fetch_contexts=fetch_contexts):
+        bad = skipped if skip_bad else None
+        for batch in statements(path, blank, bad, fetch_contexts=fetch_contexts, leniency=leniency):
             batch, special = _separated(batch, STRUCTURE)
             structure += special
             _encode(batch, words, edges, literals, schema)
@@ -117,7 +122,16 @@ def read_rdf(
             progress(f"reading {path.name}", done, None)
     raw = _finished(words, edges, literals, schema, structure, axioms)
     raw.skipped, raw.read = skipped, done
+    raw.notes += leniency.note()
     return raw if store is None else without_triples(raw)
+
+
+def _languages_there(words: Vocabulary, described: Descriptions) -> list[str]:
+    """A note that no text has the language that was asked for, and which there are."""
+    tags = sorted({tag for tag in described.languages.dictionary.to_pylist() if tag})
+    if words.language == ENGLISH or not tags or any(map(words.has_language, tags)):
+        return []
+    return [missing_language(words.language, tags)]
 
 
 class TripleStore(Protocol):
@@ -226,6 +240,7 @@ def _finished(
         superclasses={} if given is False else superclasses_of(schema, words.axioms[0]),
         described=described_only,
         left_out={reason: n for reason, n in left_out.items() if n},
+        notes=_languages_there(words, described),
         reading={"axioms": axioms or given, "language": words.language},
     )
 
@@ -277,7 +292,12 @@ Blank = Callable[[str], str]
 
 
 def statements(
-    path: Path, blank: Blank, skipped: list[BadLine] | None, *, fetch_contexts: bool = False
+    path: Path,
+    blank: Blank,
+    skipped: list[BadLine] | None,
+    *,
+    fetch_contexts: bool = False,
+    leniency: Leniency | None = None,
 ) -> Iterator[list[Statement]]:
     """Batches of about 100,000 statements of a file, without names of graphs.
 
@@ -286,6 +306,7 @@ def statements(
         blank: returns the id of a blank node.
         skipped: receives the malformed lines of N-Triples and N-Quads; None: they are errors.
         fetch_contexts: see `read_rdf`.
+        leniency: whether what RDF does not allow is read; None: it is.
 
     Raises:
         ReadError: unreadable file, unknown extension, malformed content.
@@ -296,15 +317,15 @@ def statements(
     suffix = suffixes[-1] if suffixes else ""
     if suffix not in FORMATS:
         raise ReadError(path, None, f"unknown RDF extension {suffix!r}; known: {', '.join(FORMATS)} (.gz)")
-    form = FORMATS[suffix]
+    form, leniency = FORMATS[suffix], leniency or Leniency()
     try:
         with _open(path) as file:
             if form is None:
                 yield from _json_ld(path, file, blank, fetch_contexts)
             elif form in _LINE_FORMATS:
-                yield from _lines(path, file, form, blank, skipped)
+                yield from _lines(path, file, form, blank, skipped, leniency)
             else:
-                yield from _document(path, file, form, blank, skipped is not None)
+                yield from _document(path, file, form, blank, skipped is not None, leniency)
     except _BAD_INPUT as error:
         raise ReadError(path, None, f"cannot be read: {error}") from error
 
@@ -322,7 +343,12 @@ def _base(path: Path) -> str:
 
 
 def _lines(
-    path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skipped: list[BadLine] | None
+    path: Path,
+    file: IO[bytes],
+    form: ox.RdfFormat,
+    blank: Blank,
+    skipped: list[BadLine] | None,
+    leniency: Leniency,
 ) -> Iterator[list[Statement]]:
     """Parse block by block; a block with an error is parsed line by line, so that only bad lines are lost."""
     before = 0
@@ -334,7 +360,7 @@ def _lines(
             good: list[Statement] = []
             for number, line in enumerate(lines, before + 1):
                 try:
-                    good += _convert(ox.parse(line, form), blank)
+                    good += _convert(parsed(line, form, leniency), blank)
                 except (SyntaxError, _QuotedTripleError) as error:
                     if skipped is None:
                         raise ReadError(path, number, _reason(error)) from error
@@ -356,17 +382,34 @@ def _plain(id: str) -> str:
 
 
 def _document(
-    path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skip_bad: bool
+    path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skip_bad: bool, leniency: Leniency
 ) -> Iterator[list[Statement]]:
     parser = ox.parse(file, form, base_iri=_base(path))
+    done, ids = 0, list[str]()
+
+    def noted(label: str) -> str:
+        ids.append(blank(label))
+        return ids[-1]
+
     if form is ox.RdfFormat.RDF_XML:
         with _open(path) as prolog:
             check_prolog(path, prolog)
     way_out = f"; {form.name} cannot be read past an error; correct it or convert the file to N-Triples"
     try:
         while quads := list(islice(parser, _BATCH)):
-            yield _convert(quads, blank)
+            yield _convert(quads, noted)
+            done += len(quads)
     except SyntaxError as error:
+        with _open(path) as again:
+            whole_file = None if leniency.strict else leniently(again, form, _base(path))
+        if whole_file is not None:
+            quads = whole_file
+            leniency.statements += sum(map(is_lenient, quads))
+            # The parser names blank nodes anew: those of the statements that were passed on keep their ids.
+            known = dict(zip(dict.fromkeys(_labels_of(quads[:done])), dict.fromkeys(ids), strict=False))
+            for at in range(done, len(quads), _BATCH):
+                yield _convert(quads[at : at + _BATCH], lambda label: known.get(label) or blank(label))
+            return
         line = error.lineno
         if line is None and form is ox.RdfFormat.RDF_XML:
             with _open(path) as whole:
@@ -374,6 +417,18 @@ def _document(
         raise ReadError(path, line, _reason(error) + (way_out if skip_bad else "")) from error
     except _QuotedTripleError as error:
         raise ReadError(path, None, _reason(error) + (way_out if skip_bad else "")) from error
+
+
+def _labels_of(quads: Iterable[ox.Quad]) -> Iterator[str]:
+    """The labels of blank nodes, in the order in which `_convert` meets them."""
+    found: list[str] = []
+
+    def note(label: str) -> str:
+        found.append(label)
+        return label
+
+    _convert(quads, note)
+    return iter(found)
 
 
 class _QuotedTripleError(Exception):

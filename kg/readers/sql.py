@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +15,17 @@ import pyarrow as pa
 from triplecheck.kg.errors import UnavailableError, UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
-from triplecheck.kg.readers.frames import read_memory
+from triplecheck.kg.readers.frames import is_wide, read_memory
 from triplecheck.kg.readers.raw import RawGraph
+from triplecheck.kg.readers.wide import WideTable
 from triplecheck.kg.redaction import redacted
 
 _ROWS = 100_000  # of a part
 _DUCKDB = re.compile(r"duckdb:/*(?P<path>/.*|[^/].*)?$")
 _PASSWORD = re.compile(r"(://[^:/@]*):[^@/]*@")
 _FIRST_WORD = re.compile(r"(?:\s|\(|--[^\n]*\n|/\*(?:[^*]|\*(?!/))*\*/)*(\w*)")
+_NAME = re.compile(r"\w+(?:\.\w+)?")
+_FROM = re.compile(r"\bfrom\s+(?:\w+\.)?[\"`]?(\w+)[\"`]?", re.IGNORECASE)
 _READING = ("select", "with", "values", "table")
 # What makes a connection refuse to write, by the dialect.
 _READ_ONLY = {
@@ -37,38 +42,111 @@ def read_sql(
     mapping: Mapping[str, str] | None = None,
     properties: Sequence[str] = (),
     progress: ProgressCallback = no_progress,
+    wide: list[WideTable] | None = None,
 ) -> list[RawGraph]:
     """Triples from the rows of SQL queries. Nothing is written to the database: only queries that begin with SELECT,
     WITH, VALUES or TABLE are sent, on a connection that is read-only where the database knows that (SQLite, DuckDB,
     PostgreSQL, MySQL, MariaDB), and nothing is committed.
 
-    The columns are found as in a data frame (`frames.read_memory`): by their usual names, by `mapping`, or the first
-    three. Numbers, dates and booleans as tails are literals; rows without a tail are left out, and counted.
+    The columns are found as in a data frame (`frames.read_memory`): by their usual names, by `mapping`, or three in
+    this order. Numbers, dates and booleans as tails are literals; rows without a tail are left out, and counted.
 
     Args:
         database: URL of SQLAlchemy (`postgresql://...`, `sqlite:///shop.db`), `duckdb:///shop.duckdb`, or the path
             of a DuckDB file.
-        queries: SELECT statements.
+        queries: SELECT statements, or names of tables that are wide.
         mapping: columns by what they hold, such as `{"head": "customer"}`.
         properties: further columns to keep as properties of the edges.
         progress: called as rows arrive.
+        wide: gets the tables, and the results of queries that are no triples, as wide tables.
 
     Raises:
         UserError: the database does not exist, it rejects a query, a query would write, or columns are missing.
         UnavailableError: the package for the database is not installed.
     """
     graphs, rows = [], 0
+    wide = [] if wide is None else wide
     for query in queries:
-        for table in read_tables(database, query):
+        if _NAME.fullmatch(query.strip()):
+            wide.append(_whole_table(database, query.strip()))
+            continue
+        parts = read_tables(database, query)
+        first = next(parts, None)
+        if first is not None and not properties and is_wide(_columns(first), mapping):
+            name = match[1] if (match := _FROM.search(query)) else ""
+            wide.append(_wide(name, f"{shown(database)}: {query}", [first, *parts]))
+            continue
+        for table in () if first is None else itertools.chain([first], parts):
             progress("reading rows", rows := rows + table.num_rows, None)
             kept = _with_tails(table, mapping or {})
             if kept.num_rows:
                 graph = read_memory(kept, mapping, properties)
                 empty = table.num_rows - kept.num_rows
                 graphs.append(replace(graph, read=table.num_rows, left_out={NO_TAIL: empty} if empty else {}))
-    if not graphs:
+    if not graphs and not wide:
         raise UserError(f"{shown(database)}: the queries return no rows{' with a tail' if rows else ''}")
     return graphs
+
+
+def _whole_table(database: str, name: str) -> WideTable:
+    """A table of a database, with the keys that it declares."""
+    quoted = ".".join(f'"{part}"' for part in name.split("."))
+    if database.startswith(("mysql", "mariadb")):
+        quoted = quoted.replace('"', "`")
+    rows = read_tables(database, f"select * from {quoted}")  # nosec B608: letters and digits, in quotes
+    found = _wide(name.rpartition(".")[2], f"{shown(database)}: {name}", rows)
+    found.key, found.references = _declared(database, name)
+    return found
+
+
+def _wide(name: str, place: str, parts: Iterable[pa.Table]) -> WideTable:
+    columns: dict[str, list[Any]] = {}
+    for part in parts:
+        for column, cells in _columns(part).items():
+            columns.setdefault(column, []).extend(cells)
+    return WideTable(name, place, list(columns.items()))
+
+
+def _columns(table: pa.Table) -> dict[str, list[Any]]:
+    return {name: table[name].to_pylist() for name in table.column_names}
+
+
+def _array(cells: list[Any]) -> pa.Array:
+    """A column as an array; integers beyond 64 bits as decimals."""
+    try:
+        return pa.array(cells)
+    except OverflowError:
+        return pa.array([Decimal(cell) if isinstance(cell, int) else cell for cell in cells])
+
+
+def _declared(database: str, name: str) -> tuple[str | None, dict[str, str]]:
+    """The key of a table, if it is one column, and the tables that columns refer to."""
+    if _duckdb_path(database) is not None:
+        query = (
+            "select constraint_type kind, constraint_column_names names, referenced_table other, table_name of "
+            "from duckdb_constraints()"
+        )
+        of = name.rpartition(".")[2]
+        found = [row for table in read_tables(database, query) for row in table.to_pylist()]
+        found = [row for row in found if row["of"] == of and len(row["names"]) == 1]
+        keys = [row["names"][0] for row in found if row["kind"] == "PRIMARY KEY"]
+        return next(iter(keys), None), {row["names"][0]: row["other"] for row in found if row["kind"] == "FOREIGN KEY"}
+    import sqlalchemy
+
+    schema, _, table = name.rpartition(".")
+    engine = sqlalchemy.create_engine(database)
+    try:
+        about = sqlalchemy.inspect(engine)
+        keys = about.get_pk_constraint(table, schema or None)["constrained_columns"]
+        foreign = about.get_foreign_keys(table, schema or None)
+    except sqlalchemy.exc.SQLAlchemyError:
+        return None, {}
+    finally:
+        engine.dispose()
+    refers = {
+        one["constrained_columns"][0]: one["referred_table"] for one in foreign if len(one["constrained_columns"]) == 1
+    }
+    return keys[0] if len(keys) == 1 else None, refers
 
 
 def shown(database: str) -> str:
@@ -83,10 +161,16 @@ def read_tables(database: str, query: str) -> Iterator[pa.Table]:
         UserError: as `read_sql`.
         UnavailableError: as `read_sql`.
     """
+    path = _duckdb_path(database)
+    return _of_sqlalchemy(database, query) if path is None else _of_duckdb(path, query)
+
+
+def _duckdb_path(database: str) -> str | None:
+    """The path of a DuckDB database, None for another."""
     duckdb = _DUCKDB.match(database)
-    if duckdb is not None or Path(database).suffix in (".duckdb", ".ddb"):
-        return _of_duckdb(duckdb["path"] or ":memory:" if duckdb else database, query)
-    return _of_sqlalchemy(database, query)
+    if duckdb is not None:
+        return duckdb["path"] or ":memory:"
+    return database if Path(database).suffix in (".duckdb", ".ddb") else None
 
 
 def _with_tails(table: pa.Table, mapping: Mapping[str, str]) -> pa.Table:
@@ -141,7 +225,7 @@ def _of_sqlalchemy(url: str, query: str) -> Iterator[pa.Table]:
             names = list(result.keys())
             for rows in result.partitions(_ROWS):
                 columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]
-                yield pa.table(dict(zip(names, columns, strict=True)))
+                yield pa.table({name: _array(cells) for name, cells in zip(names, columns, strict=True)})
     except sqlalchemy.exc.SQLAlchemyError as error:
         raise UserError(f"{shown(url)}: the database refuses the query: {str(error).splitlines()[0]}") from error
     except pa.ArrowInvalid as error:

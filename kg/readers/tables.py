@@ -24,7 +24,9 @@ from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.columns import (
     DAMAGED,
+    DELIMITERS,
     TRIPLE_COLUMNS,
+    delimiter_hint,
     dialect,
     first_fields,
     names_a_relation,
@@ -46,9 +48,9 @@ TABLE_SUFFIXES = (*DELIMITED_SUFFIXES, ".parquet")
 _LIST_SEPARATOR = "|"
 # Of a part of a file that is read part by part.
 _PART_BYTES, _PART_ROWS = 1 << 26, 1 << 20
-# A quoted field from its start, and the rest of a field opened on an earlier line; group 1 is empty if the field is
-# still open at the end of the line.
-_QUOTED = re.compile(rb'(?:^|,)"[^"]*(?:""[^"]*)*("?)')
+# A quoted field from its start, by delimiter, and the rest of a field opened on an earlier line; group 1 is empty if
+# the field is still open at the end of the line.
+_QUOTED = {sign: re.compile(rb'(?:^|%s)"[^"]*(?:""[^"]*)*("?)' % re.escape(sign.encode())) for sign in DELIMITERS}
 _QUOTED_REST = re.compile(rb'[^"]*(?:""[^"]*)*("?)')
 
 
@@ -163,6 +165,14 @@ def _properties(name: str, column: pa.ChunkedArray) -> pa.Table:
     return pa.table(columns, schema=EDGE_PROPERTY_SCHEMA)
 
 
+def read_columns(path: Path, *, skip_bad: bool = False) -> tuple[list[tuple[str, list[str]]], list[BadLine]]:
+    """All columns of a delimited file with a header, and the skipped lines."""
+    first = first_fields(path)
+    layout = _Layout(*dialect(path), {f"{at}": at for at in range(len(first))}, len(first), True, ())
+    table, skipped = _read_delimited(path, layout, skip_bad)
+    return [(name.strip(), table[f"{at}"].to_pylist()) for at, name in enumerate(first)], skipped
+
+
 def read_entities(
     path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
 ) -> tuple[pa.Table, list[BadLine]]:
@@ -235,7 +245,7 @@ def _planned(path: Path, wanted: Mapping[str, str] | None, header: bool | None, 
     if not path.is_file():
         raise ReadError(path, None, "no such file")
     is_parquet = suffix(path) == ".parquet"
-    first = _parquet_columns(path) if is_parquet else first_fields(path)
+    first = parquet_columns(path) if is_parquet else first_fields(path)
     notes = []
     if wanted is not None:
         places = _positions(path, first, wanted)
@@ -250,7 +260,7 @@ def _planned(path: Path, wanted: Mapping[str, str] | None, header: bool | None, 
         if has_header and "datatype" in first:
             places["datatype"] = first.index("datatype")
         if first and len(first) < 3:
-            raise ReadError(path, 1, f"{len(first)} field(s), but head, relation and tail are required")
+            raise ReadError(path, 1, f"{delimiter_hint(path, len(first))}head, relation and tail are required")
         if not has_header and header is None and (odd := odd_first_line(path)):
             has_header = names_a_relation(odd)
             what, other, way = ("header", "a triple", "no-") if has_header else ("triple", "a header", "")
@@ -278,7 +288,8 @@ def _usual_columns(path: Path, first: Sequence[str]) -> dict[str, int]:
         raise ReadError(path, 1, f"a header of entities ({', '.join(first)}), not of triples: give it as --entities")
     if usual.keys() == {"head", "tail"}:
         names = ", ".join(first)
-        raise ReadError(path, 1, f"a header without a column of relations ({names}); name one: --map relation=COLUMN")
+        way = f"name one: --map relation=COLUMN, or read a wide table: --wide {path}"
+        raise ReadError(path, 1, f"a header without a column of relations ({names}); {way}")
     return usual if len(usual) == len(TRIPLE_COLUMNS) else {}
 
 
@@ -301,7 +312,7 @@ def _described(
         raise ReadError(path, None, "no such file")
     wanted = {name: (mapping or {}).get(name, name) for name in known}
     if suffix(path) == ".parquet":
-        present = _parquet_columns(path)
+        present = parquet_columns(path)
         wanted = {k: v for k, v in wanted.items() if v in present or k == "id" or v != k}
         return _read_parquet(path, wanted, ("id",)), []
     first = first_fields(path)
@@ -422,7 +433,7 @@ def _runs_on(table: pa.Table) -> bool:
 
 def _scan(source: IO[bytes], layout: _Layout) -> Iterator[tuple[int, bytes, str | None]]:
     """Each record with its first line number and its fault (None if it is valid)."""
-    records = _quoted_records(source) if layout.quoted else enumerate(source, 1)
+    records = _quoted_records(source, layout.delimiter) if layout.quoted else enumerate(source, 1)
     for number, line in records:
         if number == 1 and layout.header:
             yield number, line, None
@@ -436,9 +447,11 @@ def _fault(line: bytes, layout: _Layout) -> str | None:
         text = line.decode("utf-8").rstrip("\r\n")
     except UnicodeDecodeError as error:
         return f"not UTF-8 ({error.reason} at byte {error.start})"
-    if layout.quoted and _leaves_open(line, False):
+    if layout.quoted and _leaves_open(line, False, layout.delimiter):
         return "a quote is never closed"
-    fields = next(csv.reader(io.StringIO(text, newline=""))) if layout.quoted else text.split(layout.delimiter)
+    fields = text.split(layout.delimiter)
+    if layout.quoted:
+        fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=layout.delimiter))
     if layout.width is not None and len(fields) != layout.width:
         return f"{len(fields)} fields, {layout.width} expected"
     if "\x00" in text:
@@ -447,12 +460,12 @@ def _fault(line: bytes, layout: _Layout) -> str | None:
     return f"empty {', '.join(empty)}" if empty else None
 
 
-def _quoted_records(source: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+def _quoted_records(source: IO[bytes], delimiter: str) -> Iterator[tuple[int, bytes]]:
     """Records of a CSV file; quoted fields may span several lines."""
     start, held, is_open = 1, io.BytesIO(), False
     for number, line in enumerate(source, 1):
         held.write(line)
-        is_open = _leaves_open(line, is_open)
+        is_open = _leaves_open(line, is_open, delimiter)
         if not is_open:
             yield start, held.getvalue()
             start, held = number + 1, io.BytesIO()
@@ -460,17 +473,22 @@ def _quoted_records(source: IO[bytes]) -> Iterator[tuple[int, bytes]]:
         yield start, held.getvalue()
 
 
-def _leaves_open(text: bytes, is_open: bool) -> bool:
+def _leaves_open(text: bytes, is_open: bool, delimiter: str) -> bool:
     """Whether a quoted field is open after a text; `is_open` is the state before it."""
     if is_open:
         rest = _QUOTED_REST.match(text)
         if rest is None or not rest[1]:
             return True
         text = text[rest.end() :]
-    return any(not field[1] for field in _QUOTED.finditer(text))
+    return any(not field[1] for field in _QUOTED[delimiter].finditer(text))
 
 
-def _parquet_columns(path: Path) -> list[str]:
+def parquet_columns(path: Path) -> list[str]:
+    """The names of the columns of a Parquet file.
+
+    Raises:
+        ReadError: it cannot be read.
+    """
     try:
         names: list[str] = pq.read_schema(path).names
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
@@ -479,7 +497,7 @@ def _parquet_columns(path: Path) -> list[str]:
 
 
 def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]) -> pa.Table:
-    names = _parquet_columns(path)
+    names = parquet_columns(path)
     missing = [column for column in wanted.values() if column not in names]
     if missing:
         raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,7 @@ from triplecheck.kg.readers.raw import (
 )
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_record
+from triplecheck.kg.vocabulary import ENGLISH, fallbacks, missing_language, tag_rank
 
 _INSTANCE_OF = "P31"
 _BATCH = 10_000  # entities
@@ -63,6 +64,7 @@ def read_wikidata(
     skipped: list[BadLine] = []
     left_out: Counter[str] = Counter()
     count = described = 0
+    tags: set[str] = set()
     rows: list[dict[str, Any]] = []
     edge_rows: list[tuple[str | None, ...]] = []
     property_rows: list[tuple[str | None, ...]] = []
@@ -85,6 +87,7 @@ def read_wikidata(
             skipped.append(BadLine(str(path), number, reason))
             continue
         row = entity.row
+        tags |= entity.tags
         described += len(row["aliases"]) + bool(row["label"]) + bool(row["description"])
         if entity.is_property:
             relations.append(row)
@@ -116,7 +119,16 @@ def read_wikidata(
         read=count + described + sum(left_out.values()),
         described=described,
         left_out=dict(left_out),
+        notes=_languages_there(language, tags),
     )
+
+
+def _languages_there(language: str, tags: set[str]) -> list[str]:
+    """A note that no name has the language that was asked for, and which there are."""
+    wanted = fallbacks(language)
+    if language == ENGLISH or not tags or any(tag_rank(tag, wanted) < 2 * len(wanted) for tag in tags):
+        return []
+    return [missing_language(language, sorted(tags))]
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
@@ -140,6 +152,7 @@ class _Entity:
         edges: head, relation, and the value.
         properties: place of the edge in `edges`, name, and the value.
         left_out: number of statements that are deprecated or have no value.
+        tags: the languages of its labels.
     """
 
     row: dict[str, Any]
@@ -147,6 +160,7 @@ class _Entity:
     edges: list[tuple[str | None, ...]]
     properties: list[tuple[Any, ...]]
     left_out: int
+    tags: set[str]
 
 
 def _entity(about: Any, language: str) -> _Entity:
@@ -170,7 +184,7 @@ def _entity(about: Any, language: str) -> _Entity:
             if told is not None:
                 properties.append((len(edges), _text(qualifier["property"]), *told))
         edges.append((row["id"], relation, *value))
-    return _Entity(row, about.get("type") == "property", edges, properties, left_out)
+    return _Entity(row, about.get("type") == "property", edges, properties, left_out, {*(about.get("labels") or {})})
 
 
 def _text(value: object) -> str:
@@ -180,12 +194,20 @@ def _text(value: object) -> str:
 
 
 def _description(about: dict[str, Any], language: str) -> dict[str, Any]:
+    wanted = fallbacks(language)
+
+    def best_first(given: Mapping[str, Any]) -> list[str]:
+        """The tags of the language, in order, then that of all languages."""
+        ranked = sorted((tag_rank(tag, wanted), tag) for tag in given)
+        return [*(tag for rank, tag in ranked if rank < 2 * len(wanted)), *(["mul"] if "mul" in given else [])]
+
     def text(field: str) -> str | None:
         given = about.get(field) or {}
-        return next((_text(given[tag]["value"]) for tag in (language, "mul", "en") if tag in given), None)
+        tag = next(iter([*best_first(given), *(["en"] if "en" in given else [])]), None)
+        return None if tag is None else _text(given[tag]["value"])
 
     given = about.get("aliases") or {}
-    tags = dict.fromkeys((language, "mul"))
+    tags = dict.fromkeys(best_first(given))
     return {
         "id": _text(about["id"]),
         "label": text("labels"),

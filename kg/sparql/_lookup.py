@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import logging
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from typing import TypeVar
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties
 from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, chunks
 from triplecheck.kg.readable import entity_label, relation_alias, relation_label
-from triplecheck.kg.sparql.client import Binding, SparqlClient
+from triplecheck.kg.sparql.client import Binding, SparqlClient, bound, in_parts
 from triplecheck.kg.sparql.profiles import WIKIDATA, Profile
 from triplecheck.kg.sparql.queries import Queries
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, string_variants
@@ -20,6 +21,7 @@ from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
 _GROUPS_PER_QUERY = 20
 _COMMON_TYPES = ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime", "gYear", "anyURI")
 
@@ -90,8 +92,9 @@ class Lookup:
         id = None if relation is None else self.relations.key(relation)
         places = self._askable(nodes, direction)
         found: set[Found] = set()
-        for part in chunks([p for p in places if not self.is_blank(p[1])], NODES_PER_QUERY):
-            for row in self.client.select(self.queries.edges(self._named(part), id, direction)):
+        named = [p for p in places if not self.is_blank(p[1])]
+        for _, rows in self.select(named, lambda part: self.queries.edges(self._named(part), id, direction)):
+            for row in rows:
                 number = self._relation(row) if relation is None else relation
                 found.update(self._far(row, number))
         for place, node in places:
@@ -105,14 +108,16 @@ class Lookup:
         """All edges of each (place, node, relation), or at most `limit` of them."""
         found: set[Found] = set()
         size = NODES_PER_QUERY if limit is None else _GROUPS_PER_QUERY
-        for part in chunks([g for g in groups if not self.is_blank(g[1])], size):
+
+        def query_of(part: Sequence[tuple[int, int, int]]) -> str:
             texts = [(self.written(node), self.relations.key(r), i) for i, (_, node, r) in enumerate(part)]
-            if limit is None:
-                pairs = [(text, iri(relation), i) for written, relation, i in texts for text in written]
-                query = self.queries.edges_of_pairs(pairs, direction)
-            else:
-                query = self.queries.some_edges(texts, direction, limit)
-            for row in self.client.select(query):
+            if limit is not None:
+                return self.queries.some_edges(texts, direction, limit)
+            pairs = [(text, iri(relation), i) for written, relation, i in texts for text in written]
+            return self.queries.edges_of_pairs(pairs, direction)
+
+        for part, rows in self.select([g for g in groups if not self.is_blank(g[1])], query_of, size):
+            for row in rows:
                 place, _, relation = part[int(row["i"].value)]
                 found.update((place, relation, far) for _, _, far in self._far(row, relation))
         for place, node, relation in groups:
@@ -126,8 +131,9 @@ class Lookup:
         id = None if relation is None else self.relations.key(relation)
         places = self._askable(nodes, direction)
         found: list[Found] = []
-        for part in chunks([p for p in places if not self.is_blank(p[1])], NODES_PER_QUERY):
-            for row in self.client.select(self.queries.counts(self._named(part), id, direction)):
+        named = [p for p in places if not self.is_blank(p[1])]
+        for _, rows in self.select(named, lambda part: self.queries.counts(self._named(part), id, direction)):
+            for row in rows:
                 number = self._relation(row) if relation is None else relation
                 found.append((int(row["i"].value), number, int(row["edges"].value)))
         for place, node in places:
@@ -140,8 +146,13 @@ class Lookup:
         """Edges and nodes with an edge, by relation."""
         places = self._askable(nodes, direction)
         found: list[Found] = []
-        for part in chunks([p for p in places if not self.is_blank(p[1])], NODES_PER_QUERY):
-            for row in self.client.select(self.queries.counts_together(self._named(part), direction)):
+        named = [p for p in places if not self.is_blank(p[1])]
+
+        def ask(part: Sequence[tuple[int, int]]) -> list[Binding]:
+            return self.client.select(self.queries.counts_together(self._named(part), direction))
+
+        for _, rows in in_parts(named, NODES_PER_QUERY, ask):
+            for row in bound(rows, "p", "edges", "nodes"):
                 found.append((self._relation(row), int(row["edges"].value), int(row["nodes"].value)))
         blank = [node for _, node in places if self.is_blank(node)]
         found += [(relation, edges, 1) for _, relation, edges in self.counts(blank, None, direction)]
@@ -159,13 +170,18 @@ class Lookup:
             for place, triple in enumerate(triples)
             if self.nodes.key(triple[0]).kind is TermKind.IRI and not self.is_blank(triple[2])
         ]
-        for part in chunks(named, NODES_PER_QUERY):
-            rows = [
-                (iri(self.nodes.key(head).value), iri(self.relations.key(relation)), text, place)
-                for place, (head, relation, tail) in part
-                for text in self.written(tail)
-            ]
-            found.update(int(row["i"].value) for row in self.client.select(self.queries.contained(rows)))
+
+        def query_of(part: Sequence[tuple[int, tuple[int, int, int]]]) -> str:
+            return self.queries.contained(
+                [
+                    (iri(self.nodes.key(head).value), iri(self.relations.key(relation)), text, place)
+                    for place, (head, relation, tail) in part
+                    for text in self.written(tail)
+                ]
+            )
+
+        for _, rows in self.select(named, query_of):
+            found.update(int(row["i"].value) for row in rows)
         for place, (head, relation, tail) in enumerate(triples):
             self.relations.key(relation)
             if self.is_blank(head):
@@ -176,6 +192,13 @@ class Lookup:
         return found
 
     # --- parts -----------------------------------------------------------------------------------
+    def select(
+        self, items: Sequence[T], query_of: Callable[[Sequence[T]], str], size: int = NODES_PER_QUERY
+    ) -> Iterator[tuple[Sequence[T], list[Binding]]]:
+        """Parts of some items, and the solutions of the query of each that have its place."""
+        for part, rows in in_parts(items, size, lambda some: self.client.select(query_of(some))):
+            yield part, bound(rows, "i")
+
     def _askable(self, nodes: Sequence[int], direction: Direction) -> list[tuple[int, int]]:
         """(index, node), without literals if the direction is outgoing."""
         kinds = [self.nodes.key(node).kind for node in nodes]
@@ -197,7 +220,7 @@ class Lookup:
         if not self.client.keeps_blank_nodes:
             return set()
         rows = self.client.select(self.queries.edges_of_bound(direction), {"x": self.nodes.key(node)})
-        edges = {(self._relation(row), self.number(row["y"])) for row in rows if "y" in row}
+        edges = {(self._relation(row), self.number(row["y"])) for row in bound(rows, "y", "p")}
         return {edge for edge in edges if relation is None or edge[0] == relation}
 
 
@@ -236,11 +259,11 @@ class Describer:
 
     def _fetch_served_labels(self, nodes: Sequence[int]) -> None:
         """Cache the labels that Wikibase's service gives, in one request per 200 nodes."""
-        look, languages = self._look, f"{self._words.language},mul,en,de,fr,es,it,nl,ru,zh,ja"
+        look, languages = self._look, f"{','.join(self._words.tags)},mul,en,de,fr,es,it,nl,ru,zh,ja"
         for part in chunks([node for node in nodes if not look.is_blank(node)], NODES_PER_QUERY):
             asked = [(iri(look.nodes.key(node).value), place) for place, node in enumerate(part)]
             for row in look.client.select(look.queries.labelled(asked, languages)):
-                if "v" in row and row["v"].value:
+                if "v" in row and "i" in row and row["v"].value:
                     self._labels[part[int(row["i"].value)]] = row["v"].value
 
     def id(self, node: int) -> str:
@@ -341,7 +364,7 @@ class Describer:
         else:
             return ()
         by_statement: dict[str, list[tuple[str, Term]]] = defaultdict(list)
-        for row in look.client.select(query):
+        for row in bound(look.client.select(query), "s", "q", "v"):
             by_statement[row["s"].value].append((self._property(row["q"].value), row["v"]))
         said = [pair for pairs in by_statement.values() for pair in pairs]
         entities = dict.fromkeys(term.value for _, term in said if term.kind is TermKind.IRI)
@@ -396,9 +419,12 @@ class Describer:
         if not predicates:
             return [{} for _ in nodes]
         named = [(place, node) for place, node in enumerate(nodes) if not look.is_blank(node)]
-        for part in chunks(named, NODES_PER_QUERY):
+
+        def query_of(part: Sequence[tuple[int, int]]) -> str:
             texts = [(iri(look.nodes.key(node).value), place) for place, node in part]
-            found = look.client.select(look.queries.described(texts, predicates, language))
+            return look.queries.described(texts, predicates, language)
+
+        for _, found in look.select(named, query_of):
             rows += [(int(row["i"].value), row) for row in found]
         for place, node in enumerate(nodes):
             if look.is_blank(node) and look.client.keeps_blank_nodes:
@@ -406,17 +432,22 @@ class Describer:
                 rows += [(place, row) for row in found]
         properties: list[Properties] = [defaultdict(list) for _ in nodes]
         for place, row in rows:
-            if "v" in row:
+            if "v" in row and "p" in row:
                 properties[place][row["p"].value].append(row["v"])
         return properties
 
     def _properties_of(self, ids: Sequence[str], predicates: Sequence[str]) -> dict[str, Properties]:
         """The same for IRIs that are not nodes."""
         found: dict[str, Properties] = {id: defaultdict(list) for id in ids}
-        for part in chunks([id for id in found if is_iri(id)] if predicates else [], NODES_PER_QUERY):
-            asked = [(iri(id), place) for place, id in enumerate(part)]
-            for row in self._look.client.select(self._look.queries.described(asked, predicates)):
-                if "v" in row:
+        asked = [id for id in found if is_iri(id)] if predicates else []
+        queries = self._look.queries
+
+        def query_of(part: Sequence[str]) -> str:
+            return queries.described([(iri(id), place) for place, id in enumerate(part)], predicates)
+
+        for part, rows in self._look.select(asked, query_of):
+            for row in rows:
+                if "v" in row and "p" in row:
                     found[part[int(row["i"].value)]][row["p"].value].append(row["v"])
         return found
 

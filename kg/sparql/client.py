@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.queried import chunks
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind
 
 if TYPE_CHECKING:
     import pyoxigraph
     import rdflib
 
+T = TypeVar("T")
 Binding = Mapping[str, Term]
 """One solution: a term per variable; unbound variables are absent."""
 
@@ -38,8 +40,19 @@ class QueryRefusedError(GraphUnavailableError):
     """The engine rejects the text of a query."""
 
 
+class PartialResultsError(GraphUnavailableError):
+    """The server gives a part of the results only."""
+
+
 class SparqlClient(Protocol):
-    """Answers SELECT queries. Thread-safe."""
+    """Answers SELECT queries. Thread-safe.
+
+    Attributes:
+        most_rows: solutions that the server gives at most to one query, if it was found out; one with as many is a
+            `PartialResultsError`.
+    """
+
+    most_rows: int | None
 
     @property
     def name(self) -> str:
@@ -62,6 +75,33 @@ class SparqlClient(Protocol):
 
     def close(self) -> None:
         """Close connections."""
+
+
+def bound(rows: Iterable[Binding], *names: str) -> list[Binding]:
+    """The solutions that bind some variables: a quoted triple, or what a server leaves out, binds none."""
+    return [row for row in rows if all(name in row for name in names)]
+
+
+def in_parts(
+    items: Sequence[T], size: int, ask: Callable[[Sequence[T]], list[Binding]]
+) -> Iterator[tuple[Sequence[T], list[Binding]]]:
+    """Parts of at most `size` items, and the solutions for each; smaller parts where a server cuts the results.
+
+    Raises:
+        PartialResultsError: it cuts those for one item.
+    """
+    waiting = [*chunks(items, size)]
+    while waiting:
+        part = waiting.pop(0)
+        try:
+            rows = ask(part)
+        except PartialResultsError:
+            if len(part) == 1:
+                raise
+            half = len(part) // 2
+            waiting[:0] = [part[:half], part[half:]]
+            continue
+        yield part, rows
 
 
 class Meter:
@@ -101,6 +141,7 @@ class OxigraphClient:
 
     name = "pyoxigraph store"
     keeps_blank_nodes = True
+    most_rows: int | None = None
 
     def __init__(self, store: pyoxigraph.Store, limits: QueryLimits | None = None) -> None:
         self._store, self._limits = store, limits or QueryLimits()
@@ -163,6 +204,7 @@ class RdflibClient:
 
     name = "rdflib graph"
     keeps_blank_nodes = True
+    most_rows: int | None = None
 
     def __init__(self, graph: rdflib.Graph, limits: QueryLimits | None = None) -> None:
         self._graph, self._limits = graph, limits or QueryLimits()

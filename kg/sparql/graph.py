@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import functools
 import logging
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,9 +14,9 @@ import pyoxigraph
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
-from triplecheck.kg.queried import QueriedGraph, chunks
+from triplecheck.kg.queried import QueriedGraph
 from triplecheck.kg.sparql._lookup import Describer, Lookup
-from triplecheck.kg.sparql.client import Binding, QueryRefusedError, SparqlClient
+from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, SparqlClient, bound
 from triplecheck.kg.sparql.profiles import PROFILES, Profile
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, may_be, string_variants
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
@@ -23,6 +24,7 @@ from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 
+_PAGE, _SMALLEST_PAGE = 1_000, 20  # solutions of a query at once, where a server gives a part of them
 _MOST_TYPES = 1000
 _TYPE_SAMPLE = 100_000  # type statements, if the store is too slow to count all
 _MOST_NODES_OF_TYPE = 100_000
@@ -81,7 +83,7 @@ class SparqlGraph(QueriedGraph):
 
     @cached_property
     def num_relations(self) -> int:
-        ids = sorted({row["p"].value for row in self._client.select(self._queries.relations())})
+        ids = sorted({row["p"].value for row in self._all(self._queries.relations(), "p")})
         numbers = [self._look.relations.number(id) for id in ids]
         self._describe.fetch_relations(numbers)
         return len(self._look.relations)
@@ -122,10 +124,35 @@ class SparqlGraph(QueriedGraph):
                 f"{self._client.name}: more than {_MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
                 "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
             )
-        return np.unique(np.array([self._look.number(row["x"]) for row in rows], np.int64))
+        return np.unique(np.array([self._look.number(row["x"]) for row in bound(rows, "x")], np.int64))
+
+    def _all(self, query: str, name: str) -> list[Binding]:
+        """All solutions of a query, page by page where the server gives a part at once."""
+        try:
+            return bound(self._client.select(query), name)
+        except PartialResultsError:
+            found: list[Binding] = []
+            while page := self._page(functools.partial(_part_of, query, name, len(found)), _PAGE)[0]:
+                found += page
+            return bound(found, name)
+
+    def _page(self, query_of: Callable[[int], str], limit: int) -> tuple[list[Binding], int]:
+        """The solutions of a query with a limit, a lower one where the server gives a part only; and that limit."""
+        while True:
+            most = self._client.most_rows
+            limit = limit if most is None else max(1, min(limit, most - 1))
+            try:
+                return self._client.select(query_of(limit)), limit
+            except PartialResultsError:
+                if limit <= _SMALLEST_PAGE:
+                    raise
+                limit = max(_SMALLEST_PAGE, limit // 2)
 
     def _count(self, query: str) -> int:
-        return int(self._client.select(query)[0]["count"].value)
+        rows = bound(self._client.select(query), "count")
+        if not rows:
+            raise GraphUnavailableError(f"{self._client.name} gives no number to a query that counts")
+        return int(rows[0]["count"].value)
 
     # --- ids, labels -----------------------------------------------------------------------------
     def find(self, id: str | Literal) -> int | None:
@@ -164,8 +191,9 @@ class SparqlGraph(QueriedGraph):
         """Nodes of the ids that are entities."""
         asked = [id for id in dict.fromkeys(ids) if is_iri(id)]
         found = {id: number for id in asked if (number := self._look.nodes.known(Term(TermKind.IRI, id))) is not None}
-        for part in chunks([id for id in asked if id not in found], _ENTITIES_PER_QUERY):
-            for row in self._client.select(self._queries.find_entities(part)):
+        unknown = [id for id in asked if id not in found]
+        for part, rows in self._look.select(unknown, self._queries.find_entities, _ENTITIES_PER_QUERY):
+            for row in rows:
                 id = part[int(row["i"].value)]
                 found[id] = self._look.number(Term(TermKind.IRI, id))
         return found
@@ -202,7 +230,7 @@ class SparqlGraph(QueriedGraph):
         return self._look.number(found[0]) if found else None
 
     def _values(self, terms: list[str]) -> list[Term]:
-        return [row["x"] for row in self._client.select(self._queries.find_values(terms))]
+        return [row["x"] for row in bound(self._client.select(self._queries.find_values(terms)), "x")]
 
     def known(self, id: str | Literal) -> int:
         """Number of an entity or value that is known to be in the graph; nothing is queried."""
@@ -240,8 +268,8 @@ class SparqlGraph(QueriedGraph):
 
     @property
     def learned(self) -> dict[str, Any]:
-        """Nothing but what an index holds anyway."""
-        return {}
+        """How many solutions the server gives at most, if it was found out."""
+        return {} if self._client.most_rows is None else {"most_rows": self._client.most_rows}
 
     # --- queries of others -----------------------------------------------------------------------
     @property
@@ -271,18 +299,23 @@ class SparqlGraph(QueriedGraph):
 
     # --- everything, for an index --------------------------------------------------------------
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
-        """The next entities by id, with their labels and aliases; at most `limit`, fewer at the end only.
+        """The next entities by id, with their labels and aliases; at most `limit`, none at the end only.
 
         Args:
             last: the id after which to begin; None: at the first.
             limit: most entities.
         """
-        rows = self._client.select(self._queries.entities_after(last, limit))
-        return self._describe.named([row["n"].value for row in rows if row["n"].kind is TermKind.IRI])
+        rows, limit = self._page(lambda rows: self._queries.entities_after(last, rows), limit)
+        ids = [row["n"].value for row in bound(rows, "n") if row["n"].kind is TermKind.IRI]
+        may_be_cut = ids and len(rows) < limit and self._client.most_rows is None
+        if may_be_cut and bound(self._client.select(self._queries.entities_after(ids[-1], 1)), "n"):
+            # The server gives fewer than there are, and does not say so: other queries are cut there, too.
+            self._client.most_rows = len(rows)
+        return self._describe.named(ids)
 
     def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
         """The next values by lexical form, as `entities_after`; none is longer than `longest` characters."""
-        rows = self._client.select(self._queries.values_after(last, limit, longest))
+        rows = bound(self._page(lambda rows: self._queries.values_after(last, rows, longest), limit)[0], "y")
         return list(dict.fromkeys(Literal(row["y"].value, row["y"].datatype) for row in rows))
 
     # --- schema ----------------------------------------------------------------------------------
@@ -300,12 +333,16 @@ class SparqlGraph(QueriedGraph):
     def _types(self, query: str) -> list[tuple[str, int]]:
         counts: Counter[str] = Counter()  # Virtuoso counts an IRI and its text apart
         for row in self._client.select(query):
-            if "t" in row:
+            if "t" in row and "n" in row:
                 counts[row["t"].value] += int(row["n"].value)
         return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
 
     def close(self) -> None:
         self._client.close()
+
+
+def _part_of(query: str, name: str, first: int, rows: int) -> str:
+    return f"{query} ORDER BY ?{name} LIMIT {rows} OFFSET {first}"
 
 
 def _is_strict_iri(text: str) -> bool:

@@ -13,13 +13,21 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
+from xml.etree import ElementTree
 
 import httpcore
 import httpx
 
 from triplecheck.kg.errors import GraphUnavailableError, UserError
 from triplecheck.kg.sparql._cache import ReplyCache
-from triplecheck.kg.sparql.client import Binding, Meter, QueryLimits, QueryRefusedError, too_slow
+from triplecheck.kg.sparql.client import (
+    Binding,
+    Meter,
+    PartialResultsError,
+    QueryLimits,
+    QueryRefusedError,
+    too_slow,
+)
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind
 
 # Longer queries are sent by POST: servers and proxies truncate long URLs.
@@ -30,6 +38,9 @@ _BUSY = (429, 503)
 _PASSING = (*_BUSY, 502, 504)
 _AGENT = "triplecheck (https://pypi.org/project/triplecheck)"
 _JSON = "application/sparql-results+json"
+_ACCEPTED = {"Accept": f"{_JSON}, application/sparql-results+xml;q=0.5", "Accept-Encoding": "gzip"}
+_BLANKS = b" \t\r\n\xef\xbb\xbf"
+_XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +60,7 @@ class Manners:
 
 
 class HttpClient:
-    """Queries a SPARQL 1.1 endpoint over HTTP, for results in JSON. Thread-safe.
+    """Queries a SPARQL 1.1 endpoint over HTTP, for results in JSON or XML. Thread-safe.
 
     Args:
         endpoint: its URL (http or https); URL parameters such as `?default-graph-uri=...` are sent with each query.
@@ -65,6 +76,7 @@ class HttpClient:
     """
 
     keeps_blank_nodes = False
+    most_rows: int | None = None
 
     def __init__(
         self,
@@ -88,7 +100,7 @@ class HttpClient:
         self._time = _Time()
         self._http = httpx.Client(
             auth=(user, password) if user else None,
-            headers={"User-Agent": _AGENT, **(self._manners.headers or {}), "Accept": _JSON, "Accept-Encoding": "gzip"},
+            headers={"User-Agent": _AGENT, **(self._manners.headers or {}), **_ACCEPTED},
             # A redirection may lead to another host: the client drops user and password there, but no header.
             follow_redirects=not self._manners.headers,
             transport=_LimitedTransport(self.name, self._limits.bytes, self._time),
@@ -108,9 +120,9 @@ class HttpClient:
         if kept is not None:
             return self._rows(kept, _JSON)
         meter = Meter(self.name, self._limits)
-        body, headers = self._ask(query, meter)
+        status, body, headers = self._ask(query, meter)
         rows = self._rows(body, headers.get("Content-Type", ""))
-        self._check_whole(headers, len(rows))
+        self._check_whole(status, headers, len(rows))
         meter.check_rows(len(rows))
         if self._cache is not None:
             self._cache.put(query, body)
@@ -122,10 +134,10 @@ class HttpClient:
         Raises:
             GraphUnavailableError: as `select`.
         """
-        return self._ask("SELECT (1 AS ?one) WHERE {}", Meter(self.name, self._limits))[1]
+        return self._ask("SELECT (1 AS ?one) WHERE {}", Meter(self.name, self._limits))[2]
 
-    def _ask(self, query: str, meter: Meter) -> tuple[bytes, Mapping[str, str]]:
-        """Body and headers of the reply, after as many tries as allowed."""
+    def _ask(self, query: str, meter: Meter) -> tuple[int, bytes, Mapping[str, str]]:
+        """Status, body and headers of the reply, after as many tries as allowed."""
         tries = 0
         while True:
             tries += 1
@@ -136,7 +148,7 @@ class HttpClient:
             try:
                 with self._http.stream(**self._request(query), timeout=self._limits.seconds) as reply:
                     if reply.is_success:
-                        return self._read(reply, meter), reply.headers
+                        return reply.status_code, self._read(reply, meter), reply.headers
                     if last or reply.status_code not in _PASSING or not self._sleep(reply, tries, meter):
                         raise self._failure(reply, meter)
             except httpx.TimeoutException as error:
@@ -189,23 +201,28 @@ class HttpClient:
             meter.check_time()
         return b"".join(pieces)
 
-    def _check_whole(self, headers: Mapping[str, str], rows: int) -> None:
-        """Virtuoso truncates results and reports it only in the headers."""
+    def _check_whole(self, status: int, headers: Mapping[str, str], rows: int) -> None:
+        """Virtuoso and others truncate results and report it in the headers or the status, or not at all."""
         if headers.get("X-SQL-State"):
             message = headers.get("X-SQL-Message", headers["X-SQL-State"])
-            raise GraphUnavailableError(f"{self.name} returns a part of the results ({message}); use a limit")
-        most = headers.get("X-SPARQL-MaxRows", "")
-        if most.isdigit() and rows >= int(most):
-            raise GraphUnavailableError(f"{self.name} truncates results at {most} rows; use a limit")
+            raise PartialResultsError(f"{self.name} returns a part of the results ({message}); use a limit")
+        if status == httpx.codes.PARTIAL_CONTENT:
+            raise PartialResultsError(f"{self.name} returns a part of the results (HTTP 206); use a limit")
+        given = headers.get("X-SPARQL-MaxRows", "")
+        most = int(given) if given.isdigit() else self.most_rows
+        if most is not None and rows >= most:
+            raise PartialResultsError(f"{self.name} truncates results at {most} rows; use a limit")
 
     def _rows(self, body: bytes, kind: str) -> list[Binding]:
         try:
+            if body.lstrip(_BLANKS)[:1] == b"<":
+                return _of_xml(body)
             bindings = json.loads(body)["results"]["bindings"]
             return [_row(binding) for binding in bindings]
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, ElementTree.ParseError) as error:
             start = body[:60].decode("utf-8", "replace").strip()
             raise GraphUnavailableError(
-                f"{self.name} replies with {kind or 'something'} instead of SPARQL results in JSON "
+                f"{self.name} replies with {kind or 'something'} instead of SPARQL results "
                 f"({start!r}); check that the URL is that of the query service"
             ) from error
 
@@ -358,6 +375,28 @@ def _term(value: Mapping[str, Any]) -> Term | None:
         case "literal" | "typed-literal":
             return Term(TermKind.LITERAL, text, STRING if language else datatype, language)
     return None  # a quoted triple
+
+
+def _of_xml(body: bytes) -> list[Binding]:
+    """Results in XML.
+
+    Raises:
+        ValueError: it is another document.
+    """
+    root = ElementTree.fromstring(body)  # nosec B314: expat limits what entities may become
+    results = root.find("{*}results")
+    if root.tag.rpartition("}")[2] != "sparql" or results is None:
+        raise ValueError("no SPARQL results")
+    rows: list[Binding] = []
+    for result in results:
+        row: dict[str, Any] = {}
+        for binding in result:
+            for value in binding:
+                kind = value.tag.rpartition("}")[2]
+                about = {"type": kind, "value": value.text or "", "xml:lang": value.get(_XML_LANGUAGE, "")}
+                row[binding.attrib["name"]] = about | {"datatype": value.get("datatype", STRING)}
+        rows.append(_row(row))
+    return rows
 
 
 def _first_line(text: str) -> str:

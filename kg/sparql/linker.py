@@ -6,7 +6,7 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 from triplecheck.kg.queried_linker import QueriedLinker
-from triplecheck.kg.sparql.client import QueryRefusedError, SparqlClient
+from triplecheck.kg.sparql.client import QueryRefusedError, SparqlClient, bound
 from triplecheck.kg.sparql.graph import SparqlGraph
 from triplecheck.kg.sparql.profiles import PROFILES, Profile
 from triplecheck.kg.sparql.terms import TermKind, iri, literal
@@ -39,7 +39,8 @@ class SparqlLinker(QueriedLinker):
         self._text_search = profile.text_search
 
     def _named(self, texts: Sequence[str]) -> Iterator[tuple[str, int, str]]:
-        rows = [row for row in self._client.select(self._query(texts)) if row["x"].kind is TermKind.IRI]
+        rows = bound(self._client.select(self._query(texts)), "x", "p", "v")
+        rows = [row for row in rows if row["x"].kind is TermKind.IRI]
         numbers = self._entities(row["x"].value for row in rows)
         for row in rows:
             node = numbers.get(row["x"].value)
@@ -61,6 +62,7 @@ class SparqlLinker(QueriedLinker):
 
     def _query(self, texts: Iterable[str]) -> str:
         """Rows (?x, ?p, ?v) of everything with one of these names."""
-        names = " ".join(f"{literal(t)} {literal(t, language=self._words.language)}" for t in texts)
+        tags = dict.fromkeys((self._words.language, *self._words.tags))
+        names = " ".join(name for t in texts for name in (literal(t), *(literal(t, language=tag) for tag in tags)))
         predicates = " ".join(iri(p) for p in self._words.labels + self._words.aliases)
         return f"SELECT DISTINCT ?x ?p ?v WHERE {{ VALUES ?v {{ {names} }} VALUES ?p {{ {predicates} }} ?x ?p ?v }}"

@@ -39,7 +39,7 @@ _PADDED = rf"[{_BLANK}]$"
 # Each character belongs to one part, so that RE2 needs one pass.
 _CURRENCY = rf"[^0-9.,+−{_BLANK}-]"
 _MEASURED = (
-    rf"^(?P<sign>-?)(?P<before>(?:{_CURRENCY}{_CURRENCY}* ?)?)(?P<whole>[0-9][0-9,]*)(?P<fraction>(?:\.[0-9]+)?)"
+    rf"^(?P<sign>-?)(?P<before>(?:{_CURRENCY}+ ?)?)(?P<whole>[0-9][0-9,]*)(?P<fraction>(?:\.[0-9]+)?)"
     r"(?P<rest>(?:[^0-9.,eE\n\r][^0-9\n\r]*[23]?)?)$"
 )
 _WHOLE = r"^([0-9]{1,15}|[0-9]{1,3}(,[0-9]{3}){1,4})$"

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
+from triplecheck.language.lexicon import lexicon
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import ENGLISH, pipeline
 from triplecheck.language.question import read_question
@@ -34,15 +35,7 @@ from triplecheck.signatures.notation import (
 )
 
 _CLAUSE_WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*|[,;:]")
-_INDEFINITE = frozenset("a an any some another".split())
-_ARTICLES = _INDEFINITE | {"the", "its", "their"}
-_BE = frozenset("is are was were be being been has have had".split())
-_RELATIVE = frozenset("that which".split())
-_NEXT = frozenset("and or but , ;".split())
-# After these words, a clause about the last named entity begins.
-_BEFORE_CLAUSE = _RELATIVE | _NEXT | {"whose", "with", "there"}
 _ANYTHING = "thing"  # of no type
-_ASKS_OTHERWISE = frozenset("who whom whose when where how why 's".split())
 
 Kind = Literal["name", "relation", "type", "word"]
 
@@ -53,6 +46,25 @@ class _Item:
 
     kind: Kind
     value: str
+
+
+class _Small:
+    """The small words of a language between names, relations and types."""
+
+    def __init__(self, language: str) -> None:
+        words = lexicon(pipeline(language).code)
+        groups = {group: frozenset(several) for group, several in words.clauses.items()}
+        self.indefinite = groups.get("indefinite", frozenset())
+        self.articles = self.indefinite | groups.get("definite", frozenset())
+        self.between = self.articles | groups.get("auxiliary", frozenset())
+        self.relative = groups.get("relative", frozenset())
+        self.joins = groups.get("joins", frozenset())
+        self.before_clause = self.relative | self.joins | groups.get("opens", frozenset())
+        """After these words, a clause about the last named entity begins."""
+        self.as_what = groups.get("as", frozenset())
+        self.of = words.prepositions
+        self.asks = groups.get("asks", frozenset())
+        self.asks_otherwise = (words.questions.keys() - self.asks) | (words.genitives - words.prepositions)
 
 
 @dataclass(frozen=True)
@@ -93,7 +105,8 @@ def read_clauses(
         types: of the graph.
         language: of the question.
     """
-    return _ClauseParser(_items(question, names, relations, types, language)).read()
+    small = _Small(language)
+    return _ClauseParser(_items(question, names, relations, types, language, small), small).read()
 
 
 class _ClauseParser:
@@ -104,14 +117,15 @@ class _ClauseParser:
             it to the one before ("a package that [a package ...] depends on").
     """
 
-    def __init__(self, items: Sequence[_Item]) -> None:
+    def __init__(self, items: Sequence[_Item], small: _Small) -> None:
         self._items = items
+        self._small = small
         self._frames: list[tuple[str, bool]] = [("?x", False)]
         self._patterns: list[Clause] = []
         self._types: dict[str, str] = {}
 
     def read(self) -> Clauses:
-        at = _asked(self._items)
+        at = _asked(self._items, self._small)
         if at is None:
             return Clauses((), {})
         self._types["?x"] = self._items[at].value
@@ -127,7 +141,7 @@ class _ClauseParser:
                     return Clauses((), {})  # the rest is about an entity that no clause connects
                 at += 1
             else:
-                if item.value in _NEXT:
+                if item.value in self._small.joins:
                     self._leave()
                 at += 1
         types = {variable: kind for variable, kind in self._types.items() if kind}
@@ -161,40 +175,40 @@ class _ClauseParser:
     def _begins_clause(self, at: int) -> bool:
         """Whether the words before a relation make the last named entity its subject."""
         before = at - 1
-        while self._word(before) in _ARTICLES | _BE:
+        while self._word(before) in self._small.between:
             before -= 1
-        return self._word(before) in _BEFORE_CLAUSE or self._items[before].kind == "type"
+        return self._word(before) in self._small.before_clause or self._items[before].kind == "type"
 
     def _object(self, at: int) -> tuple[int | None, bool]:
         """Position of the name or indefinite noun after a relation, and whether "of" is between them."""
         after, of = at + 1, False
         while after < len(self._items) and self._items[after].kind == "word":
             word = self._items[after].value
-            if word == "of" and not of:
+            if word in self._small.of and not of:
                 of = True
-            elif word not in _ARTICLES and word not in _BE:
+            elif word not in self._small.between:
                 return None, False
             after += 1
         if after == len(self._items) or self._items[after].kind == "relation":
             return None, False
-        definite = self._items[after].kind == "type" and self._word(after - 1) not in _INDEFINITE
+        definite = self._items[after].kind == "type" and self._word(after - 1) not in self._small.indefinite
         return (None, False) if definite else (after, of)
 
     def _name(self, at: int) -> int:
         """A name that no relation leads to: "that N depends on", "with N as R"."""
         name, after = self._items[at].value, at + 1
-        as_what = self._word(after) == "as"
+        as_what = self._word(after) in self._small.as_what
         if as_what:
-            after += 1 + (self._word(after + 1) in _ARTICLES)
+            after += 1 + (self._word(after + 1) in self._small.articles)
         related = after < len(self._items) and self._items[after].kind == "relation"
-        if related and (as_what or self._word(at - 1) in _RELATIVE):
+        if related and (as_what or self._word(at - 1) in self._small.relative):
             self._add(self._items[after].value, name, backwards=not as_what)
             return after + 1
         return at + 1
 
     def _type(self, at: int) -> bool:
         """A type that no relation leads to: the subject of a clause, or the requested type again."""
-        if self._word(at - 1) in _INDEFINITE and self._word(at - 2) in _RELATIVE:
+        if self._word(at - 1) in self._small.indefinite and self._word(at - 2) in self._small.relative:
             self._frames.append((self._variable(at), True))
             return True
         return self._items[at].value == self._types["?x"]
@@ -225,20 +239,25 @@ class _ClauseParser:
         return self._items[at].value if 0 <= at < len(self._items) and self._items[at].kind == "word" else ""
 
 
-def _asked(items: Sequence[_Item]) -> int | None:
+def _asked(items: Sequence[_Item], small: _Small) -> int | None:
     """Position of the type that is asked for: before any name or relation, and not after "who" or "when"."""
     at = next((at for at, item in enumerate(items) if item.kind != "word"), None)
     if at is None or items[at].kind != "type":
         return None
     before = [item.value for item in items[:at]]
-    question_word = next((i for i, word in enumerate(before) if word in ("what", "which")), None)
+    question_word = next((i for i, word in enumerate(before) if word in small.asks), None)
     between = [] if question_word is None else before[question_word + 1 :]
-    wrong = not _ASKS_OTHERWISE.isdisjoint(before) or "of" in before or not {*between} <= _BE | _ARTICLES
+    wrong = not (small.asks_otherwise | small.of).isdisjoint(before) or not {*between} <= small.between
     return None if wrong else at
 
 
 def _items(
-    question: str, names: Iterable[tuple[str, str]], relations: Sequence[str], types: Sequence[str], language: str
+    question: str,
+    names: Iterable[tuple[str, str]],
+    relations: Sequence[str],
+    types: Sequence[str],
+    language: str,
+    small: _Small,
 ) -> list[_Item]:
     """The question as names, relations, types and words: the longest match at each position."""
     words = _CLAUSE_WORD.findall(plain(question))
@@ -268,7 +287,7 @@ def _items(
             if any(exact[part:] in named and inflected[:part] in related for part in range(1, size)):
                 continue  # "role program"
             if any(found):
-                items.append(_meant(found, items))
+                items.append(_meant(found, items, small))
                 at += size
                 break
         else:
@@ -277,13 +296,13 @@ def _items(
     return items
 
 
-def _meant(found: Sequence[_Item | None], before: Sequence[_Item]) -> _Item:
+def _meant(found: Sequence[_Item | None], before: Sequence[_Item], small: _Small) -> _Item:
     """Of a name, a relation and a type with the same spelling, the one that fits the context before it."""
     name, relation, kind = found
-    last = next((item for item in reversed(before) if item.kind != "word" or item.value not in _ARTICLES | _BE), None)
+    last = next((item for item in reversed(before) if item.kind != "word" or item.value not in small.between), None)
     if name is not None and last is not None and last.kind == "relation":
         return name
-    indefinite = bool(before) and before[-1].value in _INDEFINITE
+    indefinite = bool(before) and before[-1].value in small.indefinite
     meant = (kind or relation) if indefinite else (relation or kind)
     return meant or name or _Item("word", "")
 
@@ -439,7 +458,8 @@ def _line(start: str | Unknown, hop: WrittenHop, end: Unknown, kind: str) -> str
 def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
     """The type that the noun after "what", "which" or "how many" names, if it is one of the graph's."""
     words = _WORD.findall(plain(prompt.text("question")))
-    starts = [i + 1 for i, word in enumerate(words) if word in ("what", "which", "many")]
+    asks = _Small(prompt.language).asks
+    starts = [i + 1 for i, word in enumerate(words) if word in asks]
     asked = {tuple(_forms(" ".join(words[at : at + size]), prompt.language)) for at in starts for size in (1, 2)}
     return next((kind for kind in prompt.items("types") if tuple(_forms(kind, prompt.language)) in asked), "")
 

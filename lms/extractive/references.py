@@ -128,16 +128,17 @@ class Reader:
 
     def _nearest(self, sentences: Sequence[Sentence]) -> list[Read]:
         unique = list(dict.fromkeys(sentences))
-        shared = [len(self._words & (set(words_of(f"{s.title} {s.text}")) - stop_words())) for s in unique]
+        content = self._words - stop_words(self._language)
+        shared = [len(content & set(words_of(f"{s.title} {s.text}"))) for s in unique]
         order = sorted(range(len(unique)), key=lambda at: -shared[at])[:_MOST_ENCODED]
         if not order:
             return []
         texts = [f"{unique[at].title}: {unique[at].text}" if unique[at].title else unique[at].text for at in order]
         vectors = self._encode([self._text, *texts])
         cosines = vectors[1:] @ vectors[0]
-        content = max(len(self._words - stop_words()), 1)
+        weight = _SHARED_WORDS / max(len(content), 1)
         read = [
-            Read(unique[at], float(cosine) + _SHARED_WORDS * shared[at] / content + self._titled(unique[at]))
+            Read(unique[at], float(cosine) + weight * shared[at] + self._titled(unique[at]))
             for at, cosine in zip(order, cosines, strict=True)
         ]
         return sorted(read, key=lambda one: -one.score)

@@ -26,6 +26,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, LONGEST, OWN_TOPIC, PathRanker, load_ranker, save_ranker
 from triplecheck.kg.values import parse_json
 from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import read_question
 from triplecheck.language.relevance import PathRelevance
 from triplecheck.language.text import find_span, words_of
@@ -214,7 +215,7 @@ def _checked(row: dict[str, Any], numbers: Mapping[tuple[str, str], int]) -> dic
 
 def _named(words: Sequence[str], topic: str) -> tuple[int, int] | None:
     """Where the topic is mentioned by its name; its name may be an identifier."""
-    return find_span(words, words_of(split_note(topic)[0]), stop_words())
+    return find_span(words, words_of(split_note(topic)[0]), stop_words(ENGLISH))
 
 
 def _mention(words: Sequence[str], rarity: Mapping[str, float]) -> tuple[int, int]:

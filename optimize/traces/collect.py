@@ -35,7 +35,7 @@ from triplecheck.optimize.traces.assembly import (
     assemble,
     unverified,
 )
-from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, uncomputable
+from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, is_template, uncomputable
 from triplecheck.optimize.traces.rationalize import FOLDER as RATIONALIZED
 from triplecheck.optimize.traces.rationalize import rationalize as explain
 from triplecheck.optimize.traces.reasoning import reasoning_gap
@@ -167,7 +167,7 @@ def collect(
 
 def _has_teacher(program: Program) -> bool:
     """Whether a language model takes one of the steps."""
-    return not all(step.is_baseline for step in program.predictors())
+    return not all(is_template(step.model) for step in program.predictors())
 
 
 def _kinds(program: Program, passes: Sequence[str] | None, *, taught: bool) -> list[str]:
@@ -357,6 +357,7 @@ class _Collector:
     def _rows(
         self, calls: Sequence[StepRecord], question: Question, has_corrections: bool, left_out: Counter[str]
     ) -> Iterator[TraceRow]:
+        language = self.program.sources.language
         for call in calls:
             source, model = self.kind, None
             if source == GOLD:
@@ -373,7 +374,7 @@ class _Collector:
                     left_out["template"] += 1
                     continue
                 source = "template"
-            elif (gap := reasoning_gap(call.inputs, call.outputs)) is not None:
+            elif (gap := reasoning_gap(call.inputs, call.outputs, language)) is not None:
                 left_out[gap] += 1
                 continue
             try:

@@ -53,7 +53,7 @@ def rationalize(
         for base, reply in spread(lambda one: _explained(program, step, *one), todo, workers, threading.Event()):
             kept[base.key] = reply
             replies.append({"key": base.key, "reply": reply})
-    return {question.id: _judged(step, question, rows[0], kept[rows[0].key]) for question, rows in wrong}
+    return {question.id: _judged(program, step, question, rows[0], kept[rows[0].key]) for question, rows in wrong}
 
 
 def _explained(
@@ -75,11 +75,14 @@ def _labels(graph: Graph, question: Question) -> list[str]:
     return [answer if node is None else graph.label(node) for answer, node in nodes.items()]
 
 
-def _judged(step: RolePredict, question: Question, base: TraceRow, reply: Mapping[str, Any] | str) -> TraceRow | str:
+def _judged(
+    program: Program, step: RolePredict, question: Question, base: TraceRow, reply: Mapping[str, Any] | str
+) -> TraceRow | str:
     if isinstance(reply, str):
         return reply
     outputs = {"reasoning": reply["outputs"]["reasoning"], **base.outputs}
-    problem = _problem(base.outputs, reply["outputs"]) or reasoning_gap(base.inputs, outputs)
+    gap = reasoning_gap(base.inputs, outputs, program.sources.language)
+    problem = _problem(base.outputs, reply["outputs"]) or gap
     if problem is not None:
         return problem
     call = StepRecord(step.signature, base.role, str(reply["model"]), dict(base.inputs), outputs)

@@ -13,6 +13,7 @@ from triplecheck.kg import Literal as Value
 from triplecheck.kg import Words, normalize
 from triplecheck.kg.values import mentions
 from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import ENGLISH
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic, split_kind, split_note, wordings
 
 Gap = Literal["fact_not_named", "answer_not_named", "question_not_named"]
@@ -30,7 +31,7 @@ _STEM = 5  # letters by which forms of a word are told to be the same: direct(ed
 _LONG = 4  # letters of a word that names a thing without the rest of its name
 
 
-def reasoning_gap(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Gap | None:
+def reasoning_gap(inputs: Mapping[str, Any], outputs: Mapping[str, Any], language: str = ENGLISH) -> Gap | None:
     """What the reasoning of a step leaves out; None: nothing, or the step has no answer or no reasoning.
 
     A fact is named by two of its three parts: the thing, the relation, a value. A thing is named by its name or a
@@ -40,6 +41,7 @@ def reasoning_gap(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Gap 
     Args:
         inputs: of the step, by field.
         outputs: of the step, by field.
+        language: of the reasoning.
     """
     if "reasoning" not in outputs or not {"answers", "answer"} & outputs.keys():
         return None
@@ -48,10 +50,10 @@ def reasoning_gap(inputs: Mapping[str, Any], outputs: Mapping[str, Any]) -> Gap 
     text = str(outputs["reasoning"])
     cited = _cited(inputs, outputs)
     if not answers and not cited:
-        return None if _Words(text).hold_some(str(inputs.get("question", ""))) else "question_not_named"
+        return None if _Words(text, language).hold_some(str(inputs.get("question", ""))) else "question_not_named"
     spellings = [read_topic(str(topic)) for topic in inputs.get("topics") or ()]
     aliases = {topic.name: topic.spelling for topic in spellings}
-    if not _enough(_names_fact(text, fact, aliases) for fact in cited):
+    if not _enough(_names_fact(_Words(text, language), text, fact, aliases) for fact in cited):
         return "fact_not_named"
     names = [answer for answer in answers if normalize(answer) not in _YES_NO]
     return None if _enough(_names_value(text, name) for name in names) else "answer_not_named"
@@ -67,8 +69,7 @@ def _enough(named: Iterable[bool]) -> bool:
     return all(each) if len(each) <= _ALL else sum(each) >= _SOME
 
 
-def _names_fact(text: str, fact: WrittenFact, aliases: Mapping[str, str]) -> bool:
-    words = _Words(text)
+def _names_fact(words: _Words, text: str, fact: WrittenFact, aliases: Mapping[str, str]) -> bool:
     thing = _names_thing(words, [fact.anchor, aliases.get(fact.anchor, "")])
     relation = any(words.hold_some(wording) for wording in wordings(split_kind(fact.hop.label)[0]))
     value = any(_names_value(text, value) for value in fact.values)
@@ -87,11 +88,12 @@ def _names_value(text: str, value: str) -> bool:
 class _Words(Words):
     """The words of a text in any form."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, language: str) -> None:
         super().__init__(text)
+        self._stops = stop_words(language)
         self._stems = {word[:_STEM] for word in normalize(text).split()}
 
     def hold_some(self, phrase: str) -> bool:
         """Whether one of the words of a phrase, in any form, is in the text."""
-        words = [word for word in normalize(phrase).split() if word not in stop_words() and len(word) > 2]
+        words = [word for word in normalize(phrase).split() if word not in self._stops and len(word) > 2]
         return any(word[:_STEM] in self._stems for word in words)

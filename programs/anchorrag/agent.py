@@ -23,7 +23,15 @@ from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.named_first import named_first
 from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.base import Note
-from triplecheck.programs.expansion import fetch, is_schema, normalised, note_at_end, one_hop_paths, valid_numbers
+from triplecheck.programs.expansion import (
+    fetch,
+    is_schema,
+    normalised,
+    note_at_end,
+    one_hop_paths,
+    unlikeness,
+    valid_numbers,
+)
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Scored, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Path, PathKey, RelationNames, Subgraph, node_names, render_path
@@ -204,15 +212,14 @@ class Retriever:
         if len(offers) <= limit:
             return offers
         trace.add(Truncated(f"offered paths from {self.anchor.name}", limit, len(offers)))
-        likeness = self._likeness(offers)
-        order = np.argsort(-likeness if likeness is not None else [edges for _, edges in offers], kind="stable")
-        return [offers[i] for i in sorted(order[:limit].tolist())]
+        order = sorted(range(len(offers)), key=lambda i: unlikeness(self._briefing.likeness, *offers[i]))
+        return [offers[i] for i in sorted(order[:limit])]
 
     def clear_winners(self, offers: Sequence[Offer]) -> list[int] | None:
         """The offers about as similar to the question as the best one, if they are few enough to follow them all."""
-        likeness = self._likeness(offers)
-        if likeness is None or self.options.prefilter is None:
+        if self._briefing.likeness is None or self.options.prefilter is None:
             return None
+        likeness = self._briefing.likeness[[path.hops[-1].relation for path, _ in offers]]
         near = np.flatnonzero(likeness >= likeness.max() - self.options.prefilter)
         winners = near[np.argsort(-likeness[near], kind="stable")]
         relations = {offers[i][0].hops[-1].relation for i in winners.tolist()}
@@ -237,10 +244,6 @@ class Retriever:
         kept = list(kept)
         trace.add(Pruned(hop, lines, [lines[i] for i in kept], by))
         return [offers[i][0] for i in kept]
-
-    def _likeness(self, offers: Sequence[Offer]) -> npt.NDArray[np.float32] | None:
-        relations = [path.hops[-1].relation for path, _ in offers]
-        return None if self._briefing.likeness is None else self._briefing.likeness[relations]
 
     # --- neighboring entities pruning ----------------------------------------------------------
     def prune_entities(self, fact: Fact, trace: Trace) -> Fact:

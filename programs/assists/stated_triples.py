@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence, Set
 from triplecheck.kg import normalize
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.language.parse import stop_words
+from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.roles import same_stem
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.steps import Checked, Trace
@@ -14,12 +15,17 @@ from triplecheck.programs.triple_lines import read_triples
 
 
 def triples_of(
-    assists: Assists, lines: Sequence[str], texts: Sequence[str], trace: Trace, around: Sequence[str] = ()
+    assists: Assists,
+    lines: Sequence[str],
+    texts: Sequence[str],
+    trace: Trace,
+    language: str,
+    around: Sequence[str] = (),
 ) -> list[list[TextTriple]]:
     """The triples of `stated_triples`; without the assist those of `read_triples`. The trace has what is refused."""
     found, refused = read_triples(lines, texts)
     if "stated_triples" in assists:
-        read, (found, refused) = found, stated_triples(lines, texts, around)
+        read, (found, refused) = found, stated_triples(lines, texts, around, language)
         assists.note(trace, "stated_triples", "ExtractTriples", *map(_joined, (read, found)))
     if refused:
         told = f"{len(refused)} of {len(lines)} lines are no triples that the text states: {'; '.join(refused)}"
@@ -32,7 +38,7 @@ def _joined(found: Iterable[Iterable[TextTriple]]) -> list[str]:
 
 
 def stated_triples(
-    lines: Iterable[str], texts: Sequence[str], around: Sequence[str] = ()
+    lines: Iterable[str], texts: Sequence[str], around: Sequence[str] = (), language: str = ENGLISH
 ) -> tuple[list[list[TextTriple]], list[str]]:
     """The triples of `read_triples` that the texts state; and the lines that are not triples, or not stated.
 
@@ -44,16 +50,18 @@ def stated_triples(
         lines: as the model wrote them.
         texts: what they were extracted from, numbered from 1.
         around: other texts and names from which head and tail may come, such as the question.
+        language: of the texts.
     """
     found, refused = read_triples(lines, texts)
     known = _words(" ".join((*texts, *around)))
-    stated = [_stated(triples, _words(text), known) for triples, text in zip(found, texts, strict=True)]
+    stops = stop_words(language)
+    stated = [_stated(triples, _words(text), known, stops) for triples, text in zip(found, texts, strict=True)]
     for triples, kept in zip(found, stated, strict=True):
         refused += [" | ".join(triple) for triple in triples if triple not in kept]
     return stated, refused
 
 
-def _stated(triples: Sequence[TextTriple], said: Set[str], known: Set[str]) -> list[TextTriple]:
+def _stated(triples: Sequence[TextTriple], said: Set[str], known: Set[str], stops: Set[str]) -> list[TextTriple]:
     """The triples whose head and tail have a known word. Of several between the same two, those that fit the text best.
 
     These are all triples whose relation has all its words in the text. If there are none, it is the triple with the
@@ -62,23 +70,23 @@ def _stated(triples: Sequence[TextTriple], said: Set[str], known: Set[str]) -> l
     between: dict[frozenset[str], list[TextTriple]] = {}
     for triple in triples:
         head, tail = normalize(triple[0]), normalize(triple[2])
-        if head != tail and _share(head, known) and _share(tail, known):
+        if head != tail and _share(head, known, stops) and _share(tail, known, stops):
             between.setdefault(frozenset((head, tail)), []).append(triple)
     kept: set[TextTriple] = set()
     for several in between.values():
-        shares = [_share(relation, said) for _, relation, _ in several]
+        shares = [_share(relation, said, stops) for _, relation, _ in several]
         in_full = {triple for triple, share in zip(several, shares, strict=True) if share == 1}
         kept |= in_full or {several[shares.index(max(shares))]}
     return [triple for triple in triples if triple in kept]
 
 
-def _share(phrase: str, said: Set[str]) -> float:
+def _share(phrase: str, said: Set[str], stops: Set[str]) -> float:
     """The share of the words of a phrase that are among other words, in any inflection.
 
     Stop words are left out, unless the phrase has no other words.
     """
     words = _words(phrase)
-    words = words - stop_words() or words
+    words = words - stops or words
     return sum(word in said or any(_alike(word, other) for other in said) for word in words) / len(words)
 
 

@@ -8,7 +8,7 @@ time only. Edges without such properties hold always. The values of a blank node
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from triplecheck.kg import Graph, Literal, normalize
@@ -23,10 +23,6 @@ Day = tuple[int, int, int]
 _FIRST: Day = (-(10**6), 1, 1)
 _LAST: Day = (10**6, 12, 31)
 
-_STARTS = frozenset("start started begin began beginning from since".split())
-_ENDS = frozenset("end ended finish finished until till to".split())
-_POINTS = frozenset("time date year day during when".split())
-
 _DATE = re.compile(r"(-?\d{1,6})(?:-(\d{2}))?(?:-(\d{2}))?(?:T.*)?")
 
 
@@ -37,15 +33,17 @@ class TimeCondition:
     Attributes:
         text: in the question's words.
         start, end: the first and the last day.
+        moments: see `Lexicon.moments`.
     """
 
     text: str
     start: Day
     end: Day
+    moments: Mapping[str, Sequence[str]]
 
     def admits(self, statement: EdgeProperties) -> bool:
         """Whether a statement holds at some time within the condition, or says nothing of time."""
-        span = time_of(statement)
+        span = time_of(statement, self.moments)
         return span is None or (span[0] <= self.end and self.start <= span[1])
 
     def holds(self, graph: Graph, edge: Edge) -> bool:
@@ -57,7 +55,7 @@ class TimeCondition:
     def is_proved_by(self, graph: Graph, edges: Iterable[Edge]) -> bool:
         """Whether an edge has a time that is within the condition."""
         statements = [s for edge in edges for s in (*graph.edge_properties(*edge), *_joined(graph, edge))]
-        return any(time_of(statement) is not None and self.admits(statement) for statement in statements)
+        return any(time_of(statement, self.moments) is not None and self.admits(statement) for statement in statements)
 
 
 def holding_at(assists: Assists, graph: Graph, question: Question) -> TimeCondition | None:
@@ -71,7 +69,8 @@ def time_condition(graph: Graph, question: Question) -> TimeCondition | None:
         return None
     limit = question.times[0]
     start = _FIRST if limit.start is None else (limit.start, 1, 1)
-    return TimeCondition(limit.text, start, _LAST if limit.end is None else (limit.end, 12, 31))
+    end = _LAST if limit.end is None else (limit.end, 12, 31)
+    return TimeCondition(limit.text, start, end, question.parse.lexicon.moments)
 
 
 def _has_blank_nodes(graph: Graph) -> bool:
@@ -93,8 +92,8 @@ def _joined(graph: Graph, edge: Edge) -> list[EdgeProperties]:
     return found
 
 
-def time_of(statement: EdgeProperties) -> tuple[Day, Day] | None:
-    """The first and the last day of a statement; None if none of its properties is a time."""
+def time_of(statement: EdgeProperties, moments: Mapping[str, Sequence[str]]) -> tuple[Day, Day] | None:
+    """The first and the last day of a statement; None if none of its properties is named as one of the moments."""
     start = end = None
     for name, value in statement:
         words = set(normalize(name).split())
@@ -103,10 +102,10 @@ def time_of(statement: EdgeProperties) -> tuple[Day, Day] | None:
             continue
         year, month, day = int(match[1]), match[2], match[3]
         first, last = (year, int(month or 1), int(day or 1)), (year, int(month or 12), int(day or 31))
-        if words & _STARTS:
+        if not words.isdisjoint(moments.get("start", ())):
             start = first
-        elif words & _ENDS:
+        elif not words.isdisjoint(moments.get("end", ())):
             end = last
-        elif words & _POINTS:
+        elif not words.isdisjoint(moments.get("point", ())):
             start, end = first, last
     return None if start is None and end is None else (start or _FIRST, end or _LAST)

@@ -26,6 +26,7 @@ from triplecheck.programs.expansion import (
     normalised,
     note_at_end,
     one_hop_paths,
+    unlikeness,
     valid_numbers,
 )
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
@@ -284,10 +285,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
 
 def ranked_by_likeness(at: Exploration, steps: Sequence[Extension]) -> list[Extension]:
     """By similarity of the last relation to the question; without vectors, fewest edges first."""
-    if at.likeness is None:
-        return sorted(steps, key=lambda step: step.edges)
-    likeness = at.likeness
-    return sorted(steps, key=lambda step: -float(likeness[step.path.hops[-1].relation]))
+    return sorted(steps, key=lambda step: unlikeness(at.likeness, step.path, step.edges))
 
 
 def best(numbers: Sequence[int], shares: dict[int, float], top_k: int) -> list[int]:

@@ -66,6 +66,9 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
     """
     found, relevance = proof.found, proof.relevance
     paths = [path for path in proof.paths if path]
+    said = [proof.spelt, _said(proof)] if found.evidence else []
+    labels = [hop.label for path in (*paths, *proof.alternatives) for hop in path]
+    relevance.prepare([*labels, *proof.types], [*proof.masked, *said])
     scores = relevance.paths(paths)
     best = float(scores.max()) if len(scores) else -1.0
     hops = len(paths[int(scores.argmax())]) if len(scores) else 0
@@ -87,7 +90,8 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         "doubts": float(bool(found.doubts)),
     }
     if found.evidence:
-        features["likeness"] = _likeness(proof)
+        first, second = proof.encode(said)
+        features["likeness"] = min(1.0, max(0.0, float(first @ second)))
     if proof.linked:
         features["topics"] = sum(used) / len(used)
     if scored := [float(step.candidates[0]["score"]) for step in proof.linked if step.candidates]:
@@ -106,14 +110,13 @@ def says_what_is_asked(features: Mapping[str, float]) -> bool:
     return features.get("support", 0.0) >= LEAST_SUPPORT and features.get("kind_fit", 0.0) >= 0
 
 
-def _likeness(proof: Proof) -> float:
+def _said(proof: Proof) -> str:
+    """The evidence in words."""
     edges = proof.found.evidence[:8]
     labels = iter(proof.graph.labels([end for head, _, tail in edges for end in (head, tail)]))
-    said = "; ".join(
+    return "; ".join(
         f"{next(labels)} {proof.graph.relation(relation).label} {next(labels)}" for _, relation, _ in edges
     )
-    first, second = proof.encode([proof.spelt, said])
-    return min(1.0, max(0.0, float(first @ second)))
 
 
 def _kind_fit(proof: Proof) -> float:

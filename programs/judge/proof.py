@@ -231,6 +231,11 @@ class Proof:
         return " ".join(labels[0] if word == TOPIC else word for word in self.parsed.words)
 
     @cached_property
+    def masked(self) -> list[str]:
+        """The question with each of its topics masked in turn."""
+        return [self.parsed.masked(name) for name in dict.fromkeys(topic.name for topic in self.parsed.topics) or [""]]
+
+    @cached_property
     def relevance(self) -> PathRelevance:
         """Compares paths with the question."""
         return PathRelevance(self.parsed, self.encode)

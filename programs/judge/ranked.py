@@ -61,12 +61,9 @@ def ranked_features(proof: Proof, ranker: PathRanker, relations: RelationVectors
     common = _common(ranker)
     numbers = {label: number for number, label in enumerate(labels)}
     hops = [[(numbers[_label(path, at)], hop.arrow == BACKWARD) for at, hop in enumerate(path)] for path in every]
-    questions = [
-        proof.parsed.masked(name) for name in dict.fromkeys(topic.name for topic in proof.parsed.topics) or [""]
-    ]
-    schemas = [] if relations is None else relations.ranked(questions, ranker)
+    schemas = [] if relations is None else relations.ranked(proof.masked, ranker)
     found = []
-    for at, vector in enumerate(proof.encode(questions)):
+    for at, vector in enumerate(proof.encode(proof.masked)):
         here = ranker.hops(vector, own, starts)
         found.append(_compared(hops, len(paths), here, schemas[at] if schemas else here, ranker.hops(vector, common)))
     features = max(found, key=lambda one: one["ranked_schema"])

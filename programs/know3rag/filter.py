@@ -113,6 +113,11 @@ class ReferenceFilter(dspy.Module):
     def _relations(self, texts: list[str]) -> list[str]:
         return near_relations(self.assists, self.supervisor.sources, texts)
 
+    def _triples(
+        self, reply: dspy.Prediction, texts: list[str], trace: Trace, around: list[str]
+    ) -> list[list[TextTriple]]:
+        return triples_of(self.assists, reply.triples, texts, trace, self.supervisor.sources.language, around)
+
     def _tasks(self, question: str, entities: list[str], texts: list[str], wrote: Note) -> list[_Task]:
         if not texts:
             return []
@@ -136,7 +141,9 @@ class ReferenceFilter(dspy.Module):
             question=question, entities=entities, relations=self._relations(some), passages=some
         )
         wrote(trace, self.check_passages, reply)
-        triples = triples_of(self.assists, reply.triples, some, trace, [question, *entities])
+        triples = triples_of(
+            self.assists, reply.triples, some, trace, self.supervisor.sources.language, [question, *entities]
+        )
         return _Found(self._helps(reply.useful, places, trace), dict(zip(places, triples, strict=True)))
 
     def _select(
@@ -162,7 +169,7 @@ class ReferenceFilter(dspy.Module):
         some = [texts[at] for at in places]
         reply = self.extract_triples(texts=some, entities=entities, relations=self._relations(some))
         wrote(trace, self.extract_triples, reply)
-        triples = triples_of(self.assists, reply.triples, some, trace, entities)
+        triples = self._triples(reply, some, trace, entities)
         return _Found(triples=dict(zip(places, triples, strict=True)))
 
 

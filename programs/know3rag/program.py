@@ -132,7 +132,7 @@ class Know3RAG(Program):
             trace.add(Checked("triples", False, str(error)))
             return Turn(answer, Reliability((), math.inf, "its triples could not be read"))
         self.wrote(trace, self.extract_triples, extracted)
-        (triples,) = triples_of(self.assists, extracted.triples, [text], trace, [question])
+        (triples,) = triples_of(self.assists, extracted.triples, [text], trace, self.sources.language, [question])
         return Turn(answer, self.supervisor.rate(triples, question))
 
     def theta_0(self, trace: Trace) -> float:

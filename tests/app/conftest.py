@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import os
 import subprocess
 import sys
@@ -53,23 +52,6 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> P
 
 
 @pytest.fixture
-def fresh_dspy(tmp_path: Path) -> Iterator[None]:
-    """DSPy without configuration, with a separate cache."""
-    import dspy
-    from dspy.dsp.utils.settings import DEFAULT_CONFIG, main_thread_config
-
-    before = vars(dspy).get("cache")
-    dspy.configure_cache(disk_cache_dir=str(tmp_path / "dspy_cache"), restrict_pickle=True)
-    yield
-    main_thread_config.clear()
-    main_thread_config.update(copy.deepcopy(DEFAULT_CONFIG))
-    if before is None:
-        del dspy.cache
-    else:
-        dspy.cache = before
-
-
-@pytest.fixture
 def run() -> Run:
     """Runs the command line inside this process."""
     from triplecheck.app.main import app
@@ -99,7 +81,7 @@ def process() -> Process:
 
 
 @pytest.fixture
-def reader(fresh_dspy: None) -> Iterator[str]:
+def reader() -> Iterator[str]:
     """Name of a model that answers `QUESTION`, once."""
     from triplecheck.lms.testing import scripted_model
 
@@ -108,7 +90,7 @@ def reader(fresh_dspy: None) -> Iterator[str]:
 
 
 @pytest.fixture
-def ignorant(fresh_dspy: None) -> Iterator[str]:
+def ignorant() -> Iterator[str]:
     """Name of a model that finds no answer in the facts."""
     from triplecheck.lms.testing import scripted_model
 

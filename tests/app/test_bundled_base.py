@@ -119,7 +119,7 @@ def test_two_processes_at_once_find_the_real_one(process: Process, tmp_path: Pat
     assert len(entries(tmp_path / "c")) == 1
 
 
-def test_it_is_the_default(run: Run, fresh_dspy: None, cache: Path) -> None:
+def test_it_is_the_default(run: Run, cache: Path) -> None:
     result = run("ask", "Who wrote The Master and Margarita?", "--json")
     assert result.exit_code == 0, result.output
     found = json.loads(result.stdout)
@@ -130,7 +130,7 @@ def test_it_is_the_default(run: Run, fresh_dspy: None, cache: Path) -> None:
     assert not replay(kb.graph, found["evidence"])
 
 
-def test_the_demonstration_answers_and_abstains(run: Run, fresh_dspy: None) -> None:
+def test_the_demonstration_answers_and_abstains(run: Run) -> None:
     from triplecheck.app.catalog import EXAMPLES
 
     result = run("demo")

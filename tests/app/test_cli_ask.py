@@ -100,7 +100,7 @@ def test_an_abstention_is_an_answer(run: Run, kb: Path, ignorant: str) -> None:
 UNRELATED = "Who is the mayor of Bernhard Heiden?"
 
 
-def test_an_answer_that_is_merely_in_the_graph_is_withheld_by_default(run: Run, kb: Path, fresh_dspy: None) -> None:
+def test_an_answer_that_is_merely_in_the_graph_is_withheld_by_default(run: Run, kb: Path) -> None:
     result = run("ask", UNRELATED, "--kb", kb, "--lm", "extractive", "--option", "filtering=none")
     assert result.exit_code == 0, result.output
     assert "checked: yes" not in result.stdout and "answer: yes" not in result.stdout
@@ -117,13 +117,13 @@ def test_a_spent_budget_is_an_error_with_the_cost_so_far(run: Run, kb: Path, rea
     assert "2 calls" in result.stderr.splitlines()[-1]
 
 
-def test_a_question_about_unknown_entities_is_abstained_from(run: Run, kb: Path, fresh_dspy: None) -> None:
+def test_a_question_about_unknown_entities_is_abstained_from(run: Run, kb: Path) -> None:
     found = json.loads(run("ask", "Who won the cup final?", "--kb", kb, "--json").stdout)
     assert found["abstained"] is True
     assert found["reason"]
 
 
-def test_the_extractive_engine_is_named(run: Run, kb: Path, fresh_dspy: None) -> None:
+def test_the_extractive_engine_is_named(run: Run, kb: Path) -> None:
     result = run("ask", QUESTION, "--kb", kb)
     assert result.exit_code == 0
     assert "model: extractive" in result.stdout
@@ -155,7 +155,7 @@ def test_the_extractive_engine_is_named(run: Run, kb: Path, fresh_dspy: None) ->
         ([], "QUESTION"),
     ],
 )
-def test_a_mistake_is_one_clear_message(run: Run, kb: Path, fresh_dspy: None, words: list[str], said: str) -> None:
+def test_a_mistake_is_one_clear_message(run: Run, kb: Path, words: list[str], said: str) -> None:
     for form in ([], ["--json"]):
         result = run("ask", *words, *([] if "--kb" in words else ["--kb", kb]), *form)
         assert result.exit_code == 2, result.output
@@ -189,12 +189,12 @@ def test_an_unreachable_model_has_an_exit_code_of_its_own(process: Process, kb: 
     assert "Traceback" not in result.stderr
 
 
-def test_no_color_means_none(process: Process, kb: Path) -> None:
-    coloured = process("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color")
-    plain = process("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color", NO_COLOR="1")
+def test_no_color_means_none(run: Run, kb: Path) -> None:
+    coloured = run("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color")
+    plain = run("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color", NO_COLOR="1")
     assert "\x1b[33m" in coloured.stdout
     assert "\x1b[33m" not in plain.stdout
-    assert "\x1b[" not in process("ask", QUESTION, "--kb", kb).stdout
+    assert "\x1b[" not in run("ask", QUESTION, "--kb", kb).stdout
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")

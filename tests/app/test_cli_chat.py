@@ -24,7 +24,7 @@ def chat(kb: Path, *lines: str, words: tuple[str, ...] = ()) -> Result:
     return CliRunner().invoke(app, ["chat", "--kb", str(kb), *words], input="".join(f"{line}\n" for line in lines))
 
 
-def test_a_follow_up_question_is_rewritten_and_shown(kb: Path, fresh_dspy: None) -> None:
+def test_a_follow_up_question_is_rewritten_and_shown(kb: Path) -> None:
     result = chat(kb, "Where was Bernhard Heiden born?", "", "And Paul Hindemith?", "what was his nationality?")
     assert result.exit_code == 0, result.output
     said = [line.strip() for line in result.stdout.splitlines()]
@@ -37,7 +37,7 @@ def test_a_follow_up_question_is_rewritten_and_shown(kb: Path, fresh_dspy: None)
     assert "What was Paul Hindemith's nationality?" in said
 
 
-def test_the_role_query_rewrites(kb: Path, fresh_dspy: None) -> None:
+def test_the_role_query_rewrites(kb: Path) -> None:
     reply = fields(reasoning="He is Heiden.", rewritten=QUESTION)
     with scripted_model([*READS_THE_GRAPH, reply, *READS_THE_GRAPH], "speaker") as engine:
         result = chat(kb, QUESTION, "and his teacher's?", words=("--lm", engine.name))
@@ -46,12 +46,12 @@ def test_the_role_query_rewrites(kb: Path, fresh_dspy: None) -> None:
     assert f"  {QUESTION}" in result.stdout.splitlines()
 
 
-def test_a_new_conversation_has_nothing_to_refer_to(kb: Path, fresh_dspy: None) -> None:
+def test_a_new_conversation_has_nothing_to_refer_to(kb: Path) -> None:
     result = chat(kb, "Where was Bernhard Heiden born?", "/new", "And Paul Hindemith?")
     assert "Where was Paul Hindemith born?" not in result.stdout
 
 
-def test_what_led_to_the_last_answer_is_shown(kb: Path, fresh_dspy: None, tmp_path: Path) -> None:
+def test_what_led_to_the_last_answer_is_shown(kb: Path, tmp_path: Path) -> None:
     result = chat(kb, QUESTION, "/why", "/graph proof.html")
     assert result.exit_code == 0, result.output
     assert "  linked    'Bernhard Heiden'" in result.stdout
@@ -60,7 +60,7 @@ def test_what_led_to_the_last_answer_is_shown(kb: Path, fresh_dspy: None, tmp_pa
     assert Path(made).is_file()
 
 
-def test_program_and_knowledge_base_can_be_changed(kb: Path, fresh_dspy: None) -> None:
+def test_program_and_knowledge_base_can_be_changed(kb: Path) -> None:
     lines = ("Where was Bernhard Heiden born?", "/program anchorrag", "And Paul Hindemith?", f"/kb {kb}", "/program")
     result = chat(kb, *lines)
     assert result.exit_code == 0, result.output
@@ -80,7 +80,7 @@ def test_program_and_knowledge_base_can_be_changed(kb: Path, fresh_dspy: None) -
         ("why? " * 24_000, "119999 characters"),
     ],
 )
-def test_an_error_does_not_end_it(line: str, said: str, kb: Path, fresh_dspy: None) -> None:
+def test_an_error_does_not_end_it(line: str, said: str, kb: Path) -> None:
     result = chat(kb, line, "Where was Bernhard Heiden born?", "/quit", "never asked")
     assert said in result.stderr
     assert "Answer  Frankfurt" in result.stdout
@@ -101,7 +101,7 @@ def test_help_lists_every_command(kb: Path) -> None:
     assert all(f"  {usage}" in result.stdout for usage, _ in COMMANDS.values())
 
 
-def test_quiet_output_is_the_answers(kb: Path, fresh_dspy: None) -> None:
+def test_quiet_output_is_the_answers(kb: Path) -> None:
     assert chat(kb, "Where was Bernhard Heiden born?", words=("-q",)).stdout.startswith("Answer  Frankfurt\n")
 
 

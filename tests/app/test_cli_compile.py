@@ -20,7 +20,7 @@ def test_optimizers_are_listed_with_what_they_do(run: Run) -> None:
     assert json.loads(run("optimizers", "--json").stdout)["GEPA"]["resumes"] == "checkpoint"
 
 
-def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path, fresh_dspy: None) -> None:
+def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path) -> None:
     held_out = elsewhere / "held.jsonl"
     held_out.write_text(
         json.dumps({"id": "h1", "question": "What is the capital of Mongolia?", "answers": ["Ulaanbaatar"]}) + "\n"
@@ -40,14 +40,14 @@ def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path, fre
     assert summary["configuration"]["switches"]["hops"] == 1, "with the options that it was compiled with"
 
 
-def test_only_an_estimate(run: Run, fresh_dspy: None) -> None:
+def test_only_an_estimate(run: Run) -> None:
     result = run("compile", "kerag", *FEW, "--estimate", "--out", "run")
     assert result.exit_code == 0, result.output
     assert re.search(r"BootstrapFewShot may take .* one question at a time", result.stderr) and result.stdout == ""
     assert not Path("run/bundle").exists()
 
 
-def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Path, fresh_dspy: None) -> None:
+def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Path) -> None:
     asked = bundled_questions("train").read_bytes()
     told = []
     for name in ("films.jsonl", "bundled.jsonl"):
@@ -70,12 +70,12 @@ def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Pa
         (("ask", QUESTION, "--bundle", "nowhere"), 2, "no such file; name the directory of a bundle"),
     ],
 )
-def test_errors_name_the_cause(words: tuple[object, ...], code: int, message: str, run: Run, fresh_dspy: None) -> None:
+def test_errors_name_the_cause(words: tuple[object, ...], code: int, message: str, run: Run) -> None:
     result = run(*words)
     assert (result.exit_code, message in result.stderr.replace("\n", " ")) == (code, True), result.output
 
 
-def test_a_bundle_of_another_program_is_refused(run: Run, elsewhere: Path, fresh_dspy: None) -> None:
+def test_a_bundle_of_another_program_is_refused(run: Run, elsewhere: Path) -> None:
     assert run("compile", "kerag", *FEW, "--out", "run").exit_code == 0
     result = run("eval", "anchorrag", "--bundle", "run/bundle", "--limit", 1)
     assert result.exit_code == 2

@@ -44,9 +44,7 @@ def test_questions_are_converted(run: Run, metaqa: Path) -> None:
     assert [row["answers"] for row in rows] == [["Germany"], ["Hanau"]]
 
 
-def test_a_data_set_is_evaluated_by_name_as_by_its_converted_file(
-    run: Run, kb: Path, metaqa: Path, fresh_dspy: None
-) -> None:
+def test_a_data_set_is_evaluated_by_name_as_by_its_converted_file(run: Run, kb: Path, metaqa: Path) -> None:
     words = ["eval", "kerag", "--kb", kb, "--json"]
     by_name = run(*words, "--data", "metaqa-1hop", "--split", "dev", "--path", metaqa)
     assert by_name.exit_code == 0, by_name.output

@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from cli_support import QUESTION, Process, Run
+from cli_support import QUESTION, Run
 
 QUESTIONS = [
     {"id": "q1", "question": QUESTION, "answers": ["Germany"], "hops": 2},
@@ -23,7 +23,7 @@ def questions(elsewhere: Path) -> Path:
     return path
 
 
-def test_a_run_leaves_a_table_rows_and_a_summary(run: Run, kb: Path, questions: Path, fresh_dspy: None) -> None:
+def test_a_run_leaves_a_table_rows_and_a_summary(run: Run, kb: Path, questions: Path) -> None:
     result = run("eval", "kerag", "--kb", kb, "--questions", questions, "--out", "run")
     assert result.exit_code == 0, result.output
     assert "hits@1" in result.stdout
@@ -35,7 +35,7 @@ def test_a_run_leaves_a_table_rows_and_a_summary(run: Run, kb: Path, questions: 
     assert not result.stderr
 
 
-def test_an_unfinished_run_is_resumed(run: Run, kb: Path, questions: Path, fresh_dspy: None) -> None:
+def test_an_unfinished_run_is_resumed(run: Run, kb: Path, questions: Path) -> None:
     words = ["eval", "kerag", "--kb", kb, "--questions", questions, "--workers", 2, "--json"]
     first = json.loads(run(*words, "--limit", 2).stdout)
     assert first["n"] == 2
@@ -46,7 +46,7 @@ def test_an_unfinished_run_is_resumed(run: Run, kb: Path, questions: Path, fresh
     assert Path(second["out"], "rows.jsonl").read_text("utf-8").startswith(before)
 
 
-def test_the_two_parts_share_no_question(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> None:
+def test_the_two_parts_share_no_question(run: Run, kb: Path, elsewhere: Path) -> None:
     asked = [QUESTIONS[0] | {"id": f"q{number}"} for number in range(8)]
     Path("questions.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")
     parts = []
@@ -70,9 +70,7 @@ def test_an_empty_part_is_an_error(run: Run, kb: Path, elsewhere: Path) -> None:
     assert any("no question is in the part" in result.stderr for result in results)
 
 
-def test_a_spent_budget_stops_the_run_and_says_how_to_go_on(
-    run: Run, kb: Path, questions: Path, fresh_dspy: None
-) -> None:
+def test_a_spent_budget_stops_the_run_and_says_how_to_go_on(run: Run, kb: Path, questions: Path) -> None:
     result = run("eval", "kerag", "--kb", kb, "--questions", questions, "--budget-calls", 1, "--out", "run")
     assert result.exit_code == 4
     assert "budget of 1 calls" in result.stderr
@@ -80,28 +78,18 @@ def test_a_spent_budget_stops_the_run_and_says_how_to_go_on(
     assert "not_run 3" in result.stdout
 
 
-def test_unreachable_models_have_an_exit_code_of_their_own(process: Process, kb: Path, questions: Path) -> None:
+def test_unreachable_models_have_an_exit_code_of_their_own(
+    run: Run, kb: Path, questions: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triplecheck.lms.resolve.RETRIES", 0)
+    words = ("eval", "kerag", "--kb", kb, "--questions", questions, "--limit", 1, "--lm", "openai/x", "--out", "run")
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        words = [
-            "eval",
-            "kerag",
-            "--kb",
-            kb,
-            "--questions",
-            questions,
-            "--limit",
-            1,
-            "--lm",
-            "openai/x",
-            "--out",
-            "run",
-        ]
-        result = process(*words, OPENAI_API_BASE=base, OPENAI_API_KEY="none")
-    assert result.returncode == 3, result.stderr
+        result = run(*words, OPENAI_API_BASE=base, OPENAI_API_KEY="none")
+    assert result.exit_code == 3, result.output
     assert "ModelUnavailableError 1" in result.stdout
-    assert "Traceback" not in result.stderr
+    assert "Traceback" not in result.output
 
 
 @pytest.mark.parametrize(
@@ -120,9 +108,7 @@ def test_unreachable_models_have_an_exit_code_of_their_own(process: Process, kb:
         ([], "PROGRAM"),
     ],
 )
-def test_a_mistake_is_one_clear_message(
-    run: Run, kb: Path, questions: Path, fresh_dspy: None, words: list[str], said: str
-) -> None:
+def test_a_mistake_is_one_clear_message(run: Run, kb: Path, questions: Path, words: list[str], said: str) -> None:
     (questions.parent / "bad.jsonl").write_text(f"{json.dumps(QUESTIONS[0])}\n{{", "utf-8")
     (questions.parent / "foreign").mkdir()
     (questions.parent / "foreign" / "letter.txt").write_text("dear", "utf-8")
@@ -133,7 +119,7 @@ def test_a_mistake_is_one_clear_message(
     assert "Traceback" not in result.stderr
 
 
-def test_the_bundled_questions_are_the_default(run: Run, fresh_dspy: None) -> None:
+def test_the_bundled_questions_are_the_default(run: Run) -> None:
     result = run("eval", "kerag", "--limit", 3, "--json")
     assert result.exit_code == 0, result.output
     summary = json.loads(result.stdout)

@@ -31,7 +31,7 @@ def rows(path: str | Path) -> list[tuple[str, str, str, list[Any]]]:
     return sorted(frame[["head", "relation", "tail", "properties"]].itertuples(index=False, name=None))
 
 
-def test_each_triple_has_its_sentence_and_document(run: Run, docs: Path, fresh_dspy: None) -> None:
+def test_each_triple_has_its_sentence_and_document(run: Run, docs: Path) -> None:
     result = run("kb", "extract", docs, "kb", "--no-vectors", "--json")
     assert result.exit_code == 0, result.output
     about = json.loads(result.stdout)
@@ -49,7 +49,7 @@ def test_each_triple_has_its_sentence_and_document(run: Run, docs: Path, fresh_d
     assert not list(Path().glob(".kb.extract"))
 
 
-def test_names_that_the_base_knows_become_its_entities(run: Run, docs: Path, kb: Path, fresh_dspy: None) -> None:
+def test_names_that_the_base_knows_become_its_entities(run: Run, docs: Path, kb: Path) -> None:
     result = run("kb", "extract", docs, "new", "--base", kb, "--no-vectors")
     assert result.exit_code == 0, result.output
     assert ("Paul Hindemith", "was born in", "Hanau") in [row[:3] for row in rows("new")]
@@ -62,7 +62,7 @@ def test_names_that_the_base_knows_become_its_entities(run: Run, docs: Path, kb:
 
 
 @pytest.fixture
-def writer(fresh_dspy: None) -> Iterator[Any]:
+def writer() -> Iterator[Any]:
     first = fields(triples="1 | Paul Hindemith | born in | Hanau\n2 | Paul Hindemith | died in | Frankfurt\nnonsense")
     second = fields(triples="1 | Arnold Cooke | born in | Gomersal")
     with scripted_model([first, second], "writer") as engine:
@@ -91,9 +91,7 @@ def test_it_continues_where_the_budget_ended(run: Run, docs: Path, writer: Any) 
     assert len(writer.prompts) == 2
 
 
-def test_statements_that_the_base_contradicts_are_left_out(
-    run: Run, docs: Path, tmp_path: Path, fresh_dspy: None
-) -> None:
+def test_statements_that_the_base_contradicts_are_left_out(run: Run, docs: Path, tmp_path: Path) -> None:
     places = [(f"Person {at}", "was born in", f"Town {at}") for at in range(30)]
     KnowledgeBase.from_triples(
         [*places, ("Paul Hindemith", "was born in", "Berlin"), ("Hanau", "is in", "Hesse")], "base", encoder=None
@@ -114,9 +112,7 @@ def test_statements_that_the_base_contradicts_are_left_out(
         ('{"text": "x"}\n', ["--filter"], "name one with --base"),
     ],
 )
-def test_what_cannot_be_done_is_said(
-    content: str, words: list[str], said: str, run: Run, tmp_path: Path, fresh_dspy: None
-) -> None:
+def test_what_cannot_be_done_is_said(content: str, words: list[str], said: str, run: Run, tmp_path: Path) -> None:
     (tmp_path / "docs.jsonl").write_text(content, "utf-8")
     result = run("kb", "extract", "docs.jsonl", "kb", *words)
     assert result.exit_code == 2

@@ -12,7 +12,7 @@ FEW = ("--limit", 16, "--hops", 1, "--guarantee", "asked", "--alpha", 0.4)
 MONGOLIA = "What is the capital of Mongolia?"
 
 
-def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path, fresh_dspy: None) -> None:
+def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path) -> None:
     made = run("fit", "kerag", *FEW, "--try", "limits.candidates=1,3", "--out", "run")
     assert made.exit_code == 0, made.output
     assert "(chosen)" in made.stdout and "abstains below a confidence of" in made.stdout
@@ -49,6 +49,6 @@ def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path, fres
         (("ask", QUESTION, "--option", "abstain_below=often"), 2, "abstain_below cannot be 'often'"),
     ],
 )
-def test_errors_name_the_cause(words: tuple[object, ...], code: int, message: str, run: Run, fresh_dspy: None) -> None:
+def test_errors_name_the_cause(words: tuple[object, ...], code: int, message: str, run: Run) -> None:
     result = run(*words)
     assert (result.exit_code, message in result.stderr.replace("\n", " ")) == (code, True), result.output

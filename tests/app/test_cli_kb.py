@@ -171,7 +171,7 @@ def test_building_in_a_process_leaves_nothing_but_the_summary(process: Process, 
     result = process("kb", "build", "out", "--triples", *files)
     assert result.returncode == 0, result.stderr
     assert "all-MiniLM-L6-v2" in result.stdout
-    assert not result.stderr
+    assert [line.partition("; ")[0] for line in result.stderr.splitlines()] == [f"{file}: triples" for file in files]
 
 
 def test_the_table_says_what_became_of_what_was_read(run: Run, elsewhere: Path) -> None:
@@ -199,8 +199,46 @@ def test_an_odd_first_line_is_noted_and_can_be_called_a_header(run: Run, elsewhe
     assert "person verb thing" in result.stderr
     assert KnowledgeBase.open("out").graph.num_triples == 5
     result = run("kb", "build", "out", "--triples", "a.tsv", "--no-vectors", "--header")
-    assert result.stderr == ""
+    assert result.stderr == "a.tsv: triples; first triples: a0 —likes→ a1; a1 —likes→ a2; a2 —likes→ a3\n"
     assert KnowledgeBase.open("out").graph.num_triples == 4
+
+
+def test_a_wide_table_is_recognised_and_built(run: Run, elsewhere: Path) -> None:
+    (elsewhere / "people.csv").write_text("name;team;skills\nAda;Billing;Go, SQL\nBen;Search;\n", "utf-8")
+    (elsewhere / "teams.tsv").write_text("team\tcity\tsize\nBilling\tOslo\t3\nSearch\tTurin\t9\n", "utf-8")
+    source = ("--triples", "people.csv", "teams.tsv", "--split", "skills=, ", "--class", "people=persons")
+    result = run("kb", "build", "out", *source, "--no-vectors")
+    assert result.exit_code == 0, result.output
+    assert result.stderr.splitlines() == [
+        "people.csv: a wide table of persons (2 rows, key name, delimiter ';', team → teams); first triples: "
+        "Ada —team→ Billing; Ada —skills→ Go; Ada —skills→ SQL",
+        "teams.tsv: a wide table of teams (2 rows, key team); first triples: Billing —city→ Oslo; Billing —size→ 3; "
+        "Search —city→ Turin",
+    ]
+    assert KnowledgeBase.open("out").graph.num_triples == 8
+    (elsewhere / "more.csv").write_text(
+        "name,team,city\nCleo,Search,Graz\nDora,Search,Rome\nEve,Billing,Oslo\n", "utf-8"
+    )
+    added = run("kb", "add", "out", "--wide", "more.csv", "--class", "persons")
+    assert added.exit_code == 0, added.output
+    assert "more.csv: a wide table of persons" in added.stderr
+    assert "triples added 6" in " ".join(added.stdout.split())
+
+
+def test_both_readings_are_shown_and_one_can_be_said(run: Run, elsewhere: Path) -> None:
+    rows = "Ada,Billing,Oslo\nBen,Billing,Turin\nCleo,Search,Graz\nDora,Search,Rome\n"
+    (elsewhere / "a.csv").write_text(f"who,group,place\n{rows}", "utf-8")
+    result = run("kb", "build", "out", "--triples", "a.csv", "--no-vectors")
+    assert result.exit_code == 2
+    assert "--wide a.csv" in result.stderr and "--triples-of a.csv" in result.stderr
+    for flag, count in (("--wide", 8), ("--triples-of", 5)):
+        assert run("kb", "build", "out", flag, "a.csv", "--no-vectors").exit_code == 0
+        assert KnowledgeBase.open("out").graph.num_triples == count
+
+
+def test_options_of_wide_tables_are_refused_for_triples(run: Run, files: tuple[Path, Path]) -> None:
+    result = run("kb", "build", "out", "--triples", files[0], "--key", "name", "--no-vectors")
+    assert (result.exit_code, "for wide tables" in result.stderr) == (2, True)
 
 
 def test_further_columns_become_edge_properties(run: Run, elsewhere: Path) -> None:

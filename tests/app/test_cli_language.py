@@ -70,6 +70,6 @@ def test_an_unknown_language_is_refused_before_anything_is_done(
     assert not (elsewhere / "new").exists()
 
 
-def test_a_question_in_another_language_is_answered_by_its_names(run: Run, kb: Path, fresh_dspy: None) -> None:
+def test_a_question_in_another_language_is_answered_by_its_names(run: Run, kb: Path) -> None:
     result = run("ask", "Bernhard Heiden: born in?", "--kb", str(kb), "--language", "de")
     assert "Frankfurt" in result.stdout

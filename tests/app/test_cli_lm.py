@@ -20,7 +20,7 @@ def test_models_are_listed_with_what_they_need(run: Run, monkeypatch: pytest.Mon
     assert "needs OPENAI_API_KEY" in shown and "a rule-based baseline, not a language model" in shown
 
 
-def test_a_model_that_keeps_to_the_format(run: Run, fresh_dspy: None) -> None:
+def test_a_model_that_keeps_to_the_format(run: Run) -> None:
     from triplecheck.lms.testing import scripted_model
 
     with scripted_model(GOOD, "good"):
@@ -32,7 +32,7 @@ def test_a_model_that_keeps_to_the_format(run: Run, fresh_dspy: None) -> None:
     assert len(result.stdout.splitlines()) <= 24
 
 
-def test_a_model_that_does_not_is_shown_with_its_reply(run: Run, fresh_dspy: None) -> None:
+def test_a_model_that_does_not_is_shown_with_its_reply(run: Run) -> None:
     from triplecheck.lms.testing import scripted_model
 
     with scripted_model([GOOD[0], "I'd rather\x1b[2J not [say].", GOOD[2]], "bad"):
@@ -43,7 +43,7 @@ def test_a_model_that_does_not_is_shown_with_its_reply(run: Run, fresh_dspy: Non
     assert "\x1b" not in result.stdout
 
 
-def test_scripts_get_one_object(run: Run, fresh_dspy: None) -> None:
+def test_scripts_get_one_object(run: Run) -> None:
     from triplecheck.lms.testing import scripted_model
 
     with scripted_model(GOOD, "good"):
@@ -52,7 +52,7 @@ def test_scripts_get_one_object(run: Run, fresh_dspy: None) -> None:
     assert report["kept_format"] == 3
 
 
-def test_every_step_is_checked_and_scored(run: Run, fresh_dspy: None) -> None:
+def test_every_step_is_checked_and_scored(run: Run) -> None:
     result = run("lm", "check", "extractive", "--json")
     assert result.exit_code == 0, result.output
     steps = {step["step"]: step for step in json.loads(result.stdout)["steps"]}
@@ -68,7 +68,7 @@ def test_every_step_is_checked_and_scored(run: Run, fresh_dspy: None) -> None:
 
 @pytest.mark.parametrize(("option", "shown"), [((), True), (("--option", "demos=none"), False)])
 def test_the_steps_show_worked_examples_unless_an_option_says_none(
-    option: tuple[str, ...], shown: bool, run: Run, fresh_dspy: None
+    option: tuple[str, ...], shown: bool, run: Run
 ) -> None:
     from triplecheck.lms.testing import STAND_IN, stand_in_server
 
@@ -78,7 +78,7 @@ def test_the_steps_show_worked_examples_unless_an_option_says_none(
     assert first and {len(one.messages) > 2 for one in first} == {shown}
 
 
-def test_the_step_that_a_model_cannot_do_is_named_with_its_reply(run: Run, fresh_dspy: None) -> None:
+def test_the_step_that_a_model_cannot_do_is_named_with_its_reply(run: Run) -> None:
     from dspy.lm15 import Request
 
     from triplecheck.lms.engines import messages_of
@@ -98,12 +98,13 @@ def test_the_step_that_a_model_cannot_do_is_named_with_its_reply(run: Run, fresh
     assert "I would rather" in result.stderr and "\x1b" not in result.output
 
 
-def test_a_model_out_of_reach(run: Run, fresh_dspy: None, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_model_out_of_reach(run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
         monkeypatch.setenv("OPENAI_API_BASE", base)
         monkeypatch.setenv("OPENAI_API_KEY", "none")
+        monkeypatch.setattr("triplecheck.lms.resolve.RETRIES", 0)
         result = run("lm", "check", "openai/x")
     assert result.exit_code == 3
     assert "no" in result.stdout
@@ -112,7 +113,7 @@ def test_a_model_out_of_reach(run: Run, fresh_dspy: None, monkeypatch: pytest.Mo
 
 
 @pytest.mark.parametrize("model", ["gpt", "local/nowhere", " "])
-def test_a_name_that_is_no_model(run: Run, fresh_dspy: None, model: str) -> None:
+def test_a_name_that_is_no_model(run: Run, model: str) -> None:
     result = run("lm", "check", model)
     assert result.exit_code in (2, 3)
     assert result.stderr.startswith("error: ")

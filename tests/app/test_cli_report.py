@@ -14,7 +14,6 @@ def kbs(tmp_path: Path) -> Path:
     return tmp_path / "kbs"
 
 
-@pytest.mark.usefixtures("fresh_dspy")
 def test_a_report_is_written_printed_and_says_how_it_was_made(run: Run, kbs: Path, tmp_path: Path) -> None:
     place = ["--kbs", str(kbs), "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "report")]
     result = run("report", "kerag", "--only", "sets", "--limit", "4", *place)
@@ -31,7 +30,6 @@ def test_without_a_name_the_experiments_are_listed(run: Run) -> None:
     assert result.exit_code == 0 and "kerag" in result.stdout and "comparison" in result.stdout
 
 
-@pytest.mark.usefixtures("fresh_dspy")
 def test_a_report_without_a_cell_is_an_error(run: Run, kbs: Path) -> None:
     result = run("report", "kerag", "--only", "no such cell", "--kbs", str(kbs))
     assert result.exit_code == 2 and "nothing was run" in result.stderr

@@ -43,7 +43,7 @@ def test_progress_shows_score_errors_and_the_time_left() -> None:
     assert shown == [("asking: hits@1 0.500 errors 1 2 min left", 3, 10), ("asking:", 0, 10)]
 
 
-def test_a_run_is_logged_into_its_directory(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> None:
+def test_a_run_is_logged_into_its_directory(run: Run, kb: Path, elsewhere: Path) -> None:
     pytest.importorskip("mlflow")
     questions = elsewhere / "one.jsonl"
     questions.write_text(json.dumps({"id": "q1", "question": QUESTION, "answers": ["Germany"]}), "utf-8")

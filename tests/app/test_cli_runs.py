@@ -15,7 +15,7 @@ QUESTIONS = [
 
 
 @pytest.fixture
-def evaluations(run: Run, kb: Path, elsewhere: Path, fresh_dspy: None) -> tuple[Path, Path]:
+def evaluations(run: Run, kb: Path, elsewhere: Path) -> tuple[Path, Path]:
     path = elsewhere / "questions.jsonl"
     path.write_text("\n".join(map(json.dumps, QUESTIONS)), "utf-8")
     for name, words in (("one", ["--hops", 1]), ("two", ["--hops", 2])):
@@ -75,7 +75,7 @@ def test_a_folder_that_is_not_a_run_is_refused(run: Run, elsewhere: Path) -> Non
         assert "holds no evaluation" in result.stderr
 
 
-def test_a_judge_that_is_not_a_language_model_is_rejected(run: Run, kb: Path, fresh_dspy: None) -> None:
+def test_a_judge_that_is_not_a_language_model_is_rejected(run: Run, kb: Path) -> None:
     Path("questions.jsonl").write_text(json.dumps(QUESTIONS[0]), "utf-8")
     result = run("eval", "kerag", "--kb", kb, "--questions", "questions.jsonl", "--judge", "--out", "out")
     assert result.exit_code == 2

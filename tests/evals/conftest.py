@@ -1,11 +1,10 @@
-"""What the tests of `evals` share: a small knowledge base, DSPy's cache out of the way, a model that says nothing."""
+"""What the tests of `evals` share: a small knowledge base, a model that says nothing."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 
-import dspy
 import pytest
 from eval_parts import SILENT, SilentEngine, build_knowledge_base
 
@@ -20,17 +19,6 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def knowledge_base(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     return build_knowledge_base(tmp_path_factory.mktemp("evals"))
-
-
-@pytest.fixture(autouse=True)
-def isolated_dspy(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    before = vars(dspy).get("cache")
-    dspy.configure_cache(disk_cache_dir=str(tmp_path_factory.mktemp("dspy_cache")), restrict_pickle=True)
-    yield
-    if before is None:
-        del dspy.cache
-    else:
-        dspy.cache = before
 
 
 @pytest.fixture(autouse=True)

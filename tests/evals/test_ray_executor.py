@@ -71,7 +71,7 @@ def test_processes_write_what_threads_write_and_a_death_loses_nothing(
     knowledge_base: KnowledgeBase, tmp_path: Path
 ) -> None:
     program = Deadly(sources(knowledge_base), folder=str(tmp_path))
-    usual: dict[str, Any] = {"roles": STAND_IN, "knowledge_base": knowledge_base, "timeout": 20.0}
+    usual: dict[str, Any] = {"roles": STAND_IN, "knowledge_base": knowledge_base, "timeout": 12.0}
     evaluate(program, ASKED, tmp_path / "threads", workers=4, **usual)
     (tmp_path / "asked").unlink()
     summary = evaluate(

@@ -104,6 +104,7 @@ PAGES: dict[str, Stage] = {
     "tutorials/evaluate.md": alone,
     "tutorials/first-graph.md": alone,
     "tutorials/program.md": alone,
+    "tutorials/tables.md": alone,
     "your-graph.md": alone,
 }
 ELSEWHERE = {

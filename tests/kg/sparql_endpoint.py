@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +20,8 @@ class Endpoint:
     """Where it is, and the (method, query) pairs that it was asked.
 
     Paths: `/sparql` answers; `/busy/429` twice and then answers, `/later`, `/slow`, `/trickle`, `/html`,
-    `/cut`, `/partly`, `/capped`, and `/500` and other numbers fail in the way of their name.
+    `/cut`, `/partly`, `/capped`, `/xml`, `/unbound` (rows without bindings), `/silent/N` and `/206/N` (at most N rows),
+    and `/500` and other numbers fail in the way of their name.
     """
 
     address: str
@@ -73,8 +75,19 @@ def serve(store: ox.Store) -> Iterator[Endpoint]:
                 solutions = store.query(query, use_default_graph_as_union=True)
             except SyntaxError as error:
                 return self.reply(400, str(error).encode(), "text/plain")
+            if path == "xml":
+                xml = solutions.serialize(format=ox.QueryResultsFormat.XML)
+                assert isinstance(xml, bytes)
+                return self.reply(200, xml, "application/sparql-results+xml")
             body = solutions.serialize(format=ox.QueryResultsFormat.JSON)
             assert isinstance(body, bytes)
+            kind, _, most = path.partition("/")
+            if kind in ("silent", "206", "unbound"):
+                found = json.loads(body)
+                rows = found["results"]["bindings"]
+                found["results"]["bindings"] = rows[: int(most)] if most else [{}, *rows, {}]
+                status = 206 if kind == "206" and len(rows) > int(most) else 200
+                return self.reply(status, json.dumps(found).encode(), JSON_RESULTS)
             if path == "cut":
                 return self.reply(200, body[:-20], JSON_RESULTS, length=len(body))
             if path == "partly":

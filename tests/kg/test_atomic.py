@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -183,7 +184,7 @@ def test_a_part_of_a_directory_that_was_replaced_stays_out_of_the_new_one(tmp_pa
 
 
 LIMITED = """
-import resource, sys
+import json, resource, sys
 from pathlib import Path
 import numpy, pyarrow
 from kg_parts import raw_graph
@@ -191,38 +192,53 @@ from triplecheck.kg import build
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import StorageError
 from triplecheck.evals.run_directory import JsonLines
-place, limit = Path(sys.argv[1]), int(sys.argv[2])
 edges = [(f"a{i}", f"r{i % 9}", f"b{i}") for i in range(2000)]
 documents = [Document(f"d{i}", f"a{i}", f"a{i}", "some text " * 20) for i in range(500)]
-resource.setrlimit(resource.RLIMIT_FSIZE, (limit, limit))
-try:
-    build(raw_graph(edges), place / "kb", encoder=None, documents=documents)
-    print("built", end="")
-except StorageError as error:
-    print(error, end="")
-try:
-    with JsonLines(place / "rows.jsonl") as rows:
-        for i in range(100_000):
-            rows.append({"i": i})
-except StorageError as error:
-    print(error, end="")
+most = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+said = {}
+for place in Path(sys.argv[1]).iterdir():
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(place.name), most))
+    said[place.name] = ["built", "written"]
+    try:
+        build(raw_graph(edges), place / "kb", encoder=None, documents=documents)
+    except StorageError as error:
+        said[place.name][0] = str(error)
+    try:
+        with JsonLines(place / "rows.jsonl") as rows:
+            for i in range(100_000):
+                rows.append({"i": i})
+    except StorageError as error:
+        said[place.name][1] = str(error)
+print(json.dumps(said))
 """
+LIMITS = (0, 100, 5_000, 20_000, 60_000, 200_000)
 
 
-@pytest.mark.parametrize("limit", [0, 100, 5_000, 20_000, 60_000, 200_000])
-def test_a_full_disk_is_a_typed_error_and_what_was_there_stays(tmp_path: Path, limit: int) -> None:
-    replace(tmp_path / "kb", "old")
-    (tmp_path / "kb" / "manifest.json").write_text('{"format": "triplecheck-knowledge-base"}')
+@pytest.fixture(scope="module")
+def limited(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, dict[str, list[str]]]:
+    """A folder for each limit of the size of a file, and what building and appending say there."""
+    folder = tmp_path_factory.mktemp("limited")
+    for limit in LIMITS:
+        replace(folder / str(limit) / "kb", "old")
+        (folder / str(limit) / "kb" / "manifest.json").write_text('{"format": "triplecheck-knowledge-base"}')
     path = os.pathsep.join([os.environ.get("PYTHONPATH", ""), *sys.path])
     ended = subprocess.run(
-        [sys.executable, "-c", LIMITED, tmp_path, str(limit)],
+        [sys.executable, "-c", LIMITED, folder],
         capture_output=True,
         text=True,
         check=False,
         env={**os.environ, "PYTHONPATH": path},
     )
     assert ended.returncode == 0, ended.stderr
-    assert f"{tmp_path / 'kb'}: cannot be written (" in ended.stdout
-    assert f"{tmp_path / 'rows.jsonl'}: cannot be written (File too large); free some space" in ended.stdout
-    assert (tmp_path / "kb" / "a").read_text() == "old"
-    assert sorted(p.name for p in tmp_path.iterdir()) == ["kb", "rows.jsonl"]
+    return folder, json.loads(ended.stdout)
+
+
+@pytest.mark.parametrize("limit", LIMITS)
+def test_a_full_disk_is_a_typed_error_and_what_was_there_stays(
+    limited: tuple[Path, dict[str, list[str]]], limit: int
+) -> None:
+    folder, (built, appended) = limited[0] / str(limit), limited[1][str(limit)]
+    assert f"{folder / 'kb'}: cannot be written (" in built
+    assert f"{folder / 'rows.jsonl'}: cannot be written (File too large); free some space" in appended
+    assert (folder / "kb" / "a").read_text() == "old"
+    assert sorted(p.name for p in folder.iterdir()) == ["kb", "rows.jsonl"]

@@ -21,7 +21,8 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import KnowledgeBaseReplacedError
-from triplecheck.kg.export import plain_properties, raw_of
+from triplecheck.kg.export import raw_of
+from triplecheck.kg.graph import plain_properties
 from triplecheck.kg.manifest import StaleWarning
 from triplecheck.kg.types import XSD, Direction
 

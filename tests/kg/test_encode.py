@@ -37,6 +37,7 @@ class CountingModel:
 
     dimensions = 3
     batch_tokens = 100
+    call_tokens = 10
 
     def __init__(self) -> None:
         self.batches: list[list[str]] = []
@@ -137,9 +138,13 @@ def test_an_encoder_is_loaded_once_per_process(encoder: Encoder) -> None:
     assert isinstance(encoder, Encoder)
 
 
-def test_the_fingerprint_is_of_the_models_files(encoder: Encoder, tmp_path: Path) -> None:
-    from triplecheck.kg.encode import _default_model, _hash_files
+def test_the_fingerprint_is_of_the_models_files(
+    encoder: Encoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from triplecheck.kg.encode import _default_model, _hash_files, _recorded_hashes
 
+    assert len(_recorded_hashes()) > 1
+    monkeypatch.setattr("triplecheck.kg.encode._recorded_hashes", dict)
     assert encoder.fingerprint == _hash_files(_default_model())
     (tmp_path / "config.json").write_text("{}")
     before = _hash_files(tmp_path)
@@ -196,6 +201,12 @@ def test_long_texts_go_in_smaller_batches() -> None:
     model, encoder = counting()
     encoder.encode(["a" * 40 + str(n) for n in range(20)] + ["a" * 400 + str(n) for n in range(3)])
     assert [len(batch) for batch in model.batches] == [8, 8, 4, 1, 1, 1]
+
+
+def test_a_much_longer_text_is_not_batched_with_short_ones() -> None:
+    model, encoder = counting()
+    encoder.encode(["in", "born in", "died on", "a" * 60])
+    assert [len(batch) for batch in model.batches] == [3, 1]
 
 
 def test_a_text_is_encoded_once() -> None:

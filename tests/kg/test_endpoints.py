@@ -191,6 +191,24 @@ class TestIndex:
         assert [path.name for path in tmp_path.glob("*.part.jsonl")] == []
         assert EndpointIndex(out).about == about
 
+    @pytest.mark.parametrize("path", ["/silent/3", "/206/25", "/unbound", "/xml"])
+    def test_names_are_complete_where_the_server_gives_a_part(self, path: str, tmp_path: Path) -> None:
+        """ubergraph 47, virtuoso 112: a silent cap of rows, HTTP 206, rows without bindings, results in XML."""
+        store = pyoxigraph.Store()
+        for at in range(60):
+            about_it = f'rdfs:label "Person {at}" ; <http://e/knows{at % 7}> <http://e/n{at + 1:02}>'
+            text = f"@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> . <http://e/n{at:02}> {about_it} ."
+            store.load(text.encode(), pyoxigraph.RdfFormat.TURTLE)
+        with serve(store) as endpoint:
+            options = EndpointOptions(endpoint.address + path, cache_hours=0)
+            graph = open_endpoint(options, tmp_path, use_index=False).graph
+            about = build_index(graph, options.identity, tmp_path / "index", encoder=None)
+            assert (about.counts["entities"], about.counts["relations"], about.counts["names"]) == (61, 7, 61)
+            index = EndpointIndex(tmp_path / "index")
+            assert index.about.learned == ({"most_rows": 3} if path == "/silent/3" else {})
+            opened = open_endpoint(EndpointOptions(options.url, index=tmp_path / "index"), tmp_path)
+            assert opened.linker.candidates("Person 57")[0].id == "http://e/n57"
+
     def test_an_index_of_another_endpoint_is_refused(self, options: EndpointOptions, tmp_path: Path) -> None:
         place = index_path(indexed(options, tmp_path), tmp_path)
         with pytest.raises(KnowledgeBaseError, match=r"is the index of .* name another one"):

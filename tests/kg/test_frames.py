@@ -125,7 +125,7 @@ class TestErrors:
     @pytest.mark.parametrize(
         ("given", "said"),
         [
-            (pd.DataFrame({"a": [1], "b": [2]}), "no column for head and relation and tail"),
+            (pd.DataFrame({"a": [1]}), "no column for head and relation and tail"),
             (pd.DataFrame({"s": ["a", None], "p": ["r", "r"], "o": ["b", "c"]}), "row 2 has no head"),
             ([("a", "r")], "item 1 is no triple"),
             ([("a", "r", ["b"])], "row 1: the tail is list"),
@@ -242,3 +242,26 @@ class TestEdgeProperties:
 
 def test_a_notebook_shows_the_counts() -> None:
     assert "<td>5</td>" in base(ROWS)._repr_html_()
+
+
+HUGE = 10**20
+
+
+def test_integers_beyond_64_bits_are_values_of_named_things() -> None:
+    rows = [("a", "size", HUGE), ("b", "size", HUGE + 1), ("c", "size", 7)]
+    expected = {(head, relation, str(tail), XSD + "integer") for head, relation, tail in rows}
+    named = [dict(zip(("head", "relation", "tail"), row, strict=True)) for row in rows]
+    for given in (rows, pd.DataFrame(named), named):
+        assert edges(base(given)) == expected
+
+
+def test_integers_beyond_64_bits_are_names_where_they_are_heads() -> None:
+    rows = [(HUGE, "knows", HUGE + 1), (HUGE + 1, "knows", HUGE)]
+    named = [dict(zip(("head", "relation", "tail"), row, strict=True)) for row in rows]
+    for given in (rows, pd.DataFrame(named), named):
+        assert edges(base(given)) == {(str(head), "knows", str(tail), None) for head, _, tail in rows}
+    wide = base(pd.DataFrame({"id": [HUGE, HUGE + 1], "name": ["Ada", "Ben"], "size": [HUGE, 3]}))
+    assert {(tail, kind) for _, relation, tail, kind in edges(wide) if relation == "size"} == {
+        (str(HUGE), XSD + "integer"),
+        ("3", XSD + "integer"),
+    }

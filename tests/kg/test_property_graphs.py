@@ -253,5 +253,50 @@ def test_a_line_that_is_no_entity_is_named_or_skipped(tmp_path: Path, line: str)
 
 def test_names_of_wikidata_in_another_language(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", "[\n" + json.dumps(ITEM, separators=(",", ":")) + "\n]")
-    (raw,) = read_graph([path], language="de")
-    assert raw.entities["label"].to_pylist() == ["Grover (de)"]
+    for language in ("de", "DE", "de-AT"):
+        (raw,) = read_graph([path], language=language)
+        assert (raw.entities["label"].to_pylist(), raw.notes) == (["Grover (de)"], [])
+    (raw,) = read_graph([path], language="sr-Latn")
+    assert "tagged 'sr-Latn'; the tags there are: de" in raw.notes[0]
+
+
+GRAPHML = """<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+<key id="c" for="node" attr.name="colour" attr.type="string"><default>red</default></key>
+<key id="n" for="node" attr.name="size" attr.type="int"/>
+<key id="r" for="edge" attr.name="relation" attr.type="string"><default>knows</default></key>
+<key id="w" for="edge" attr.name="weight" attr.type="double"><default>1.5</default></key>
+<graph edgedefault="{default}">
+<node id="a"><data key="n">3</data></node><node id="b"><data key="c">blue</data></node>
+<edge source="a" target="b" directed="{one}"/>
+<edge source="b" target="a"><data key="r">likes</data><data key="w">2</data></edge>
+</graph></graphml>"""
+
+
+@pytest.mark.parametrize(("default", "one"), [("directed", "false"), ("directed", "true"), ("undirected", "true")])
+def test_defaults_and_directions_of_graphml(tmp_path: Path, default: str, one: str) -> None:
+    """networkx 1385, 3167: defaults of keys are values; an edge may have a direction of its own."""
+    path = tmp_path / "a.graphml"
+    path.write_text(GRAPHML.format(default=default, one=one), "utf-8")
+    (raw,) = read_graph(path)
+    triples = set(zip(raw.heads.to_pylist(), raw.relations.to_pylist(), raw.tails.to_pylist(), strict=True))
+    assert triples >= {("a", "knows", "b"), ("b", "likes", "a"), ("a", "colour", "red"), ("b", "colour", "blue")}
+    assert len(raw) == 5
+    assert sorted(row["value"] for row in raw.edge_properties.to_pylist()) == ["1.5", "2.0"]
+
+
+def test_attributes_that_are_lists_are_several_values(tmp_path: Path) -> None:
+    """networkx 613."""
+    path = tmp_path / "a.jsonl"
+    path.write_text(
+        '{"id": "a", "skills": ["Go", "SQL"], "marks": [1, 2.5, null], "address": {"city": "Oslo"}}\n'
+        '{"source": "a", "target": "b", "type": "knows", "since": [2017, 2019], "by": {"x": 1}}\n',
+        "utf-8",
+    )
+    (raw,) = read_graph(path)
+    triples = set(zip(raw.heads.to_pylist(), raw.relations.to_pylist(), raw.tails.to_pylist(), strict=True))
+    assert triples >= {("a", "skills", "Go"), ("a", "skills", "SQL"), ("a", "marks", "1"), ("a", "marks", "2.5")}
+    about = [(row["name"], row["value"]) for row in raw.edge_properties.to_pylist()]
+    assert (len(raw), about) == (5, [("since", "2017"), ("since", "2019")])
+    assert raw.left_out == {"attributes 'address' that are no values": 1, "attributes 'by' that are no values": 1}
+    kb = KnowledgeBase.from_triples(raw, encoder=None)
+    assert kb.manifest.report["left_out"] == raw.left_out

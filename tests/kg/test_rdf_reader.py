@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 import pytest
+from kg_parts import write
 
 from triplecheck.kg import build
 from triplecheck.kg.errors import ReadError
@@ -222,8 +223,7 @@ class TestBlankNodes:
     def test_a_label_is_one_node_throughout_a_file(self, tmp_path: Path) -> None:
         filler = "".join(f"<e:{i}> <e:p> <e:{'x' * 40}> .\n" for i in range(200_000))
         raw = read(tmp_path, "_:x <e:p> <e:a> .\n" + filler + "<e:b> <e:p> _:x .\n", "x.nt")
-        assert [e for e in edges(raw) if e[0] == "_:b0" or e[2] == "_:b0"] != []
-        assert len({end for h, _, t, _ in edges(raw) for end in (h, t) if end.startswith("_:")}) == 1
+        assert [end for h, _, t, _ in edges(raw) for end in (h, t) if end.startswith("_:")] == ["_:b0"] * 2
 
 
 class TestMalformed:
@@ -427,3 +427,65 @@ class TestStatementsAboutStatements:
         assert len(raw) == 1
         assert raw.edge_properties.num_rows == 0
         assert raw.left_out == {"properties of statements that are not edges": 1}
+
+
+LANGUAGES = """@prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+<http://e/a> rdfs:label "colour"@en , "color"@en-US , "Farbe"@de , "顏色"@zh-Hant , "颜色"@zh-Hans .
+<http://e/a> <http://e/p> <http://e/b> .
+"""
+
+
+@pytest.mark.parametrize(
+    ("language", "label"),
+    [
+        ("en", "colour"),
+        ("EN", "colour"),
+        ("en-US", "color"),
+        ("en-us", "color"),
+        ("en-GB", "colour"),
+        ("en-US-x-twain", "color"),
+        ("DE-at", "Farbe"),
+        ("zh-Hant", "顏色"),
+        ("zh-hant-TW", "顏色"),
+        ("zh", "颜色"),
+    ],
+)
+def test_tags_of_languages_fall_back(tmp_path: Path, language: str, label: str) -> None:
+    """robot 651."""
+    raw = read_rdf([write(tmp_path / "a.ttl", LANGUAGES)], language=language)
+    assert next(row["label"] for row in raw.entities.to_pylist() if row["id"] == "http://e/a") == label
+    assert raw.notes == []
+
+
+def test_a_language_that_nothing_has_is_noted_with_those_there_are(tmp_path: Path) -> None:
+    (note,) = read_rdf([write(tmp_path / "a.ttl", LANGUAGES)], language="fr").notes
+    assert "tagged 'fr'; the tags there are: de, en, en-us, zh-hans, zh-hant (--language TAG)" in note
+
+
+LENIENT = '<http://e/a[1]> <http://e/p> <http://e/b#c#d> .\n<http://e/b#c#d> <http://e/p> "x"@zh-classical .\n'
+LENIENT += "<http://e/c> <http://e/p> <http://e/d> .\n"
+
+
+@pytest.mark.parametrize("name", ["a.nt", "a.ttl"])
+def test_what_other_parsers_read_is_read_and_counted(tmp_path: Path, name: str) -> None:
+    path = write(tmp_path / name, LENIENT)
+    raw = read_rdf([path])
+    assert len(raw) == 3
+    assert raw.notes[0].startswith("2 statements have IRIs or language tags that RDF does not allow")
+    with pytest.raises(ReadError) as caught:
+        read_rdf([path], strict=True)
+    assert caught.value.line == 1
+    for bad in ("<http://e/a b> <http://e/p> <http://e/b> .\n", "<a> <http://e/p> .\n"):
+        with pytest.raises(ReadError):
+            read_rdf([write(tmp_path / name, LENIENT + bad)])
+
+
+def test_blank_nodes_stay_the_same_where_a_document_is_read_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("triplecheck.kg.readers.rdf._BATCH", 2)
+    text = "<http://e/a> <http://e/p> [ <http://e/q> <http://e/b> ; <http://e/r> <http://e/c> ] .\n" + LENIENT
+    raw = read_rdf([write(tmp_path / "a.ttl", text)])
+    rows = list(zip(raw.heads.to_pylist(), raw.relations.to_pylist(), raw.tails.to_pylist(), strict=True))
+    assert len(rows) == 6
+    assert len({one for row in rows for one in (row[0], row[2]) if one.startswith("_:")}) == 1

@@ -43,7 +43,11 @@ def endpoint(store: pyoxigraph.Store) -> Iterator[Endpoint]:
 
 def test_all_clients_give_the_same_terms(store: pyoxigraph.Store, endpoint: Endpoint) -> None:
     graph = rdflib.Graph().parse(data=TURTLE, format="turtle")
-    for client in (OxigraphClient(store), RdflibClient(graph), HttpClient(endpoint.address + "/sparql")):
+    for client in (
+        OxigraphClient(store),
+        RdflibClient(graph),
+        *(HttpClient(endpoint.address + p) for p in ("/sparql", "/xml")),
+    ):
         rows = client.select(ALL)
         assert all(set(row) == {"y"} for row in rows)
         named = {row["y"] for row in rows if row["y"].kind is not TermKind.BLANK}

