@@ -6,7 +6,7 @@ import pytest
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
-from triplecheck.language.described import asked_class, describe
+from triplecheck.language.described import asked_class
 from triplecheck.language.lexicon import Lexicon, languages, lexicon
 from triplecheck.language.question import Question, read_question
 from triplecheck.lms import session
@@ -79,8 +79,8 @@ class TestGerman:
         assert (asked.kind, asked.noun) == (kind, noun)
 
     def test_an_extreme(self) -> None:
-        found = describe(german("Welche Insel ist die kleinste?"), ["Insel", "Land"])
-        assert found is not None and (found.names, found.choice) == (("Insel",), "min")
+        found = german("Welche Insel ist die kleinste?").compares
+        assert found is not None and (found.degree, found.operation) == ("Sup", "min")
 
     def test_a_plural_names_its_class(self) -> None:
         assert asked_class(german("Welche Länder haben Inseln?"), ["Insel", "Land"]) == ("Land",)

@@ -115,10 +115,6 @@ def conclude_with(
     )
 
 
-def nothing_described() -> str:
-    return fields(description="none", chosen="none", choice="all", by="none")
-
-
 def play(program: dspy.Module, question: str, *replies: ScriptedReply) -> tuple[Any, QueueEngine]:
     """One question with a model that gives these replies; all of them must be used."""
     with scripted_model(replies) as engine, session(engine.name):

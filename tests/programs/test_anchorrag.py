@@ -123,7 +123,7 @@ def play(program: AnchorRAG, question: str, talk: Talk, budget: Budget | None = 
 
 
 def anchorrag(sources: Sources, **options: Any) -> AnchorRAG:
-    return AnchorRAG(sources, **options)
+    return AnchorRAG(sources, **{**options, "assist": f"-plans {options.get('assist', '')}"})
 
 
 def teacher_talk(**other: Say | list[Say]) -> Talk:

@@ -85,10 +85,10 @@ def test_no_program_asks_for_the_name_of_a_model() -> None:
         ("none", set()),
         ((), set()),
         ("doubts", {"doubts"}),
-        ("doubts, settled", {"doubts", "settled"}),
-        (("doubts", "settled"), {"doubts", "settled"}),
+        ("doubts, plans", {"doubts", "plans"}),
+        (("doubts", "plans"), {"doubts", "plans"}),
         ("-doubts", NAMES - {"doubts"}),
-        ("-doubts -settled", NAMES - {"doubts", "settled"}),
+        ("-doubts -plans", NAMES - {"doubts", "plans"}),
         ("all -doubts", NAMES - {"doubts"}),
     ],
 )
@@ -99,7 +99,7 @@ def test_the_option_names_them(option: Any, names: set[str]) -> None:
 @pytest.mark.parametrize("name", program_names())
 def test_an_unknown_assist_is_rejected_with_the_names_there_are(sources: Sources, name: str) -> None:
     program: type[Program] = resolve_program(name)
-    with pytest.raises(UserError, match=r"no assist 'doubt'; there are all, none, and all_topics, .*settled"):
+    with pytest.raises(UserError, match=r"no assist 'doubt'; there are all, none, and all_topics, .*plans"):
         program(sources, assist="doubt")
     assert program(sources, assist="-doubts").assists.names == NAMES - {"doubts"}
 

@@ -23,7 +23,7 @@ def ids(result: Any) -> list[str]:
 
 def test_it_plans_explores_remembers_and_answers(sources: Sources) -> None:
     result, engine = play(
-        *(PoG(sources), TEACHER),
+        *(PoG(sources, assist="-plans"), TEACHER),
         topics("Bernhard Heiden"),
         goals("the teacher", "the nationality"),
         follow("student of"),
@@ -43,7 +43,7 @@ def test_it_plans_explores_remembers_and_answers(sources: Sources) -> None:
 
 def test_earlier_facts_are_kept(sources: Sources) -> None:
     _, engine = play(
-        *(PoG(sources, depth=3), TEACHER),
+        *(PoG(sources, assist="-plans", depth=3), TEACHER),
         topics("Bernhard Heiden"),
         goals("the teacher", "the nationality"),
         follow("student of"),
@@ -63,7 +63,7 @@ def test_earlier_facts_are_kept(sources: Sources) -> None:
 
 def test_it_backtracks_to_a_pruned_relation(sources: Sources) -> None:
     result, engine = play(
-        *(PoG(sources), "Who taught Bernhard Heiden?"),
+        *(PoG(sources, assist="-plans"), "Who taught Bernhard Heiden?"),
         topics("Bernhard Heiden"),
         goals("the teacher"),
         follow("born in"),
@@ -82,7 +82,7 @@ def test_it_backtracks_to_a_pruned_relation(sources: Sources) -> None:
 
 def test_without_reflection_it_does_not_backtrack(sources: Sources) -> None:
     result, _ = play(
-        *(PoG(sources, reflection=False, depth=2), "Who taught Bernhard Heiden?"),
+        *(PoG(sources, assist="-plans", reflection=False, depth=2), "Who taught Bernhard Heiden?"),
         topics("Bernhard Heiden"),
         goals("the teacher"),
         follow("born in"),
@@ -98,7 +98,7 @@ def test_without_reflection_it_does_not_backtrack(sources: Sources) -> None:
 
 def test_the_model_decides_how_many_relations_and_entities_are_followed(sources: Sources) -> None:
     result, _ = play(
-        *(PoG(sources, depth=1), "What did Paul Hindemith play, and what was his nationality?"),
+        *(PoG(sources, assist="-plans", depth=1), "What did Paul Hindemith play, and what was his nationality?"),
         topics("Paul Hindemith"),
         goals("the instrument", "the nationality"),
         follow("instrument", "nationality"),
@@ -112,7 +112,7 @@ def test_the_model_decides_how_many_relations_and_entities_are_followed(sources:
 
 def test_a_frontier_over_the_limit_is_truncated_and_recorded(sources: Sources) -> None:
     result, _ = play(
-        *(PoG(sources, frontier=1, depth=2), "?"),
+        *(PoG(sources, assist="-plans", frontier=1, depth=2), "?"),
         topics("Paul Hindemith"),
         goals("it"),
         follow("instrument"),
@@ -128,13 +128,13 @@ def test_a_frontier_over_the_limit_is_truncated_and_recorded(sources: Sources) -
 
 
 def test_grounded_only_abstains(sources: Sources) -> None:
-    result, _ = play(PoG(sources, grounded_only=True), "Who is the tallest?", topics())
+    result, _ = play(PoG(sources, assist="-plans", grounded_only=True), "Who is the tallest?", topics())
     assert (result.abstained, result.reason) == (True, "no_topic")
 
 
 def test_invalid_options_are_rejected(sources: Sources) -> None:
     with pytest.raises(UserError, match="frontier"):
-        PoG(sources, frontier=0)
+        PoG(sources, assist="-plans", frontier=0)
 
 
 def test_it_runs_without_a_language_model(bundled: KnowledgeBase) -> None:

@@ -29,7 +29,7 @@ def ids(result: Any) -> list[str]:
 
 
 def test_it_explores_until_the_facts_suffice(sources: Sources) -> None:
-    result, engine = play(ToG(sources), TEACHER, *TWO_HOPS)
+    result, engine = play(ToG(sources, assist="-plans"), TEACHER, *TWO_HOPS)
     assert (result.answer, ids(result), result.grounded) == ("German", [EX + "german"], True)
     assert [(row["head_label"], row["tail_label"]) for row in result.evidence] == [
         ("Bernhard Heiden", "Paul Hindemith"),
@@ -41,7 +41,7 @@ def test_it_explores_until_the_facts_suffice(sources: Sources) -> None:
 
 def test_relations_are_scored_for_each_entity_of_the_beam(sources: Sources) -> None:
     _, engine = play(
-        *(ToG(sources, depth=2), "In which country was Paul Hindemith born?"),
+        *(ToG(sources, assist="-plans", depth=2), "In which country was Paul Hindemith born?"),
         topics("Paul Hindemith"),
         follow("born in", "nationality"),
         sufficient(False),
@@ -57,7 +57,7 @@ def test_relations_are_scored_for_each_entity_of_the_beam(sources: Sources) -> N
 
 def test_the_beam_keeps_the_best_routes_of_all(sources: Sources) -> None:
     result, _ = play(
-        *(ToG(sources, width=1, depth=1), "What did he play?"),
+        *(ToG(sources, assist="-plans", width=1, depth=1), "What did he play?"),
         topics("Paul Hindemith"),
         follow("instrument", "nationality", scores=[0.9, 0.1]),
         go_to("viola", "piano", scores=[0.7, 0.3]),
@@ -71,7 +71,7 @@ def test_the_beam_keeps_the_best_routes_of_all(sources: Sources) -> None:
 
 def test_scores_multiply_along_a_route(sources: Sources) -> None:
     result, _ = play(
-        *(ToG(sources, depth=1), "?"),
+        *(ToG(sources, assist="-plans", depth=1), "?"),
         topics("Paul Hindemith"),
         follow("instrument", "nationality", scores=[0.25, 0.75]),
         go_to("piano", "viola"),
@@ -85,7 +85,7 @@ def test_scores_multiply_along_a_route(sources: Sources) -> None:
 
 def test_after_the_last_hop_it_answers_from_memory(sources: Sources) -> None:
     result, _ = play(
-        ToG(sources, depth=1),
+        ToG(sources, assist="-plans", depth=1),
         TEACHER,
         topics("Bernhard Heiden"),
         follow("student of"),
@@ -98,7 +98,7 @@ def test_after_the_last_hop_it_answers_from_memory(sources: Sources) -> None:
 
 def test_grounded_only_abstains(sources: Sources) -> None:
     result, _ = play(
-        *(ToG(sources, depth=1, grounded_only=True), TEACHER),
+        *(ToG(sources, assist="-plans", depth=1, grounded_only=True), TEACHER),
         topics("Bernhard Heiden"),
         follow("student of"),
         sufficient(False),
@@ -107,20 +107,20 @@ def test_grounded_only_abstains(sources: Sources) -> None:
 
 
 def test_without_a_topic_it_answers_from_memory(sources: Sources) -> None:
-    result, _ = play(ToG(sources), "Who is the tallest?", topics(), recall("Nobody"))
+    result, _ = play(ToG(sources, assist="-plans"), "Who is the tallest?", topics(), recall("Nobody"))
     assert (result.answer, result.grounded) == ("Nobody", False)
     assert kinds(result)[:2] == ["wrote", "stopped"]
 
 
 def test_without_selected_relations_sufficiency_is_not_judged(sources: Sources) -> None:
-    result, _ = play(ToG(sources), TEACHER, topics("Bernhard Heiden"), follow("nothing"), recall())
+    result, _ = play(ToG(sources, assist="-plans"), TEACHER, topics("Bernhard Heiden"), follow("nothing"), recall())
     assert [step.reason for step in steps(result, Stopped)] == ["no_facts", "insufficient", "unknown"]
 
 
 def test_truncation_is_recorded(sources: Sources) -> None:
     result, _ = play(
         *(
-            ToG(sources, depth=1, limits=ExploringLimits(offered=1, entities=1)),
+            ToG(sources, assist="-plans", depth=1, limits=ExploringLimits(offered=1, entities=1)),
             "Which instruments did Paul Hindemith play?",
         ),
         topics("Paul Hindemith"),
@@ -134,7 +134,7 @@ def test_truncation_is_recorded(sources: Sources) -> None:
 @pytest.mark.parametrize("options", [{"depth": 0}, {"width": 0}])
 def test_invalid_options_are_rejected(options: dict[str, Any], sources: Sources) -> None:
     with pytest.raises(UserError, match="at least 1"):
-        ToG(sources, **options)
+        ToG(sources, assist="-plans", **options)
 
 
 def test_it_runs_without_a_language_model(bundled: KnowledgeBase) -> None:

@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 import pytest
-from program_parts import fields, play, topics
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
-from triplecheck.language.described import asked_class, describe, says_nothing_else
+from triplecheck.language.described import asked_class
 from triplecheck.language.question import read_question
 from triplecheck.lms import session
 from triplecheck.programs import KERAG
-from triplecheck.programs.steps import Linked, Picked, Trace
 
 ISLANDS = {"Aro": 12, "Bry": 40, "Cor": 7}
 TRIPLES = [
@@ -77,55 +75,10 @@ def test_the_baseline_answers(islands: KnowledgeBase, question: str, answers: se
     assert found.grounded
 
 
-def test_what_is_picked_is_proved_and_in_the_trace(islands: KnowledgeBase) -> None:
-    with session():
-        found = KERAG(islands, verdict="any")(question="what is the capital of the country with the most islands")
-    assert found.answer == "Nordby"
-    picked = next(step for step in found.steps if isinstance(step, Picked))
-    assert (picked.description, picked.choice, picked.group) == ("the country with the most islands", "most", "country")
-    assert (picked.relation, picked.inputs, picked.result, picked.whole) == ("belongs to", 2, "Norland", False)
-    assert [step.mention for step in found.steps if isinstance(step, Linked)][-1] == "the country with the most islands"
-    assert ["Aro", "belongs to", "Norland"] in [[row["head"], row["relation"], row["tail"]] for row in found.evidence]
-
-
 def test_a_graph_without_types_takes_everything_that_has_the_relation(untyped: KnowledgeBase) -> None:
     with session():
         found = KERAG(untyped, verdict="any")(question="which island has the largest area")
     assert found.answer == "Bry"
-
-
-def test_things_are_not_counted_unless_the_question_asks_how_many(untyped: KnowledgeBase) -> None:
-    counted = fields(reasoning="It is.", description="Zed", chosen="1", choice="count", by="none")
-    found, _ = play(KERAG(untyped), "What is the area of Zed?", topics("Zed"), fields(query="none"), counted)
-    assert found.reason == "no_topic"
-
-
-@pytest.mark.parametrize("question", ["How many islands are there?", "How many Norland islands are listed?"])
-def test_the_asked_class_may_have_a_topic_before_it(islands: KnowledgeBase, question: str) -> None:
-    with session():
-        asked = KERAG(islands).plan(question, Trace()).classes.asked
-    assert asked is not None and asked[0] == "island"
-
-
-def test_it_can_be_turned_off(islands: KnowledgeBase) -> None:
-    with session():
-        assert KERAG(islands, assist="-described -plans")(question="what is the smallest island").reason == "no_topic"
-
-
-@pytest.mark.parametrize(
-    ("question", "text", "choice", "whole"),
-    [
-        ("What is the longest river?", "the longest river", "max", True),
-        ("Which state has the fewest cities?", "state has the fewest cities", "fewest", True),
-        ("Who rules the least populous country?", "the least populous country", "min", False),
-        ("What is the highest point of Nevada?", None, None, None),
-        ("Who wrote Alien?", None, None, None),
-    ],
-)
-def test_descriptions(question: str, text: str | None, choice: str | None, whole: bool | None) -> None:
-    names = ["river", "state", "city", "country of the world", "big country"]
-    found = describe(read_question(question), names, ["highest point"])
-    assert (found and found.text, found and found.choice, found and found.whole) == (text, choice, whole)
 
 
 @pytest.mark.parametrize(
@@ -144,11 +97,6 @@ def test_a_noun_stands_for_the_classes_that_it_heads() -> None:
     )
     assert asked_class(read_question("how many countries are there"), ["country", "big country"]) == ("country",)
     assert asked_class(read_question("who rules the country"), ["country"]) == ()
-
-
-def test_the_rest_of_a_question_says_something_or_not() -> None:
-    assert says_nothing_else(read_question("What is the longest river in the graph?"), "the longest river")
-    assert not says_nothing_else(read_question("What is the mouth of the longest river?"), "the longest river")
 
 
 @pytest.mark.parametrize("question", ["what is the capitel of Norland", "what is the capiital of norland"])

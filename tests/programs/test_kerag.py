@@ -19,7 +19,6 @@ from program_parts import (
     keep,
     kerag,
     kinds,
-    nothing_described,
     play,
     sources_of,
     steps,
@@ -264,8 +263,8 @@ class TestAbstaining:
     @pytest.mark.parametrize(
         ("reason", "replies"),
         [
-            ("no_topic", [topics(), nothing_described()]),
-            ("no_topic", [topics("Zaphod Beeblebrox"), nothing_described()]),
+            ("no_topic", [topics()]),
+            ("no_topic", [topics("Zaphod Beeblebrox")]),
             ("no_facts", [topics("Bernhard Heiden"), fields(keep="none")]),
             ("no_facts", [topics("Bernhard Heiden"), fields(keep="99, 100")]),
             ("not_in_facts", [*TALK[:3], conclude_with()]),
@@ -319,8 +318,6 @@ class TestAsAModule:
         paper = {"name_topics": "extract", "select_paths": "prune", "summarize": "answer"}
         assert roles(KERAG(sources, preset="paper")) == paper
         assert roles(KERAG(sources)) == paper | {
-            "settle": "answer",
-            "pick_from_class": "extract",
             "write_query": "query",
         }
         assert roles(KERAG(sources, filtering="none", assist="none")).keys() == {"name_topics", "summarize"}
@@ -339,7 +336,7 @@ class TestAsAModule:
         program.summarize.signature = program.summarize.signature.with_instructions("Be brief.")
         program.summarize.demos = [dspy.Example(question="q", topics=["t"], facts=["f"], answers=["a"], cited=[1])]
         state = program.dump_state()
-        assert set(state) == {"name_topics", "pick_from_class", "select_paths", "summarize", "settle"}
+        assert set(state) == {"name_topics", "select_paths", "summarize"}
         assert all(part["lm"] is None for part in state.values())
         json.dumps(state)
         program.save(tmp_path / "kerag.json")

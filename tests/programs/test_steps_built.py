@@ -23,9 +23,7 @@ _MEMORY: Options = {"grounded_only": True}
 
 EXCLUDED: list[tuple[str, Options, Options, set[str]]] = [
     ("kerag", {}, {"filtering": "none"}, {"select_paths"}),
-    ("kerag", {}, {"assist": "-described"}, {"pick_from_class"}),
     ("kerag", {}, {"assist": "-plans"}, {"write_query"}),
-    ("kerag", {}, {"assist": "-settled"}, {"settle"}),
     ("kerag", {"judge_proof": True}, {}, {"judge_proof"}),
     ("anchorrag", _PER_ITEM, {}, {"score_entities", "filter_facts", "judge"}),
     ("anchorrag", {"assist": "-unjudged_facts"}, {}, {"judge"}),
@@ -173,9 +171,9 @@ class TestSavedStates:
     def test_a_state_without_a_step_that_is_there_is_refused_with_its_name(
         self, bundled: KnowledgeBase, tmp_path: Path
     ) -> None:
-        KERAG(bundled, filtering="none", assist="-described").save(tmp_path / "kerag.json")
+        KERAG(bundled, filtering="none").save(tmp_path / "kerag.json")
         program = KERAG(Sources.of(bundled))
-        with pytest.raises(UserError, match=r"has no step pick_from_class, select_paths: .* make the program with the"):
+        with pytest.raises(UserError, match=r"has no step select_paths: .* make the program with the"):
             program.load(tmp_path / "kerag.json")
 
     def test_one_model_can_be_set_on_all_steps(self, bundled: KnowledgeBase) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from triplecheck.language.kinds import fit
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.bounds import write_bounds
 from triplecheck.lms.extractive.queries.comparing import standard_of, write_comparison
@@ -18,6 +19,7 @@ from triplecheck.lms.extractive.queries.patterns import term, value, write_exist
 from triplecheck.lms.extractive.queries.reading import Reading, read
 from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with
 from triplecheck.lms.prompt import Prompt
+from triplecheck.signatures.notation import THING
 
 _BESIDE = "The question asks for what stands beside a topic."
 _ASKED_BY_VERB = ("thing", "manner", "number")
@@ -37,7 +39,7 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
         draft, query = _written(reading)
     except UnsaidError as error:
         return {"reasoning": str(error) if needed else _BESIDE, "query": "none"}
-    if needed or _is_named(draft):
+    if needed or (_is_named(draft) and _fits_word(draft, encode)):
         return {"reasoning": "", "query": query}
     return {"reasoning": _BESIDE, "query": "none"}
 
@@ -51,6 +53,16 @@ def _is_named(draft: Draft) -> bool:
     wordings = joins[0].hops[0].relation.wordings
     words = reading.words(sorted(reading.content))
     return bool(words) and all(reading.likeness.of_word(word, wordings) == 1.0 for word in words)
+
+
+def _fits_word(draft: Draft, encode: Encode) -> bool:
+    """Whether what is found is a person for "who", a place for "where"; also if it has no class."""
+    asked = draft.reading.question.asked.kind
+    ends = {THING if join.attachment.to != draft.root else join.hops[-1].end for join in draft.joins.values()}
+    language = draft.reading.question.language
+    return asked not in ("person", "place") or all(
+        end == THING or fit(asked, [end], encode, language) > 0 for end in ends
+    )
 
 
 def needs_query(reading: Reading) -> bool:
