@@ -81,6 +81,15 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe))
 
 
+def unsayable(question: Question) -> list[tuple[int, str]]:
+    """The places and words of a question that no triple stands for: why, how, only, each, will."""
+    parse = question.parse
+    found = [(at, parse.tokens[at].text) for at, w in enumerate(parse.words) if w in parse.lexicon.unsayable]
+    if question.asked.kind in ("reason", "manner"):
+        found.append((0, question.asked.word))
+    return found
+
+
 def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
     """The nouns of a question that no name of a relation or class says, but for the class of things that it asks for.
 
@@ -182,8 +191,8 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
             match = _NUMBER.search(token.text.replace(",", ""))
             if match and float(match[0]) not in numbers:
                 yield at, token.text
-    if question.asked.kind == "reason":
-        yield 0, question.asked.word
+    for at, word in unsayable(question):
+        yield at, word
 
 
 def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likeness) -> bool:

@@ -55,6 +55,7 @@ class Lexicon:
         than: what joins a comparative and its standard.
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
+        unsayable: words that no triple can stand for: quantifiers and verbs for what is not, or not yet.
         tallies: nouns for a number of things.
         fillers: phrases that say nothing of a graph.
         aged: what a number bounds that says no more: "people over 65".
@@ -105,6 +106,7 @@ class Lexicon:
     than: frozenset[str] = frozenset()
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
+    unsayable: frozenset[str] = frozenset()
     tallies: frozenset[str] = frozenset()
     fillers: tuple[str, ...] = ()
     aged: str = ""

@@ -16,7 +16,7 @@ import numpy as np
 from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.coverage import unnamed_nouns
+from triplecheck.language.coverage import unnamed_nouns, unsayable
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import Likeness
@@ -277,8 +277,7 @@ class Proof:
         if (asked := read.aggregate) is not None and not computed & {"sum", "difference", asked.kind}:
             named = set(normalize(asked.text).split()) <= words
             found += [] if named or (asked.kind == "count" and self.kind == "number") else [asked.text]
-        if read.asked.kind == "reason":
-            found.append(read.asked.word)  # no fact of a graph is a reason
+        found += [word for _, word in unsayable(read)]
         if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
             found.append(min(chain, key=lambda text: self.coverage.get(text, 0.0)))
         found += self._opposed

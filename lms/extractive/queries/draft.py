@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.language.clauses import Attachment
+from triplecheck.language.coverage import unsayable
 from triplecheck.language.operations import Extreme
 from triplecheck.lms.extractive.queries.joins import Join, least_likeness
 from triplecheck.lms.extractive.queries.reading import Reading
@@ -102,8 +103,8 @@ def check_all_said(draft: Draft) -> None:
     left += [at for unit in named for at in unit.tokens if at not in draft.said]
     if left:
         raise UnsaidError(f"No relation says {' '.join(reading.parse.tokens[at].text for at in left)!r}.")
-    if reading.question.asked.kind == "reason":
-        raise UnsaidError("A graph has no reasons.")
+    for _, word in unsayable(reading.question):
+        raise UnsaidError(f"No triple stands for {word!r}.")
 
 
 def _is_said(draft: Draft, at: int) -> bool:
