@@ -112,8 +112,8 @@ class Joiner:
     def _options(self, attachment: Attachment) -> list[Join]:
         """The joins of one attachment, best first; also to other units, if the grammar misled."""
         found = _good(self._joins(attachment))
-        found = found or _good(self._joins(attachment, loosely=True), _LOOSE)
         found = found or [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
+        found = found or _good(self._joins(attachment, loosely=True), _LOOSE)
         return sorted(found or self._guessed(attachment), key=lambda join: -join.score)
 
     def _moved(self, attachment: Attachment) -> Iterator[Attachment]:
@@ -160,7 +160,7 @@ class Joiner:
             if join.said or len(chains) == 1:  # two relations that nothing names could join anything
                 yield join
 
-    def _may_be_at(self, number: int, end: str, loosely: bool) -> bool:
+    def _may_be_at(self, number: int, end: str, loosely: bool = False) -> bool:
         """Whether a unit may be at an end of a relation."""
         unit = self._clauses.units[number]
         if unit.kind == "number":
@@ -252,8 +252,9 @@ class Joiner:
         return clear and scores[-1][1] == hop.relation.label
 
     def _is_wrong_way(self, hop: Hop, attachment: Attachment) -> bool:
-        """Whether the grammar says that a relation between things of one class leads the other way."""
-        if hop.start != hop.end and THING not in (hop.start, hop.end):
+        """Whether the grammar says that a relation that could lead both ways leads the other way."""
+        turned = self._may_be_at(attachment.unit, hop.end) and self._may_be_at(attachment.to, hop.start)
+        if not turned and hop.start != hop.end and THING not in (hop.start, hop.end):
             return False
         lexicon = self._parse.lexicon
         last = set(hop.relation.label.casefold().split()[-1:])
