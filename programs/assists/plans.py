@@ -7,6 +7,7 @@ model once with the reason. The answer comes with the query, the triples that sa
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
@@ -17,10 +18,10 @@ from triplecheck.kg.types import XSD, Edge
 from triplecheck.language.coverage import QuerySays, left_out
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
-from triplecheck.lms import RolePredict
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.base import Program
-from triplecheck.programs.offers import described, names_of, offer, things
+from triplecheck.programs.offers import Offer, described, names_of, offer, things
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
 from triplecheck.signatures import WriteQuery
@@ -32,6 +33,8 @@ _CLASSES = 200
 _ZERO = Literal("0", XSD + "integer")
 _BESIDE = 5  # triples of a thing and a relation that stand in place of what was asked for
 _NONE = ("", "none")
+_COMPUTED = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?!(?:MIN|MAX|SAMPLE)\b)", re.IGNORECASE)
+"""The beginning of a query whose answer is computed. The least and the largest value of several are in the graph."""
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
 
@@ -83,15 +86,7 @@ class _Planning:
         shown = offer(self._graph, self._read, self._topics, self._program.sources.relations)
         problem, before, found = "", "", None
         for _ in range(_TRIES):
-            reply = self._step(
-                question=self._read.text,
-                topics=shown.topics,
-                classes=shown.classes,
-                relations=shown.relations,
-                problem=problem,
-            )
-            self._program.wrote(self._trace, self._step, reply)
-            text = reply.query.strip()
+            text = self._written(shown, problem)
             if text.casefold().rstrip(".") in _NONE or text == before:
                 return found
             try:
@@ -103,6 +98,22 @@ class _Planning:
             self._trace.add(Planned(text, reason, 0, ""))
             problem, before = f"{text}\n{reason}", text
         return found
+
+    def _written(self, shown: Offer, problem: str) -> str:
+        """The query that the model writes; empty if its reply cannot be read, so that the question goes on without."""
+        try:
+            reply = self._step(
+                question=self._read.text,
+                topics=shown.topics,
+                classes=shown.classes,
+                relations=shown.relations,
+                problem=problem,
+            )
+        except (ModelReplyError, PromptTooLongError) as error:
+            self._trace.add(Planned("", str(error), 0, ""))
+            return ""
+        self._program.wrote(self._trace, self._step, reply)
+        return str(reply.query).strip()
 
     def _answered(self, text: str) -> tuple[Outcome | None, str]:
         """The outcome of a query, and what may be wrong with it; no outcome where it is surely wrong.
@@ -138,7 +149,7 @@ class _Planning:
             edges = answers.edges(0, _TRIPLES) if answers.boolean else self._beside(plan)
             return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
         found = answers.with_ties()
-        nodes, values = _first_column(found)
+        nodes, values = self._first_column(found, is_computed=_COMPUTED.match(plan.text) is not None)
         totals = plan.has("sum", "avg") and not answers.edges(0, 1)
         if totals or not (nodes or values):
             self._trace.add(Planned(plan.text, "", 0, ""))
@@ -161,18 +172,18 @@ class _Planning:
                 found += rows
         return list(dict.fromkeys(found))
 
-
-def _first_column(answers: Answers) -> tuple[list[int], list[str]]:
-    """The nodes and the values of the first column, each once."""
-    nodes: dict[int, None] = {}
-    values: dict[str, None] = {}
-    for row in answers.rows:
-        cell = row[0]
-        if isinstance(cell, Literal):
-            values[cell.lexical] = None
-        elif cell is not None:
-            nodes[cell] = None
-    return list(nodes), list(values)
+    def _first_column(self, answers: Answers, *, is_computed: bool) -> tuple[list[int], list[str]]:
+        """The nodes and the values of the first column, each once; a computed 4 is not the 4 of some triple."""
+        nodes: dict[int, None] = {}
+        values: dict[str, None] = {}
+        for row in answers.rows:
+            cell = row[0]
+            value = self._graph.literal(cell) if isinstance(cell, int) and is_computed else cell
+            if isinstance(value, Literal):
+                values[value.lexical] = None
+            elif isinstance(cell, int):
+                nodes[cell] = None
+        return list(nodes), list(values)
 
 
 def _labels(graph: Graph) -> list[str]:

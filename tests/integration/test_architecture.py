@@ -27,7 +27,7 @@ OF_KG_TO_LMS = {
     f"triplecheck.kg.{name}"
     for name in (
         *("errors", "encode", "ranker", "readable", "redaction", "types", "values", "waiting", "words"),
-        "readers.raw",
+        *("plans.notation", "readers.raw"),
     )
 }
 # The name under which the packages are installed.

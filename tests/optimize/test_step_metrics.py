@@ -51,7 +51,8 @@ def test_every_step_of_every_program_has_a_metric_or_none_is_possible() -> None:
         for name in signatures.__all__
         if (s := getattr(signatures, name)) in signatures.STEPS and step_metric(s) is None
     }
-    # Free text that only serves later steps, what a model says of itself, and a measure that is no step of a program.
+    # Free text that only serves later steps, a query (its answer is scored with the program's), what a model says of
+    # itself, and a measure that is no step of a program.
     assert alone - {"ParaphraseQuestion"} == {
         "NameSubGoals",
         "PickFromClass",
@@ -62,6 +63,7 @@ def test_every_step_of_every_program_has_a_metric_or_none_is_possible() -> None:
         "JudgeKnowledge",
         "JudgeAnswer",
         "SettleAnswer",
+        "WriteQuery",
     }
 
 

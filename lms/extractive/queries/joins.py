@@ -112,8 +112,8 @@ class Joiner:
     def _options(self, attachment: Attachment) -> list[Join]:
         """The joins of one attachment, best first; also to other units, if the grammar misled."""
         found = _good(self._joins(attachment))
-        found = found or _good(self._joins(attachment, loosely=True), _LOOSE)
         found = found or [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
+        found = found or _good(self._joins(attachment, loosely=True), _LOOSE)
         return sorted(found or self._guessed(attachment), key=lambda join: -join.score)
 
     def _moved(self, attachment: Attachment) -> Iterator[Attachment]:
@@ -160,7 +160,7 @@ class Joiner:
             if join.said or len(chains) == 1:  # two relations that nothing names could join anything
                 yield join
 
-    def _may_be_at(self, number: int, end: str, loosely: bool) -> bool:
+    def _may_be_at(self, number: int, end: str, loosely: bool = False) -> bool:
         """Whether a unit may be at an end of a relation."""
         unit = self._clauses.units[number]
         if unit.kind == "number":
@@ -175,11 +175,6 @@ class Joiner:
         if unit.kind == "topic" and end == "text":
             return not self.classes(number)
         return fits(self.classes(number), end, loosely=loosely and unit.kind == "topic")
-
-    def _may_join(self, attachment: Attachment, hop: Hop) -> bool:
-        """Whether both ends of a hop may be the units that are joined."""
-        ends = ((attachment.unit, hop.start), (attachment.to, hop.end))
-        return all(self._may_be_at(unit, end, loosely=False) for unit, end in ends)
 
     # --- scores --------------------------------------------------------------------------------
     def _scored(self, attachment: Attachment, hops: tuple[Hop, ...], alternatives: int) -> Join:
@@ -258,8 +253,7 @@ class Joiner:
 
     def _is_wrong_way(self, hop: Hop, attachment: Attachment) -> bool:
         """Whether the grammar says that a relation that could lead both ways leads the other way."""
-        turned = (one for one in self._hops if one.relation.label == hop.relation.label and one.forward != hop.forward)
-        if not any(self._may_join(attachment, one) for one in turned):
+        if not (self._may_be_at(attachment.unit, hop.end) and self._may_be_at(attachment.to, hop.start)):
             return False
         lexicon = self._parse.lexicon
         words = [self._parse.words[at] for at in self._joining(attachment)]

@@ -1,0 +1,99 @@
+"""What a prompt shows of a graph for a query: topics, classes and relations, those nearest to a question first."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from program_parts import Build, build_rows, build_turtle, node
+from violins import VIOLINS
+
+from triplecheck.kg import KnowledgeBase
+from triplecheck.language.question import read_question
+from triplecheck.programs.offers import Offer, described, names_of, offer, things
+
+
+@pytest.fixture(scope="module")
+def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"))
+
+
+def offered(base: KnowledgeBase, question: str, **topics: tuple[str, str]) -> Offer:
+    """What is shown for a question, with the name and the spelling of each topic by its id."""
+    read = read_question(question, [spelt or name for name, spelt in topics.values()])
+    return offer(base.graph, read, {node(base.graph, id): written for id, written in topics.items()}, None)
+
+
+class TestTopics:
+    def test_a_topic_has_its_classes_and_the_spelling_of_the_question(self, violins: KnowledgeBase) -> None:
+        shown = offered(violins, "What did Roth make in Millby?", lena=("Lena Roth", "Roth"), mill=("Millby", ""))
+        assert shown.topics == ["Roth = Lena Roth (maker)", "Millby (town)"]
+
+    def test_a_topic_without_a_class_is_a_thing(self, build: Build) -> None:
+        base = build(":a rdfs:label 'Ada' ; :knows :b . :b a :person ; rdfs:label 'Bea' .")
+        assert offered(base, "Who knows Ada?", a=("Ada", "")).topics == ["Ada (thing)"]
+
+    def test_values_are_no_topics_of_a_query(self, violins: KnowledgeBase) -> None:
+        graph = violins.graph
+        relation = graph.find_relation("http://example.org/price")
+        assert relation is not None
+        price = int(graph.neighbors(node(graph, "aurora"), relation)[0])
+        topics = {node(graph, "lena"): ("Lena Roth", ""), price: ("900", "")}
+        assert things(graph, topics) == {node(graph, "lena"): ("Lena Roth", "")}
+
+    def test_a_name_and_its_spelling_stand_for_the_same_nodes(self) -> None:
+        assert names_of({1: ("Lena Roth", "Roth"), 2: ("Lena Roth", "")}) == {"Lena Roth": [1, 2], "Roth": [1]}
+
+
+class TestClasses:
+    def test_those_that_the_question_names_come_first_with_the_number_of_things(self, violins: KnowledgeBase) -> None:
+        assert offered(violins, "Which towns have a maker?").classes == ["town (2)", "maker (3)", "violin (4)"]
+
+    def test_those_of_the_topics_come_next(self, violins: KnowledgeBase) -> None:
+        assert offered(violins, "Which violins are by Ida Vale?", ida=("Ida Vale", "")).classes[:2] == [
+            "violin (4)",
+            "maker (3)",
+        ]
+
+    def test_there_are_none_without_types(self, tmp_path: Path) -> None:
+        base = build_rows([("Ada", "born in", "Oslo"), ("Bea", "born in", "Bergen")], tmp_path)
+        shown = offer(base.graph, read_question("Who was born in Oslo?"), {}, None)
+        assert shown.classes == []
+        assert shown.relations == ["born in: thing to thing (e.g. Oslo)"]
+
+
+class TestRelations:
+    def test_each_has_what_is_at_both_ends_and_an_example(self, violins: KnowledgeBase) -> None:
+        assert set(offered(violins, "Which violins are dear?").relations) == {
+            "made by / workshop of: violin to maker (e.g. Lena Roth)",
+            "price: violin to number (e.g. 900)",
+            "built: violin to date (e.g. 1921-04-02)",
+            "inscription: violin to text (e.g. roth 7)",
+            "born in: maker to town (e.g. Millby)",
+            "active from: maker to year (e.g. 1919)",
+        }
+
+    def test_one_between_several_classes_has_a_line_for_those_that_are_named(self, build: Build) -> None:
+        base = build(":a a :bird ; :eats :b . :b a :beetle . :c a :cat ; :eats :a , :b . :d a :cat ; :eats :a .")
+        graph = base.graph
+        relation = graph.find_relation("http://example.org/eats")
+        assert relation is not None
+        assert {line.ends for line in described(graph, relation)} == {("cat", "bird")}
+        assert {line.ends for line in described(graph, relation, ["bird", "beetle"])} == {
+            ("bird", "beetle"),
+            ("cat", "bird"),
+            ("cat", "beetle"),
+        }
+
+    def test_identifiers_and_types_are_left_out(self, build: Build) -> None:
+        base = build(":a a :bird ; :isA :bird ; :eats :b ; :P31 :b . :b a :beetle .")
+        shown = offered(base, "Which birds are there?").relations
+        assert [line.partition(":")[0] for line in shown] == ["eats"]
+
+    def test_of_many_those_of_the_topics_are_shown(self, build: Build) -> None:
+        names = [f"{one}{other}" for one in "kmprstlnb" for other in "aeiou"]
+        many = "".join(f":x a :vowel ; :goes{name.title()}Ward :y . " for name in names)
+        base = build(f"{many} :y a :vowel . :a a :bird ; rdfs:label 'Ada' ; :eats :b . :b a :beetle .")
+        shown = offered(base, "What does Ada eat?", a=("Ada", "")).relations
+        assert "eats: bird to beetle (e.g. b)" in shown
+        assert len(shown) == 40

@@ -1,0 +1,198 @@
+"""The assist `plans`: what a question computes, excludes or bounds is computed by a query that a model writes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from dspy.lm15 import Request
+from program_parts import ask, build_turtle, conclude_with, fields, items, keep, kinds, play, steps, topics
+from violins import VIOLINS
+
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms.engines import messages_of
+from triplecheck.lms.prompt import read_request
+from triplecheck.programs import KERAG, replay
+from triplecheck.programs.steps import Planned, Stopped, Wrote
+
+DEAREST = "Which violin is the dearest?"
+BY_PRICE = "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price } ORDER BY DESC(?price) LIMIT 1"
+
+
+@pytest.fixture(scope="module")
+def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"), encoder="all-MiniLM-L6-v2")
+
+
+def query(text: str, reasoning: str = "It computes that.") -> str:
+    return fields(reasoning=reasoning, query=text)
+
+
+def asked(base: KnowledgeBase, question: str, *queries: str, names: tuple[str, ...] = ()) -> Any:
+    """The answer with a model that writes these queries, and is asked for nothing else."""
+    return play(KERAG(base), question, topics(*names), *map(query, queries))[0]
+
+
+def evidence(result: Any) -> list[tuple[str, str, str]]:
+    return [(row["head_label"], row["relation_label"], row["tail_label"]) for row in result.evidence]
+
+
+def inputs(request: Request, name: str) -> str:
+    """The text of an input of a prompt."""
+    return read_request([(message["role"], message["content"]) for message in messages_of(request)]).text(name)
+
+
+class TestAnswers:
+    def test_all_ties_are_given_with_the_query_the_triples_and_what_was_looked_through(
+        self, violins: KnowledgeBase
+    ) -> None:
+        result = asked(violins, DEAREST, BY_PRICE)
+        assert (result.answer, result.verdict, result.grounded) == ("Borea, Cirrus", "proved", True)
+        assert [answer["label"] for answer in result.answers] == ["Borea", "Cirrus"]
+        assert evidence(result) == [("Borea", "price", "1200"), ("Cirrus", "price", "1200")]
+        assert replay(violins.graph, result.evidence) == []
+        assert (result.query, result.looked_through) == (BY_PRICE, ["3 compared, 1 given: DESC(?price)"])
+        assert [(one.problem, one.rows, one.result) for one in steps(result, Planned)] == [("", 2, "Borea, Cirrus")]
+
+    def test_what_is_excluded_is_looked_through(self, violins: KnowledgeBase) -> None:
+        text = (
+            "SELECT ?maker { ?maker a <maker> . FILTER NOT EXISTS { ?violin a <violin> . ?violin <made by> ?maker } }"
+        )
+        result = asked(violins, "Which makers have made no violin?", text)
+        assert result.answer == "Ida Vale"
+        assert "3 looked through, 1 left" in result.looked_through[0]
+
+    def test_a_number_is_computed(self, violins: KnowledgeBase) -> None:
+        where = "{ ?violin a <violin> . ?violin <made by> <Lena Roth> . ?violin <price> ?price }"
+        text = f"SELECT (SUM(?price) AS ?sum) {where}"
+        result = asked(violins, "What is the total price of the violins by Lena Roth?", text, names=("Lena Roth",))
+        assert (result.answer, result.verdict) == ("2100", "proved")
+        assert ("Aurora", "price", "900") in evidence(result)
+
+    @pytest.mark.parametrize(
+        ("maker", "answer", "triples"),
+        [("Otto Krag", "yes", [("Cirrus", "made by", "Otto Krag")]), ("Ida Vale", "no", [])],
+    )
+    def test_yes_has_a_proof_and_no_has_none(
+        self, violins: KnowledgeBase, maker: str, answer: str, triples: list[tuple[str, str, str]]
+    ) -> None:
+        text = f"ASK {{ ?violin a <violin> . ?violin <made by> <{maker}> }}"
+        tries = 1 if answer == "yes" else 2  # a model is told why nothing was found, once
+        result = asked(violins, f"Is there a violin by {maker}?", *[text] * tries, names=(maker,))
+        assert (result.answer, result.abstained, evidence(result)) == (answer, False, triples)
+
+    def test_a_verb_that_no_relation_names_is_a_doubt(self, violins: KnowledgeBase) -> None:
+        text = "SELECT ?violin { ?violin <made by> <Lena Roth> . ?violin <built> ?date . FILTER(?date < 1925) }"
+        result = asked(violins, "Which violins did Lena Roth sell before 1925?", text, names=("Lena Roth",))
+        assert (result.answer, result.verdict) == ("Aurora", "supported")
+        assert list(result.doubts) == ["the query may mean something else than 'sell'"]
+
+    def test_the_prompt_has_the_schema_of_the_graph(self, violins: KnowledgeBase) -> None:
+        _, engine = play(KERAG(violins), DEAREST, topics(), query(BY_PRICE))
+        request = engine.requests[1]
+        assert items(request, "classes")[0] == "violin (4)"
+        assert "price: violin to number (e.g. 900)" in items(request, "relations")
+        assert inputs(request, "question") == DEAREST
+
+
+class TestNothing:
+    def test_a_query_without_rows_abstains(self, violins: KnowledgeBase) -> None:
+        text = "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price . FILTER(?price > 5000) }"
+        result = asked(violins, "Which violins cost more than 5,000?", text)
+        assert (result.abstained, result.reason, result.query) == (True, "nothing_found", text)
+        assert [one.reason for one in steps(result, Stopped)] == ["nothing_found"]
+
+    @pytest.mark.parametrize("function", ["SUM", "AVG"])
+    def test_nothing_has_no_sum_and_no_average(self, violins: KnowledgeBase, function: str) -> None:
+        text = f"SELECT ({function}(?price) AS ?x) {{ ?violin <made by> <Ida Vale> . ?violin <price> ?price }}"
+        word = "total" if function == "SUM" else "average"
+        question = f"What is the {word} price of the violins that are made by Ida Vale?"
+        result = asked(violins, question, text, names=("Ida Vale",))
+        assert (result.abstained, result.reason, result.answer) == (True, "nothing_found", "")
+
+    def test_a_number_that_some_triple_has_too_is_computed_all_the_same(self, violins: KnowledgeBase) -> None:
+        text = "SELECT (SUM(?price) AS ?sum) { ?violin <made by> <Otto Krag> . ?violin <price> ?price }"
+        question = "What is the total price of the violins made by Otto Krag?"
+        result = asked(violins, question, text, names=("Otto Krag",))
+        assert (result.answer, result.answers) == ("1200", [])
+
+    def test_none_of_them_is_the_number_0(self, violins: KnowledgeBase) -> None:
+        text = "SELECT (COUNT(DISTINCT ?violin) AS ?n) { ?violin a <violin> . ?violin <made by> <Ida Vale> }"
+        result = asked(violins, "How many violins are made by Ida Vale?", text, names=("Ida Vale",))
+        assert (result.answer, result.abstained) == ("0", False)
+
+
+class TestTries:
+    @pytest.mark.parametrize(
+        "wrong",
+        [
+            pytest.param("First I look at all violins, then I compare their prices.", id="prose"),
+            pytest.param("SELECT name FROM violins ORDER BY price DESC LIMIT 1", id="SQL"),
+            pytest.param("DELETE WHERE { ?violin <price> ?price }", id="update"),
+            pytest.param(BY_PRICE.replace("<price>", "<market value>"), id="unknown relation"),
+            pytest.param(BY_PRICE.replace("<violin>", "<cello>"), id="unknown class"),
+            pytest.param("SELECT ?violin { ?violin a <violin> }", id="a word left out"),
+        ],
+    )
+    def test_a_wrong_query_is_shown_with_the_problem_and_written_anew(self, violins: KnowledgeBase, wrong: str) -> None:
+        result, engine = play(KERAG(violins), DEAREST, topics(), query(wrong), query(BY_PRICE))
+        assert result.answer == "Borea, Cirrus"
+        first, second = steps(result, Planned)
+        assert (first.query, first.rows, second.problem) == (wrong, 0, "")
+        assert first.problem
+        assert inputs(engine.requests[1], "problem") == ""
+        assert inputs(engine.requests[2], "problem") == f"{wrong}\n{first.problem}"
+
+    def test_nothing_in_the_graph_is_changed_by_an_update(self, violins: KnowledgeBase) -> None:
+        play(KERAG(violins), DEAREST, topics(), query("DELETE WHERE { ?x ?y ?z }"), query(BY_PRICE))
+        assert asked(violins, DEAREST, BY_PRICE).answer == "Borea, Cirrus"
+
+    def test_after_two_wrong_queries_the_graph_is_read_without_one(self, violins: KnowledgeBase) -> None:
+        replies = [topics("Aurora"), query("no idea"), query("still none"), keep("made by"), fields(keep="none")]
+        program = KERAG(violins, assist="plans")
+        result, _ = play(program, "Who made Aurora?", *replies, conclude_with("Lena Roth", cite=["made by"]))
+        assert (result.answer, result.query) == ("Lena Roth", "")
+        assert [bool(one.problem) for one in steps(result, Planned)] == [True, True]
+
+    @pytest.mark.parametrize("said", ["none", "None.", ""])
+    def test_none_means_that_no_query_is_needed(self, violins: KnowledgeBase, said: str) -> None:
+        replies = [topics("Aurora"), query(said), keep("made by"), fields(keep="none")]
+        program = KERAG(violins, assist="plans")
+        result, _ = play(program, "Who made Aurora?", *replies, conclude_with("Lena Roth", cite=["made by"]))
+        assert (result.answer, result.query) == ("Lena Roth", "")
+        assert "planned" not in kinds(result)
+
+    def test_a_reply_that_cannot_be_read_costs_only_the_query(self, violins: KnowledgeBase) -> None:
+        replies = [topics("Aurora"), "Well.", "Well, well.", keep("made by"), fields(keep="none")]
+        program = KERAG(violins, assist="plans")
+        result, _ = play(program, "Who made Aurora?", *replies, conclude_with("Lena Roth", cite=["made by"]))
+        assert (result.answer, result.query) == ("Lena Roth", "")
+        (step,) = steps(result, Planned)
+        assert "two replies cannot be read" in step.problem
+
+
+class TestTheBaseline:
+    @pytest.mark.parametrize(
+        ("question", "answer"),
+        [
+            (DEAREST, "Borea, Cirrus"),
+            ("Which maker made the most violins?", "Lena Roth, Otto Krag"),
+            ("Which makers have made no violin?", "Ida Vale"),
+            ("What is the total price of the violins by Lena Roth?", "2100"),
+            ("Is there a violin by Ida Vale?", "no"),
+            ("Which violins were built before 1925?", "Aurora"),
+        ],
+    )
+    def test_it_writes_the_query_itself(self, violins: KnowledgeBase, question: str, answer: str) -> None:
+        result = ask(KERAG(violins), question)
+        assert (result.answer, result.verdict) == (answer, "proved")
+        assert result.query
+
+
+@pytest.mark.parametrize("options", [{"assist": "none"}, {"assist": "-plans"}, {"preset": "paper"}])
+def test_without_the_assist_no_query_is_written(violins: KnowledgeBase, options: dict[str, str]) -> None:
+    program = KERAG(violins, **options)
+    assert program.write_query is None
+    result = ask(program, DEAREST)
+    assert result.query == ""
+    assert "WriteQuery" not in {step.signature for step in steps(result, Wrote)}
