@@ -43,9 +43,18 @@ class SynthesizeOptions:
         flag(
             "--kind NAME",
             "Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
-            "superlative or unanswerable. Repeatable; default: all, in turn.",
+            "superlative or unanswerable; with --plans: negation, both, either, and, threshold, between, extreme, "
+            "ordinal, count, sum, average, difference, yesno, zero, path or unknown. Repeatable; default: all, in "
+            "turn.",
         ),
     ] = None
+    plans: Annotated[
+        bool,
+        flag(
+            "--plans",
+            "Questions with a query that computes the answer, as many of each kind; fewer if the graph gives fewer.",
+        ),
+    ] = False
     max_answers: MaxAnswersOption = 10
     phrasings: Annotated[int, flag("--phrasings N", "Phrasings of each question.", min=1)] = 1
     typos: Annotated[float, flag("--typos X", "Share of the questions with a misspelt name.", min=0, max=1)] = 0.0
@@ -89,9 +98,14 @@ def synthesize(
     the model paraphrases the questions; a paraphrase that changes a name is rejected. `extractive` cannot
     paraphrase: it uses the templates.
 
+    With --plans each question has a field `plan`: a query (see `triplecheck kb query`) whose answers are those of the
+    question, or `none` if the graph cannot tell. Templates word these.
+
     Examples:
 
         triplecheck synthesize kbs/films films.jsonl --limit 1000 --seed 0
+
+        triplecheck synthesize kbs/films plans.jsonl --plans --limit 320 --kind negation --kind count
 
         triplecheck synthesize --kb kbs/films --out films.jsonl --phrasings 3 --lm openai/gpt-4o-mini --workers 8
     """
@@ -113,6 +127,8 @@ def synthesize(
 
 def _synthesized(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthesis:
     """Draw questions, and show the progress."""
+    if what.plans:
+        return _with_plans(kb, what, roles)
     with reporting(stderr(), "drawing questions") as tell:
         from triplecheck.evals import read_questions
         from triplecheck.optimize.synth import KINDS, synthesise
@@ -130,6 +146,33 @@ def _synthesized(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synth
             workers=what.workers,
             progress=tell,
         )
+
+
+def _with_plans(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthesis:
+    """Draw questions with plans.
+
+    Raises:
+        UserError: an option does not go with them.
+    """
+    from triplecheck.kg import UserError
+
+    if roles is not None or what.phrasings > 1 or what.typos:
+        raise UserError("questions with plans are worded by templates: leave out --lm, --role, --phrasings and --typos")
+    with reporting(stderr(), "drawing questions") as tell:
+        from triplecheck.evals import read_questions
+        from triplecheck.optimize.synth import PLAN_KINDS, Synthesis, synthesise_plans
+
+        kinds = what.kind or PLAN_KINDS
+        made = synthesise_plans(
+            open_base(kb),
+            -(-what.limit // len(kinds)),
+            seed=what.seed,
+            kinds=kinds,
+            most_answers=what.max_answers,
+            avoid=[question for file in what.avoid or () for question in read_questions(file)],
+            progress=tell,
+        )
+    return Synthesis(made.questions[: what.limit], made.exhausted, 0)
 
 
 def generate(

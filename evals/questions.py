@@ -11,6 +11,7 @@ holds no answer and a program should abstain). Optional fields:
 - `triples` ([head, relation, tail]) and `documents` (titles or ids): the evidence for the answer;
 - `popularity`: a number, or head, torso or tail; default: the field `s_pop`;
 - `answerable`: false: there is no answer; true without `answers`: the answer is not published;
+- `plan`: the query that computes the answers (`kg.plans`), or none if the graph cannot tell; kept in `extra`;
 - other fields of the proof (`GOLD_FIELDS`).
 
 All remaining fields are kept in `extra`.
@@ -84,6 +85,12 @@ class Question:
     def answerable(self) -> bool:
         """Whether the question has an answer."""
         return bool(self.answers) or not self.answers_known
+
+    @property
+    def plan(self) -> str | None:
+        """The query that computes the answers (`kg.plans`), or `none` if the graph cannot tell; None: not known."""
+        plan = self.extra.get("plan")
+        return plan.strip() if isinstance(plan, str) and plan.strip() else None
 
 
 def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) -> list[Question]:

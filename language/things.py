@@ -58,6 +58,8 @@ def find_units(
     found = list(_topics(parse))
     for place in places(question, classes):
         span = range(place.start, place.end)
+        if asked.at in span and _is_role(question, place):
+            continue
         topic = _with_class(parse, place, found)
         if topic is not None:
             found[topic] = replace(found[topic], at=place.end - 1, span=_both(found[topic].span, span))
@@ -69,6 +71,16 @@ def find_units(
         found += _asked(question, taken)
     found += list(_numbers(parse, taken, found))
     return tuple(sorted(found, key=lambda unit: unit.at))
+
+
+def _is_role(question: Question, place: Place) -> bool:
+    """Whether the noun after "who is" says what someone is to another, "the teacher of X", and so a relation."""
+    parse = question.parse
+    has_copula = any(parse.lemma(at) in parse.lexicon.copulas for at in range(place.start))
+    of_other = parse.said_any(place.end, parse.lexicon.prepositions) or any(
+        parse.is_a(at, "nmod:poss") for at in parse.children(place.end - 1)
+    )
+    return question.asked.kind == "person" and has_copula and of_other
 
 
 def _topics(parse: Parse) -> Iterator[Unit]:

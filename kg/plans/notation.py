@@ -46,7 +46,7 @@ def write_label(label: str) -> str:
     return f"<{quote(label, safe=safe, errors='replace').replace('?', '%3F').replace('$', '%24')}>"
 
 
-_BARE = {XSD + "integer": re.compile(r"[+-]?\d+"), XSD + "decimal": re.compile(r"[+-]?\d*\.\d+")}
+_BARE = {XSD + "integer": re.compile(r"[+-]?\d+"), XSD + "decimal": re.compile(r"(?<!\d)[+-]?\d*+\.\d+")}
 _BARE |= {XSD + "boolean": re.compile("true|false")}
 
 

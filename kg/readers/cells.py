@@ -38,10 +38,10 @@ _CURRENCY = "|".join(map(re.escape, sorted([*_SYMBOLS, *_CODES], key=len, revers
 _SCALES = {"k": 3, "thousand": 3, "m": 6, "mn": 6, "mio": 6, "million": 6, "b": 9, "bn": 9, "billion": 9}
 _WORDS = ("thousand", "million", "billion")  # the others only beside a currency: "5 m" may be a length
 _NUMBER = re.compile(
-    rf"(?P<open>\()?(?P<sign>[-+−]?)\s*(?P<before>{_CURRENCY})?\s*(?P<minus>[-−]?)"
-    rf"(?P<digits>\.?\d[\d.,'’ \u00a0\u2009\u202f]*?)(?P<power>[eE][-+]?\d+)?"
-    rf"\s*(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})?"
-    rf"\s*(?P<after>{_CURRENCY}|%)?(?P<close>\))?",
+    rf"(?P<open>\()?(?P<sign>[-+−]?)\s*+(?P<before>{_CURRENCY})?\s*+(?P<minus>[-−]?)"
+    rf"(?P<digits>\.?\d(?:[.,'’ \u00a0\u2009\u202f]*+\d)*+[.,]?)(?P<power>[eE][-+]?\d++)?"
+    rf"\s*+(?P<scale>{'|'.join(sorted(_SCALES, key=len, reverse=True))})?"
+    rf"\s*+(?P<after>{_CURRENCY}|%)?(?P<close>\))?",
     re.IGNORECASE,
 )
 _BLANKS = re.compile(r"['’ \u00a0\u2009\u202f]")

@@ -35,7 +35,7 @@ GAP = r"[ \u00a0\u2009\u202f]"
 """A regular expression for the spaces between thousands, and between a number and its unit."""
 _AMOUNT = re.compile(
     rf"(?P<sign>[+\-−]?)(?:(?P<money>{MONEY_BEFORE}){GAP}?(?P<inner>-?))?"
-    rf"(?P<number>(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,3}}(?:{GAP}\d{{3}})+|\d+)(?:\.\d+)?|\.\d+)(?P<power>[eE][+-]?\d+)?"
+    rf"(?P<number>(?:\d{{1,3}}(?:,\d{{3}}){{1,133}}+|\d{{1,3}}(?:{GAP}\d{{3}}){{1,133}}+|\d++)(?:\.\d++)?|\.\d++)(?P<power>[eE][+-]?\d+)?"
     r"(?P<rest>\D[^\n]*)?"
 )
 _SEPARATORS = re.compile(rf",|{GAP}")

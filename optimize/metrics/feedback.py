@@ -12,6 +12,7 @@ from triplecheck.evals.questions import Question, as_question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in, judges_proof, proved, whole
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall, mean_of
+from triplecheck.optimize.metrics.queries import writes_query
 from triplecheck.optimize.metrics.retrieval import (
     asks_further,
     judges_passage,
@@ -43,6 +44,7 @@ _METRICS: dict[type[Step], StepMetric] = {
     steps.ScoreCandidate: scores_candidate,
     steps.ScoreCandidates: scores_candidates,
     steps.ExtractTriples: extracts_triples("triples", "texts"),
+    steps.WriteQuery: writes_query,
     steps.TripletsFromQuery: writes_patterns("triplets"),
     steps.ReviseTriplets: writes_patterns("revised"),
     steps.NextQuestion: asks_further("next_question"),

@@ -69,7 +69,7 @@ def test_an_optimizer_runs_on_the_users_model(
     for part in (FIRST, FOR_OPTIMIZERS, block):
         run(part, names)
     steps = names["compiled"].predictors()
-    assert len(steps) == 5
+    assert len(steps) == 4
     assert server.calls > 0
     found = names["compiled"](question=names["questions"][0].question)
     assert isinstance(found, dspy.Prediction)

@@ -234,6 +234,7 @@ class GoldEngine:
             computed,
             documents=tuple(question.documents),
             mended=self._mended(question),
+            plan=question.plan,
         )
         return KnownGold(sources.graph, known)
 

@@ -21,9 +21,10 @@ from triplecheck.signatures.notation import (
 )
 
 
-def write_query(_known: KnownGold, _prompt: Prompt) -> GoldReply:
-    """No query: an answer does not tell the query that computes it."""
-    return GoldReply({"query": "none"}, taught=False)
+def write_query(known: KnownGold, _prompt: Prompt) -> GoldReply:
+    """The question's plan. Without one no query, which is not taught: an answer does not tell what computes it."""
+    plan = known.gold.plan
+    return GoldReply({"query": plan or "none"}, taught=plan is not None)
 
 
 def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply:

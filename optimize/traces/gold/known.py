@@ -33,6 +33,7 @@ class GoldQuestion:
         computed: the answer as text, if it is not a node.
         documents: titles of the documents with the answer, if known.
         mended: the question with its topics spelt as in the graph.
+        plan: the query that computes the answer, or `none` if the graph cannot tell; None: not known.
     """
 
     question: str
@@ -42,6 +43,7 @@ class GoldQuestion:
     computed: str | None = None
     documents: tuple[str, ...] = ()
     mended: str = ""
+    plan: str | None = None
 
 
 class KnownGold:

@@ -1,0 +1,139 @@
+"""The metric of queries: the same answers as the plan of the question, else the share of the plan that they have."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from weakref import WeakKeyDictionary
+
+from triplecheck.kg import Graph
+from triplecheck.kg.linking import Linker
+from triplecheck.kg.plans import Answers, Cell, Plan, PlanError, PlanNames, read_plan, run_plan
+from triplecheck.kg.plans.algebra import Classes, Constant, End, Relations, TriplePattern, parts
+from triplecheck.kg.plans.write import write_triple
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import quantity, value_of
+from triplecheck.optimize.metrics.case import Case, StepCall, StepScore, listed
+
+_PARTLY = 0.5
+"""Factor for a query that can be read, but gives other answers."""
+_NONE = ("", "none")
+_names: WeakKeyDictionary[Graph, tuple[Linker, PlanNames]] = WeakKeyDictionary()
+
+
+def writes_query(call: StepCall, case: Case) -> StepScore | None:
+    """1 if the query gives the same answers as the plan of the question, or if both are none.
+
+    A query that can be read but gives other answers scores half the share of the plan's triple patterns and operations
+    that it has; one that cannot be read scores 0. None, no score, if the question has no plan (`Question.plan`) or
+    its plan does not fit the graph.
+    """
+    gold = case.question.plan
+    if gold is None:
+        return None
+    reply = str(call.outputs.get("query") or "").strip()
+    if _is_none(gold):
+        if _is_none(reply):
+            return StepScore(1.0, "The graph does not have what is asked for, so no query is correct. ")
+        return StepScore(0.0, "The graph does not have what is asked for: the query must be none. ")
+    names = _plan_names(case)
+    try:
+        wanted = read_plan(gold, names)
+        right = run_plan(case.graph, wanted).with_ties()
+    except PlanError:
+        return None  # of another graph
+    if _is_none(reply):
+        return StepScore(0.0, f"The question needs a query, such as {gold}. ")
+    try:
+        plan = read_plan(reply, names)
+    except PlanError as error:
+        return StepScore(0.0, f"The query cannot be read: {error}. ")
+    try:
+        found, problem = run_plan(case.graph, plan).with_ties(), ""
+    except PlanError as error:
+        found, problem = None, f"The query cannot be run: {error}. "
+    if found is not None and _same(case.graph, found, right):
+        return StepScore(1.0, "The query gives the correct answers. ")
+    return _partly(plan, wanted, problem or f"The answers are {_said(found)}, not {_said(right)}. ")
+
+
+def _partly(plan: Plan, wanted: Plan, problem: str) -> StepScore:
+    has, needs = _parts(plan), _parts(wanted)
+    held = sum(min(count, has[0][part]) for part, count in needs[0].items())
+    total = sum(needs[0].values())
+    missing = [text for part, text in needs[1].items() if part not in has[0]]
+    needless = [text for part, text in has[1].items() if part not in needs[0]]
+    feedback = problem + listed("The query lacks", missing) + listed("The query has, and should not", needless)
+    return StepScore(_PARTLY * held / total if total else 0.0, feedback)
+
+
+def _is_none(query: str) -> bool:
+    return query.casefold().rstrip(".") in _NONE
+
+
+def _plan_names(case: Case) -> PlanNames:
+    """Looks up names in the graph of a case; made once for each graph."""
+    linker = case.sources.linker
+    known = _names.get(case.graph)
+    if known is None or known[0] is not linker:
+        known = _names[case.graph] = linker, PlanNames(case.graph, linker)
+    return known[1]
+
+
+# --- answers -------------------------------------------------------------------------------------
+def _same(graph: Graph, found: Answers, right: Answers) -> bool:
+    """Whether two plans have the same answers: yes or no, or the nodes and values of the first column."""
+    if found.boolean is not None or right.boolean is not None:
+        return found.boolean is right.boolean
+    return set(_cells(graph, found)) == set(_cells(graph, right))
+
+
+def _cells(graph: Graph, answers: Answers) -> Iterator[Hashable]:
+    for row in answers.rows:
+        yield _cell(graph, row[0])
+
+
+def _cell(graph: Graph, cell: Cell) -> Hashable:
+    """A cell so that equal values are equal, whether they stand in the graph or were computed."""
+    if cell is None:
+        return None
+    value = cell if isinstance(cell, Literal) else value_of(graph, cell)
+    size = quantity(value)
+    if size is not None:
+        return size.kind, size.size
+    return value.lexical if isinstance(cell, Literal) else cell
+
+
+def _said(answers: Answers | None) -> str:
+    if answers is None:
+        return "unknown"
+    if answers.boolean is not None:
+        return "yes" if answers.boolean else "no"
+    texts = list(dict.fromkeys(row[0] for row in answers.texts()))
+    return (", ".join(texts[:5]) + " ..." * (len(texts) > 5)) or "none"
+
+
+# --- parts of plans ------------------------------------------------------------------------------
+def _parts(plan: Plan) -> tuple[Counter[Hashable], dict[Hashable, str]]:
+    """The triple patterns and the operations of a plan, whatever its variables are called, with their texts."""
+    found: list[tuple[Hashable, str]] = [
+        ((_end(one.head), _predicate(one), _end(one.tail)), write_triple(one))
+        for one in parts(plan.algebra)
+        if isinstance(one, TriplePattern)
+    ]
+    found += [((one.name, one.values), " ".join((one.name, *one.values))) for one in plan.operations]
+    return Counter(part for part, _ in found), dict(found)
+
+
+def _predicate(pattern: TriplePattern) -> Hashable:
+    predicate = pattern.predicate
+    return predicate.numbers if isinstance(predicate, Relations) else type(predicate).__name__
+
+
+def _end(end: End | Classes) -> Hashable:
+    match end:
+        case Classes(_, ids):
+            return ids
+        case Constant():
+            return end.nodes or end.text
+    return "?"
