@@ -74,14 +74,8 @@ def _passages(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
     return GoldReply({"passage": passage, "passage_with_entities": "none"}, taught=False)
 
 
-def _query(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
-    """No query: gold paths lead to the answers without one. Whether one would be better they do not say."""
-    return GoldReply({"reasoning": "", "query": "none"}, taught=False)
-
-
 _BY_GRAPH: Mapping[type[Step], Callable[[Graph, Prompt, Names], GoldReply]] = {
     steps.ExtractTriples: references.extract_triples,
-    steps.WriteQuery: _query,
     steps.WritePassage: _passage,
     steps.WritePassages: _passages,
 }
@@ -94,7 +88,6 @@ _REASONS: Mapping[type[Step], str] = {
     steps.AnswerWithTriples: _FROM_MEMORY,
     steps.ParaphraseQuestion: _NO_RIGHT_ONE,
     steps.RewriteFollowUp: "a question with a known answer stands alone, without a conversation before it",
-    steps.WriteQuery: "an answer does not tell the query that computes it",
 }
 
 
