@@ -68,8 +68,8 @@ class Lexicon:
         to: what joins the ends of a span.
         years: words before a year.
         negations, coordination: words for not, and, or.
-        neither: of the negations, those that deny each thing of a list.
-        excluding: of the negations, prepositions that exclude what follows.
+        neither: words before each thing of a list that is denied.
+        excluding: words that exclude what follows.
         same: words for what two things share.
         others: words by which a topic itself is no answer.
         ordinals, numbers: numbers in words.

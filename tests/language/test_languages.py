@@ -112,3 +112,19 @@ class TestUnknownLanguages:
         assert lexicon("sv") == Lexicon()
         assert languages() == ["de", "en"]
         assert read_question("Vad är huvudstaden i Norge?", ["Norge"], language="sv").segments
+
+
+@pytest.mark.parametrize("code", languages())
+@pytest.mark.parametrize("field", ["negations", "neither", "excluding", "tallies", "fillers", "aged", "same", "than"])
+def test_a_lexicon_has_the_words_that_queries_need(code: str, field: str) -> None:
+    assert getattr(lexicon(code), field)
+
+
+def test_german_adjectives_are_read_in_their_forms() -> None:
+    asked = german("Welche Insel ist die teuerste?").compares
+    assert asked is not None
+    assert (asked.lemma, asked.degree, asked.operation, asked.quantity) == ("teuer", "Sup", "max", "Preis Kosten")
+    assert [one.text for one in german("Welche Inseln außer Aro haben keine Stadt?", "Aro").negations] == [
+        "außer",
+        "keine",
+    ]

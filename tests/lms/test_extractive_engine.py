@@ -260,8 +260,9 @@ class TestEngine:
         one = ExtractiveEngine()
         assert copy.copy(one) is copy.deepcopy(one) is one
 
+    @pytest.mark.parametrize("module", ["answers.py", "queries/bounds.py"])
     def test_its_fingerprint_is_that_of_its_code_and_its_encoder(
-        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: str
     ) -> None:
         class Other:
             fingerprint = "another encoder"
@@ -273,7 +274,7 @@ class TestEngine:
         shutil.copytree(Path(engine.__file__).parents[1], folder.parent)
         monkeypatch.setattr(engine, "__file__", str(folder / "engine.py"))
         assert ExtractiveEngine().fingerprint == fingerprint
-        (folder / "answers.py").write_text("# changed")
+        (folder / module).write_text("# changed")
         assert ExtractiveEngine().fingerprint != fingerprint
 
     def test_its_fingerprint_is_part_of_the_model_that_the_cache_sees(self) -> None:

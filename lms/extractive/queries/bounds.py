@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
 from triplecheck.language.operations import Comparison, Limit, TimeLimit, compared, degree, number
+from triplecheck.language.text import plain
 from triplecheck.lms.extractive.queries.comparing import compared_measure, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
@@ -145,7 +146,8 @@ def _of_age(draft: Draft, owner: int) -> Measure | None:
     """The relation that a number alone bounds: "people over 65"; None if there is none."""
     reading, aged = draft.reading, draft.reading.parse.lexicon.aged
     for one in reading.schema.relations:
-        if one.kind == "number" and fits(reading.classes(owner) or (), one.head) and aged and aged in one.wordings:
+        is_own = one.kind == "number" and fits(reading.classes(owner) or (), one.head)
+        if is_own and aged and aged in map(plain, one.wordings):
             return Measure(one, "max", 1.0)
     return None
 

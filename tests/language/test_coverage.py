@@ -1,0 +1,92 @@
+"""Which words of a question a query leaves out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from triplecheck.kg.encode import load_encoder
+from triplecheck.language.coverage import LeftOut, QuerySays, left_out
+from triplecheck.language.likeness import Likeness
+from triplecheck.language.question import read_question
+
+SAYS = QuerySays(relations=(), dated=False, classes=(), open=False, operations=(), numbers=())
+
+
+@pytest.fixture(scope="module")
+def likeness() -> Likeness:
+    return Likeness(load_encoder().encode, "en")
+
+
+def found(likeness: Likeness, text: str, *relations: str, **said: Any) -> LeftOut:
+    """What a query of these relations leaves out. Names in stars are topics: "Who leads *Acme*?"."""
+    parts = text.split("*")
+    question = read_question("".join(parts), parts[1::2])
+    fields = {"classes": ["plant", "gardener"], "relations": [[name] for name in relations]} | said
+    return left_out(question, QuerySays(**(vars(SAYS) | fields)), likeness)
+
+
+class TestWords:
+    def test_nothing_is_left_out_where_relations_and_classes_say_all(self, likeness: Likeness) -> None:
+        assert found(likeness, "Which plants grow in the *Palm House*?", "grows in") == LeftOut((), ())
+
+    def test_a_noun_that_nothing_says_is_left_out(self, likeness: Likeness) -> None:
+        assert found(likeness, "Which plants of *Ada Moss* have thorns?", "waters").surely == ("thorns",)
+
+    def test_a_verb_may_be_meant_by_a_relation(self, likeness: Likeness) -> None:
+        assert found(likeness, "Which plants were sold by *Ada Moss*?", "waters") == LeftOut((), ("sold",))
+
+    def test_the_class_that_is_asked_for_may_be_one_that_the_graph_does_not_tell(self, likeness: Likeness) -> None:
+        text, said = "Which shrubs grow in the *Palm House*?", ("grows in",)
+        assert found(likeness, text, *said).surely == ("shrubs",)
+        assert found(likeness, text, *said, open=True) == LeftOut((), ("shrubs",))
+
+    def test_no_query_says_why(self, likeness: Likeness) -> None:
+        assert found(likeness, "Why does *Ada Moss* water plants?", "waters").surely == ("why",)
+
+
+@pytest.mark.parametrize(
+    ("text", "relation", "operations", "numbers"),
+    [
+        ("Which plant is the tallest?", "height", {"order"}, ()),
+        ("Which plant is the tallest?", "height", {"max"}, ()),
+        ("Which plant is the second tallest?", "height", {"order", "offset"}, ()),
+        ("How many plants grow in the *Palm House*?", "grows in", {"count"}, ()),
+        ("What is the average height of the plants?", "height", {"avg"}, ()),
+        ("What is the total height of the plants?", "height", {"sum"}, ()),
+        ("How much taller is the *Old Fig* than the *Date Palm*?", "height", {"difference"}, ()),
+        ("Which plants have a height of at least 20 m?", "height", {"filter"}, {"20"}),
+        ("Which plants are older than 40?", "age", {"filter"}, {"40"}),
+        ("Which plants are not watered by *Ada Moss*?", "watered by", {"not exists"}, ()),
+        ("Which plants are not watered by *Ada Moss*?", "watered by", {"minus"}, ()),
+        ("Which plants were planted before 1950?", "planted", {"filter"}, {"1950"}),
+        ("Which plants were planted after 1950?", "planted", {"filter"}, {"1951"}),
+        ("Which plants were planted on 3 May 1950?", "planted", {"filter"}, {"1950-05-03"}),
+    ],
+)
+def test_an_operation_is_said_by_one_of_the_query_and_left_out_without_it(
+    likeness: Likeness, text: str, relation: str, operations: set[str], numbers: set[str]
+) -> None:
+    dated = relation == "planted"
+    whole = found(likeness, text, relation, operations=operations, numbers=numbers, dated=dated)
+    assert whole.surely == ()
+    assert found(likeness, text, relation, dated=dated).surely
+
+
+@pytest.mark.parametrize(
+    ("text", "number", "word"),
+    [
+        ("Which plants have a height of at least 20 m?", "30", "at"),
+        ("Which plants were planted before 1950?", "1960", "before"),
+        ("Which plants have 12 leaves?", "13", "12"),
+    ],
+)
+def test_another_number_says_none_of_the_question(likeness: Likeness, text: str, number: str, word: str) -> None:
+    said = found(likeness, text, "height", "planted", "leaves", operations={"filter"}, numbers={number}, dated=True)
+    assert any(word in one for one in said.surely)
+
+
+def test_a_superlative_of_other_values_is_left_out(likeness: Likeness) -> None:
+    assert found(likeness, "Which plant is the tallest?", "price", operations={"order"}).surely == ("tallest",)
+    assert found(likeness, "Which plant is the oldest?", "planted", operations={"order"}, dated=True).surely == ()

@@ -1,0 +1,61 @@
+"""How near the names of relations are to words of a question."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pytest
+
+from triplecheck.kg.encode import load_encoder
+from triplecheck.language.likeness import Likeness
+
+
+@pytest.fixture(scope="module")
+def likeness() -> Likeness:
+    return Likeness(load_encoder().encode, "en")
+
+
+def test_a_name_says_its_own_words_in_any_form(likeness: Likeness) -> None:
+    assert likeness.of_word("watered", ["waters"]) == 1
+    assert likeness.of_word("gardeners", ["head gardener"]) == 1
+    assert likeness.of_words(["grown", "in"], ["grows in"]) == pytest.approx(1)
+
+
+def test_a_word_of_like_meaning_is_nearer_than_another(likeness: Likeness) -> None:
+    assert likeness.of_word("cost", ["price"]) > likeness.of_word("cost", ["height"])
+    assert likeness.of_words(["employer"], ["works for"]) > likeness.of_words(["employer"], ["grows in"])
+
+
+def test_the_nearest_of_several_names_counts(likeness: Likeness) -> None:
+    one, both = (likeness.of_word("cost", names) for names in (["height"], ["height", "cost"]))
+    assert one < both == 1
+
+
+def test_further_words_of_a_name_lower_it_unless_they_may_be_there(likeness: Likeness) -> None:
+    names = ["greenhouse opening date"]
+    alone, allowed = (likeness.of_words(["opening"], names, besides) for besides in ((), {"greenhouse", "date"}))
+    assert alone < allowed == pytest.approx(1)
+
+
+def test_words_that_a_name_lacks_lower_it(likeness: Likeness) -> None:
+    assert likeness.of_words(["home", "city"], ["home city"]) > likeness.of_words(["home", "city"], ["home"])
+
+
+def test_nothing_is_like_nothing(likeness: Likeness) -> None:
+    assert likeness.of_words([], ["price"]) == 0
+    assert likeness.cosine("", "price") == 0
+    assert likeness.bases("of the") == frozenset()
+
+
+def test_each_text_is_encoded_once_and_together_with_others() -> None:
+    asked: list[list[str]] = []
+
+    def encode(texts: Sequence[str]) -> np.ndarray:
+        asked.append(list(texts))
+        return np.eye(4)[: len(texts)]
+
+    found = Likeness(encode, "en")
+    found.prepare(["a", "b", "a", ""])
+    assert found.cosine("a", "b") == 0 and found.cosine("a", "a") == 1
+    assert asked == [["a", "b"]]
