@@ -97,7 +97,7 @@ def small_split(train: int = 3, validation: int = 2, held_out: int = 2) -> Split
 
 
 def kerag(knowledge_base: KnowledgeBase) -> KERAG:
-    return KERAG(Sources.of(knowledge_base), hops=1)
+    return KERAG(Sources.of(knowledge_base), hops=1, assist="-plans")
 
 
 def plan(knowledge_base: KnowledgeBase, optimizer: str, **given: Any) -> CompilePlan:

@@ -73,14 +73,14 @@ def test_options_given_on_loading_win_over_those_saved(saved: Path, bundled: Kno
 
 
 def test_options_given_on_loading_may_exclude_steps_and_add_some(bundled: KnowledgeBase, tmp_path: Path) -> None:
-    fewer = KERAG(bundled, assist="-described")
+    fewer = KERAG(bundled, assist="-plans")
     fewer.summarize.signature = fewer.summarize.signature.with_instructions("Look twice.")
     bundle = load_bundle(save_bundle(fewer, tmp_path / "bundle", EXTRACTIVE))
     assert steps_of(bundle.program(Sources.of(bundled))).keys() == steps_of(fewer).keys()
     other = bundle.program(Sources.of(bundled), {"assist": "all", "filtering": "none"})
     assert steps_of(other).keys() == steps_of(KERAG(bundled, filtering="none")).keys()
     assert other.summarize.signature.instructions == "Look twice."
-    assert other.pick_from_class.demos == KERAG(bundled).pick_from_class.demos
+    assert other.write_query.demos == KERAG(bundled).write_query.demos
 
 
 def test_without_worked_examples_a_bundle_keeps_its_own(saved: Path, bundled: KnowledgeBase) -> None:
@@ -89,13 +89,12 @@ def test_without_worked_examples_a_bundle_keeps_its_own(saved: Path, bundled: Kn
 
 
 def version_1(bundle: Path, roles: dict[str, str] | None = None) -> Path:
-    """Rewrite a bundle as the first version: no worked examples, no step for two answers, one that was never used."""
+    """Rewrite a bundle as the first version: no worked examples, and a step that was never used."""
     program, manifest = bundle / "program.json", bundle / "manifest.json"
     state, about = json.loads(program.read_text()), json.loads(manifest.read_text())
     for row in state.values():
         row["demos"] = [demo for demo in row["demos"] if not demo.pop("worked", False)]
     for rows in (state, about["signatures"]):
-        del rows["settle"]
         rows["unused"] = rows["name_topics"]
     del about["options"]["demos"]
     program.write_text(json.dumps(state))
@@ -129,9 +128,9 @@ def test_a_bundle_of_an_unknown_version_is_refused(saved: Path) -> None:
 
 def test_a_step_that_is_gone_is_refused(saved: Path, bundled: KnowledgeBase) -> None:
     manifest = json.loads((saved / "manifest.json").read_text())
-    manifest["signatures"]["unused"] = manifest["signatures"].pop("settle")
+    manifest["signatures"]["unused"] = manifest["signatures"].pop("select_paths")
     (saved / "manifest.json").write_text(json.dumps(manifest))
-    with pytest.raises(UserError, match="step 'settle' is new; step 'unused' is gone"):
+    with pytest.raises(UserError, match="step 'select_paths' is new; step 'unused' is gone"):
         load_bundle(saved).program(Sources.of(bundled))
 
 

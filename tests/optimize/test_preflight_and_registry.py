@@ -69,9 +69,7 @@ def test_runs_that_cannot_work_are_refused_with_an_alternative(bundled: Knowledg
     bm25 = resolve_program("bm25")(Sources.of(bundled))
     several = Roles(PUPIL, {"answer": "extractive"})
     assert "calls no model" in refused(bundled, "GEPA", bm25)
-    assert "there are: settle, name_topics, pick_from_class, select_paths, summarize" in refused(
-        bundled, "GEPA", step="prune"
-    )
+    assert "there are: name_topics, select_paths, summarize" in refused(bundled, "GEPA", step="prune")
     assert "name one with --prompt-model" in refused(bundled, "COPRO", prompt_model="extractive")
     assert "name one with --prompt-model" in refused(bundled, "GEPA", prompt_model=None, roles=Roles("extractive"))
     assert "give one with --lm" in refused(bundled, "SIMBA", roles=several)
