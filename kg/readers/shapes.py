@@ -121,14 +121,14 @@ def _names_things(header: Sequence[str]) -> bool:
 
 
 def _may_be_header(first: Sequence[str], columns: Sequence[Sequence[str]]) -> bool:
-    """Whether a first line has names that are distinct, no values, and do not occur in their columns."""
+    """Whether a first line has names that are distinct, no values, and do not occur in the lines below."""
     names = [name.strip() for name in first]
     given = [name for name in names if name]
     if len(given) < max(2, len(names) - 1) or len({*given}) < len(given) - 1:
         return False
     if sum(map(looks_typed, given)):
         return False
-    return not any(name in column for name, column in zip(names, columns, strict=True) if name)
+    return {*given}.isdisjoint(itertools.chain.from_iterable(columns))
 
 
 def _sample(path: Path) -> list[list[str]]:

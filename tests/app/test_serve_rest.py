@@ -45,7 +45,7 @@ def test_an_answer_has_its_verdict_and_its_proof_by_names(server: Running) -> No
         ("Bernhard Heiden", "student of", "Paul Hindemith"),
         ("Paul Hindemith", "nationality", "German"),
     ]
-    assert answer["usage"]["calls"] == 4
+    assert answer["usage"]["calls"] == 6
     assert answer["steps"][-1]["kind"] == "answered"
     assert answer["picture"] is None
 
@@ -206,7 +206,7 @@ def test_clients_need_their_keys_and_keep_to_their_limits(
     monkeypatch.setenv("BOB", BOB)
     keys = {
         "alice": {"key_env": "ALICE", "per_minute": 3},
-        "bob": {"key_env": "BOB", "budget": {"calls": 5}},
+        "bob": {"key_env": "BOB", "budget": {"calls": 7}},
     }
     with serving(service_of(str(bundled.path), keys=keys)) as running:
         assert running.http.get("/healthz").status_code == 200
