@@ -79,7 +79,8 @@ def read_clauses(
         taken: tokens that say an operation, a bound or a time.
     """
     named = _phrases(question.parse, relations)
-    return _Reader(question.parse, find_units(question, classes, named, taken), frozenset(taken)).read()
+    bounded = {at for limit in question.limits for at in range(limit.span[0], limit.span[1] + 1)}
+    return _Reader(question.parse, find_units(question, classes, named, taken), frozenset(taken), bounded).read()
 
 
 def _phrases(parse: Parse, relations: Collection[tuple[str, ...]]) -> set[int]:
@@ -96,8 +97,8 @@ def _phrases(parse: Parse, relations: Collection[tuple[str, ...]]) -> set[int]:
 class _Reader:
     """Joins the units of a question."""
 
-    def __init__(self, parse: Parse, units: tuple[Unit, ...], taken: frozenset[int]) -> None:
-        self._parse, self._units, self._taken = parse, units, taken
+    def __init__(self, parse: Parse, units: tuple[Unit, ...], taken: frozenset[int], bounded: Collection[int]) -> None:
+        self._parse, self._units, self._taken, self._bounded = parse, units, taken, bounded
         self._content = content_words(parse, taken)
         self._unit_at = {at: number for number, unit in enumerate(units) for at in unit.tokens}
 
@@ -235,10 +236,10 @@ class _Reader:
     # --- words ---------------------------------------------------------------------------------
     def _with_words(self, found: Sequence[Attachment]) -> list[Attachment]:
         """Attachments with the content words that belong to them: on the way, and beneath it."""
-        own = [{at for at in one.words if self._is_content(at)} for one in found]
+        own = [{at for at in one.words if self._is_content(at) and at not in self._bounded} for one in found]
         on_way = {at for one in found for at in one.words}
         for at in range(len(self._parse)):
-            if self._is_content(at) and at not in on_way:
+            if self._is_content(at) and at not in on_way and at not in self._bounded:
                 for number in self._nearest(at, found):
                     own[number].add(at)
         return [replace(one, words=tuple(sorted(words))) for one, words in zip(found, own, strict=True)]

@@ -93,12 +93,15 @@ def _topics(parse: Parse) -> Iterator[Unit]:
 
 
 def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None:
-    """The place in a list of the topic whose class a noun says, "the hut Adler"; None if there is none."""
+    """The place in a list of the topic whose class a noun says, "the hut Adler"; None if there is none.
+
+    A name in lower case is a value of what the noun stands for: "the female lions".
+    """
     noun = place.end - 1
     for at, unit in enumerate(units):
         below = parse.tokens[unit.at].head == noun and parse.is_a(unit.at, *_IN_APPOSITION)
         above = parse.tokens[noun].head == unit.at and parse.is_a(noun, *_IN_APPOSITION)
-        if unit.kind == "topic" and (below or above):
+        if unit.kind == "topic" and (below or above) and not (below and unit.names[0].islower()):
             return at
     return None
 

@@ -9,13 +9,17 @@ from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
 import numpy as np
+import numpy.typing as npt
 
-from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg import Direction, Graph, IntArray, Linker
 from triplecheck.kg.patterns import BoundPattern, Link, Query, match
+from triplecheck.kg.plans.notation import write_label
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import nouns
+from triplecheck.language.pipeline import read_text
 from triplecheck.language.question import Question
+from triplecheck.language.text import words_of
 from triplecheck.programs.expansion import is_identifier
 from triplecheck.signatures.notation import (
     EXAMPLE,
@@ -29,13 +33,18 @@ from triplecheck.signatures.notation import (
 )
 
 _CLASSES, _RELATIONS = 16, 40  # in a prompt
+_BESIDE = 12  # patterns of a topic
 _TYPES = 3  # of a topic
 _SAMPLED, _PER_NODE = 200, 3  # things of a class, and values of each, that are looked at
 _JOINS = 0.5  # likeness that a relation gains by joining things that the question names
 _ALIASES = 2  # other names of a relation
 _MOSTLY = 0.8  # share of the values that are of one kind
+_VALUES = frozenset(("text", "number", "date", "year"))
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _LONGEST_EXAMPLE = 40
+
+Likenesses = npt.NDArray[np.floating]
+"""How near each relation is to the question."""
 
 
 @dataclass(frozen=True)
@@ -59,11 +68,13 @@ class Offer:
 
     Attributes:
         topics: with their classes.
+        beside: the patterns with a match at each topic, with what is at their other end.
         classes: with the number of things of each.
         relations: with what is at both ends, and an example.
     """
 
     topics: list[str]
+    beside: list[str]
     classes: list[str]
     relations: list[str]
 
@@ -89,9 +100,11 @@ def offer(
     named = nouns(read, list(labels))
     near = list(dict.fromkeys([*named, *(label for found in own.values() for label in found)]))
     shown = list(dict.fromkeys([*near, *labels]))[:_CLASSES]
-    lines = _nearest_lines(graph, read, topics, vectors, near)
+    likeness = np.zeros(graph.num_relations) if vectors is None else vectors.against(read.bare or read.text)
+    lines = _nearest_lines(graph, topics, likeness, near)
     return Offer(
         [write_known_name(name, spelt, own[node] or (THING,)) for node, (name, spelt) in topics.items()],
+        [line for node, (name, _) in topics.items() for line in _beside(graph, node, name, likeness)],
         [with_note(name, str(sum(len(graph.nodes_of_type(id)) for id in labels[name]))) for name in shown],
         [line.text for line in lines],
     )
@@ -103,17 +116,32 @@ def _types(graph: Graph, node: int) -> tuple[str, ...]:
     return tuple(clean(graph.type_label(kind)) for kind in graph.types(node)[:_TYPES])
 
 
+def _beside(graph: Graph, node: int, name: str, likeness: Likenesses) -> list[str]:
+    """The patterns with a match at a topic: those of the relations that are nearest to the question, in their order."""
+    counts = graph.relation_counts([node])
+    counts = [count for count in counts if not is_identifier(graph.relation(count.relation).label)]
+    near = sorted(counts, key=lambda count: -likeness[count.relation])[:_BESIDE]
+    lines = []
+    for count in sorted(near, key=counts.index):
+        edges = graph.expand([node], count.relation, count.direction, _PER_NODE)
+        is_head = count.direction is Direction.OUT
+        ends = (edges.tails if is_head else edges.heads).tolist()
+        kind, example = next(iter(_kinds(graph, ends)))
+        if is_head and all(graph.node_id(end) in graph.types(node) for end in ends):
+            continue  # the relation says the class
+        about = f"{kind}, {EXAMPLE}{example}" if kind in _VALUES else kind
+        relation, topic = write_label(clean(graph.relation(count.relation).label)), write_label(name)
+        lines.append(with_note(f"{topic} {relation} ?x" if is_head else f"?x {relation} {topic}", about))
+    return lines
+
+
 def _nearest_lines(
-    graph: Graph,
-    read: Question,
-    topics: Mapping[int, tuple[str, str]],
-    vectors: RelationVectors | None,
-    classes: Sequence[str],
+    graph: Graph, topics: Mapping[int, tuple[str, str]], likeness: Likenesses, classes: Sequence[str]
 ) -> list[Line]:
     """The relations of the topics and those nearest to the question, in the order of the graph."""
     numbers = np.arange(graph.num_relations)
     if len(numbers) > _RELATIONS:
-        likeness = np.zeros(len(numbers)) if vectors is None else vectors.against(read.bare or read.text).copy()
+        likeness = likeness.copy()
         for count in graph.relation_counts(list(topics)) if topics else ():
             likeness[count.relation] += 1.0
         for number in range(graph.num_relations):
@@ -184,7 +212,11 @@ def _tails(graph: Graph, relation: int, heads: IntArray) -> list[tuple[str, str]
     pairs = list(zip(edges.heads.tolist(), edges.tails.tolist(), strict=True))[:_SAMPLED]
     if all(graph.node_id(tail) in graph.types(head) for head, tail in pairs):
         return []  # the relation says the class, which the query says by `a`
-    ends = [tail for _, tail in pairs]
+    return _kinds(graph, [tail for _, tail in pairs])
+
+
+def _kinds(graph: Graph, ends: Sequence[int]) -> list[tuple[str, str]]:
+    """The classes of nodes, or the kind of their values, each with an example; most frequent first."""
     values = [value_of(graph, node) for node in ends]
     sizes = [quantity(value) for value in values]
     kinds = Counter(size.kind for size in sizes if size is not None)
@@ -216,6 +248,25 @@ def things(graph: Graph, topics: Mapping[int, tuple[str, str]]) -> dict[int, tup
         for node, written in topics.items()
         if graph.node_id(node) not in graph.type_ids and quantity(value_of(graph, node)) is None
     }
+
+
+def values_named(graph: Graph, linker: Linker, read: Question) -> dict[int, tuple[str, str]]:
+    """The values of the graph that a question names beside its topics, in lower case: "female" of "female lions".
+
+    A value is what other things lead to and what leads to nothing.
+    """
+    taken = {word for topic in read.topics for word in words_of(topic.spelling)}
+    found = {}
+    for mention in linker.mentions(read_text(read.text, read.language)):
+        if mention.similarity < 1 or not mention.text.islower() or taken & {*words_of(mention.text)}:
+            continue
+        for candidate in linker.candidates(mention):
+            is_value = graph.node_id(candidate.node) not in graph.type_ids and all(
+                count.direction is Direction.IN for count in graph.relation_counts([candidate.node])
+            )
+            if candidate.label == mention.text and is_value:
+                found[candidate.node] = (clean(candidate.label), "")
+    return found
 
 
 def names_of(topics: Mapping[int, tuple[str, str]]) -> dict[str, Sequence[int]]:

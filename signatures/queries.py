@@ -16,10 +16,10 @@ class WriteQuery(Step):
     yes or no, or if it describes things by their class and more than one condition. Write none if it asks only for
     what stands beside one topic, such as the height of a lighthouse.
 
-    The query is SPARQL with names in angle brackets: SELECT or ASK. Copy the names of topics, classes and relations
-    as they are listed, without the parentheses. "owner: ship to company (e.g. Northern Line)" says that the relation
-    leads from a ship to a company: ?ship <owner> ?company. The example shows what its values look like. Say the class
-    of a variable with a: ?ship a <ship>.
+    The query is SPARQL with names in angle brackets: SELECT or ASK. Copy names as they are listed, without the
+    parentheses. From what stands beside a topic, copy the pattern that the question means. "owner: ship to company"
+    says that the relation leads from a ship to a company: ?ship <owner> ?company. Say the class of a variable with a:
+    ?ship a <ship>.
 
     - Count different things: SELECT (COUNT(DISTINCT ?ship) AS ?n)
     - The most: GROUP BY, then ORDER BY DESC(?n) LIMIT 1. The oldest has the largest age and the first year.
@@ -31,6 +31,7 @@ class WriteQuery(Step):
 
     question: str = dspy.InputField()
     topics: list[str] = dspy.InputField(desc="things that the question names, with their class")
+    beside: list[str] = dspy.InputField(desc="triple patterns that the topics have, with the class or the value of ?x")
     classes: list[str] = dspy.InputField(desc="with the number of things of each")
     relations: list[str] = dspy.InputField(desc="with the class or the kind of value at both ends, and an example")
     problem: str = dspy.InputField(desc="what was wrong with the query before; empty at first")

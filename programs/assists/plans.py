@@ -21,7 +21,7 @@ from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.base import Program
-from triplecheck.programs.offers import Offer, described, names_of, offer, things
+from triplecheck.programs.offers import Offer, described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
 from triplecheck.signatures import WriteQuery
@@ -73,8 +73,8 @@ class _Planning:
     ) -> None:
         self._program, self._step, self._trace = program, step, trace
         self._graph: Graph = program.graph
-        self._topics = things(self._graph, topics)
-        self._read = read if len(self._topics) == len(topics) else self._read_again(read.text)
+        self._topics = things(self._graph, {**topics, **values_named(self._graph, program.sources.linker, read)})
+        self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
         self._names = PlanNames(self._graph, program.sources.linker, topics=names_of(self._topics))
 
     def _read_again(self, question: str) -> Question:
@@ -105,6 +105,7 @@ class _Planning:
             reply = self._step(
                 question=self._read.text,
                 topics=shown.topics,
+                beside=shown.beside,
                 classes=shown.classes,
                 relations=shown.relations,
                 problem=problem,

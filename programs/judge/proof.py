@@ -291,10 +291,11 @@ class Proof:
 
     @cached_property
     def unnamed(self) -> list[str]:
-        """The nouns of the question that the proof does not name, if the graph has classes."""
+        """The nouns of the question that neither proof nor topics' classes name, if the graph has classes."""
         if not self.graph.has_types:
             return []
         said = [wording for path in self.paths for hop in path for wording in wordings(hop.label)]
+        said += [self.graph.type_label(kind) for node in self.topics for kind in self.graph.types(node)]
         likeness = Likeness(self.encode, self._language)
         return unnamed_nouns(self.parsed, list(dict.fromkeys([*said, *self.types])), likeness)
 
@@ -314,6 +315,23 @@ class Proof:
             if any(meant.isdisjoint(near.get(answer, ())) for answer in self.found.answers[:_MOST_JOINED]):
                 found.append(mention)
         return found
+
+    @cached_property
+    def unlisted(self) -> list[str]:
+        """What is joined with all topics of a question as the first answer is, and yet is no answer."""
+        mentions = dict.fromkeys(self.topics.values())
+        if self.computed or self.unjoined or len(mentions) < 2 or not self.found.answers or self.parsed.asks_whether:
+            return []
+        first, answers = self.found.answers[0], set(self.found.answers)
+        hops: dict[str, set[int]] = {}
+        for head, relation, tail in self.found.evidence:
+            topic, direction = (head, Direction.OUT) if tail == first else (tail, Direction.IN)
+            if first in (head, tail) and topic in self.topics:
+                reached = self.graph.neighbors(topic, relation, direction, _MOST_ALTERNATIVES)
+                hops.setdefault(self.topics[topic], set()).update(reached.tolist())
+        if len(hops) < len(mentions):
+            return []
+        return self.graph.labels(sorted(set.intersection(*hops.values()) - answers - self.topics.keys())[:_NEAREST])
 
     @property
     def _opposed(self) -> list[str]:

@@ -73,6 +73,7 @@ class Judge:
         features = features_of(proof, self._ranker, self._relations)
         left_out = [f"the proof does not cover {part!r}" for part in (*uncovered_parts(proof), *proof.unnamed)]
         left_out += [f"the proof does not join the answer with {mention!r}" for mention in proof.unjoined]
+        left_out += [f"the same triples hold of {name!r}" for name in proof.unlisted]
         doubts = tuple(dict.fromkeys((*found.doubts, *left_out)))
         confidence = model(features)
         says = bool(found.evidence) and not doubts and says_what_is_asked(features)

@@ -51,12 +51,17 @@ def encode() -> Encode:
 
 
 def reply(
-    encode: Encode, question: str, relations: Sequence[str] = RELATIONS, classes: Sequence[str] = CLASSES
+    encode: Encode,
+    question: str,
+    relations: Sequence[str] = RELATIONS,
+    classes: Sequence[str] = CLASSES,
+    beside: Sequence[str] = (),
 ) -> tuple[str, str]:
     """The query, and the reason where there is none."""
     inputs = {
         "question": question,
         "topics": [topic for spelling, topic in TOPICS.items() if spelling in question],
+        "beside": list(beside),
         "classes": list(classes),
         "relations": list(relations),
         "problem": "",
@@ -432,3 +437,16 @@ def test_without_relations_or_classes_nothing_is_written(encode: Encode) -> None
 def test_a_number_in_words_is_written_in_digits(encode: Encode) -> None:
     query, _ = reply(encode, "How many bridges have exactly twelve lanes?")
     assert "FILTER(?lanes = 12)" in query
+
+
+def test_a_topic_is_joined_by_the_relations_that_it_has(encode: Encode) -> None:
+    beside = ["?x <designed by> <Pia Holt> (bridge)", "<Pia Holt> <works for> ?x (firm)"]
+    found = reply(encode, "Which bridges are connected with Pia Holt?", beside=beside)
+    assert found == (of("bridge", "?bridge <designed by> <Pia Holt>"), "")
+
+
+def test_a_topic_without_what_the_question_names_is_asked_for_it_all_the_same(encode: Encode) -> None:
+    beside = ["<Tornwerk> <headquarters> ?x (town)"]
+    found = reply(encode, "How many bridges were built by Tornwerk?", beside=beside)
+    pattern = "?bridge a <bridge> . ?bridge <built by> <Tornwerk>"
+    assert found == (f"SELECT (COUNT(DISTINCT ?bridge) AS ?number) {{ {pattern} }}", "")

@@ -59,11 +59,11 @@ def build_turtle(turtle: str, folder: Path, encoder: str | None = None) -> Knowl
     return build_knowledge_base(read_graph([path]), folder / "kb", encoder=encoder)
 
 
-def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path) -> KnowledgeBase:
+def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path, encoder: str | None = None) -> KnowledgeBase:
     """A knowledge base from TSV rows, without types and labels."""
     path = folder / "graph.tsv"
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
-    return build_knowledge_base(read_graph([path]), folder / "kb", encoder=None)
+    return build_knowledge_base(read_graph([path]), folder / "kb", encoder=encoder)
 
 
 def sources_of(base: KnowledgeBase) -> Sources:

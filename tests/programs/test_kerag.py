@@ -10,6 +10,7 @@ from typing import Any
 import dspy
 import pytest
 from program_parts import (
+    Build,
     WatchedGraph,
     ask,
     build_rows,
@@ -387,3 +388,19 @@ def test_it_needs_no_vectors_of_relations(world: KnowledgeBase) -> None:
     result, _ = play(kerag(Sources(world.graph, world.linker)), TEACHER, *TALK)
     assert result.answer == "German"
     assert sources_of(world).relations is not None
+
+
+def test_an_answer_beside_which_others_fit_as_well_is_not_proved(build: Build) -> None:
+    """Where the same triples hold of a thing that is no answer, something in the question was not used."""
+    base = build(
+        ":ada a :keeper ; rdfs:label 'Ada' ; :tends :rex ; :worksIn :north . "
+        ":bea a :keeper ; rdfs:label 'Bea' ; :tends :rex ; :worksIn :north . "
+        ":rex a :lion ; rdfs:label 'Rex' . :north a :house ; rdfs:label 'North House' ."
+    )
+    question = "Who tends Rex and works in North House?"
+    program, named = kerag(base, filtering="none"), topics("Rex", "North House")
+    both, _ = play(program, question, named, conclude_with("Ada", "Bea", cite=["Rex", "North House"]))
+    assert both.verdict == "proved"
+    one, _ = play(program, question, named, conclude_with("Ada", cite=["Ada"]))
+    assert one.verdict == "supported"
+    assert "the same triples hold of 'Bea'" in one.doubts

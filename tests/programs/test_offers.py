@@ -10,7 +10,8 @@ from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.language.question import read_question
-from triplecheck.programs.offers import Offer, described, names_of, offer, things
+from triplecheck.programs import Sources
+from triplecheck.programs.offers import Offer, described, names_of, offer, things, values_named
 
 
 @pytest.fixture(scope="module")
@@ -43,6 +44,40 @@ class TestTopics:
 
     def test_a_name_and_its_spelling_stand_for_the_same_nodes(self) -> None:
         assert names_of({1: ("Lena Roth", "Roth"), 2: ("Lena Roth", "")}) == {"Lena Roth": [1, 2], "Roth": [1]}
+
+
+class TestBeside:
+    def test_a_topic_has_its_patterns_with_what_is_at_the_other_end(self, violins: KnowledgeBase) -> None:
+        shown = offered(violins, "What did Lena Roth make?", lena=("Lena Roth", ""))
+        assert shown.beside == [
+            "<Lena Roth> <born in> ?x (town)",
+            "<Lena Roth> <active from> ?x (year, e.g. 1919)",
+            "?x <made by> <Lena Roth> (violin)",
+        ]
+
+    def test_of_many_the_nearest_to_the_question_are_shown(self, tmp_path: Path) -> None:
+        names = ("ate", "bought", "drew", "fed", "grew", "held", "knew", "lent", "made", "owned", "sold", "wore")
+        rows = [("Ada", verb, f"thing {verb}") for verb in (*names, "married", "was born in")]
+        base = build_rows(rows, tmp_path, encoder="all-MiniLM-L6-v2")
+        ada = base.graph.find("Ada")
+        assert ada is not None
+        read = read_question("Whom did Ada marry?", ["Ada"])
+        shown = offer(base.graph, read, {ada: ("Ada", "")}, Sources.of(base).relations)
+        assert len(shown.beside) == 12
+        assert "<Ada> <married> ?x (thing)" in shown.beside
+
+    def test_the_class_of_a_topic_is_no_pattern(self, build: Build) -> None:
+        base = build(":a a :bird ; :isA :bird ; rdfs:label 'Ada' ; :eats :b . :b a :beetle .")
+        assert offered(base, "What does Ada eat?", a=("Ada", "")).beside == ["<Ada> <eats> ?x (beetle)"]
+
+
+class TestValues:
+    def test_values_in_lower_case_that_the_question_names_are_topics(self, tmp_path: Path) -> None:
+        base = build_rows([("Ada", "sex", "female"), ("Bob", "sex", "male"), ("Ada", "owns", "Rex")], tmp_path)
+        linker = base.linker
+        found = values_named(base.graph, linker, read_question("Which female keepers own Rex?", ["Rex"]))
+        assert [name for name, _ in found.values()] == ["female"]
+        assert not values_named(base.graph, linker, read_question("Who owns Rex?", ["Rex"]))
 
 
 class TestClasses:

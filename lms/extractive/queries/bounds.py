@@ -218,7 +218,7 @@ def _timed(draft: Draft, owner: int, words: Sequence[str]) -> tuple[int, Measure
     """
     reading = draft.reading
     for one in dict.fromkeys((owner, draft.root)):
-        classes = reading.joiner.classes(one)
+        classes = reading.joiner.ends.classes(one)
         measure = measure_of_words(reading.schema, reading.classes(one), words, reading.likeness, ("time",))
         times = [r for r in reading.schema.relations if r.kind == "time" and classes and fits(classes, r.head)]
         measure = measure or _only(times)

@@ -10,7 +10,8 @@ from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.parse import Parse
 from triplecheck.language.things import Unit
-from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, fits
+from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related
+from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
 from triplecheck.signatures.notation import THING
 
 COVERED, NOUN_COVERED = 0.5, 0.7
@@ -30,24 +31,6 @@ _UNCOVERED = 0.5  # the price of a word that no relation says
 def least_likeness(pos: str) -> float:
     """The likeness from which a relation says a word: nouns of one kind are alike though they mean other things."""
     return {"NOUN": NOUN_COVERED, "PROPN": 1.0}.get(pos, COVERED)
-
-
-@dataclass(frozen=True)
-class Hop:
-    """A relation, followed from its head (`forward`) or from its tail."""
-
-    relation: Relation
-    forward: bool
-
-    @property
-    def start(self) -> str:
-        """The class at its start."""
-        return self.relation.head if self.forward else self.relation.tail
-
-    @property
-    def end(self) -> str:
-        """The class at its end."""
-        return self.relation.tail if self.forward else self.relation.head
 
 
 @dataclass(frozen=True)
@@ -79,15 +62,8 @@ class Joiner:
 
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
+        self.ends = Ends(parse, clauses.units, schema)
         self._hops = [Hop(relation, forward) for relation in schema.relations for forward in (True, False)]
-
-    def classes(self, number: int) -> tuple[str, ...]:
-        """The classes that a unit may have; empty if they are not known."""
-        unit = self._clauses.units[number]
-        if unit.kind == "class":
-            return unit.names
-        topic = self._schema.topic(unit.names[0]) if unit.kind == "topic" else None
-        return topic.classes if topic else ()
 
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
         """The joins of attachments that fit best together; None if one of them has no join."""
@@ -112,8 +88,11 @@ class Joiner:
     def _options(self, attachment: Attachment) -> list[Join]:
         """The joins of one attachment, best first; also to other units, if the grammar misled."""
         found = _good(self._joins(attachment))
+        if all(len(join.hops) > 1 for join in found):  # a topic may lack what the question asks about
+            lacking = [join for join in _good(self._joins(attachment, "of its class")) if join.said]
+            found = [join for join in lacking if len(join.hops) == 1] or found or lacking
         found = found or [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
-        found = found or _good(self._joins(attachment, loosely=True), _LOOSE)
+        found = found or _good(self._joins(attachment, "any"), _LOOSE)
         return sorted(found or self._guessed(attachment), key=lambda join: -join.score)
 
     def _moved(self, attachment: Attachment) -> Iterator[Attachment]:
@@ -124,15 +103,19 @@ class Joiner:
                 yield replace(attachment, to=other, acts=None)
 
     def _guessed(self, attachment: Attachment) -> list[Join]:
-        """The only relation between things of two known classes, whatever the verb between them says."""
-        if not self.classes(attachment.unit) or not self.classes(attachment.to):
+        """The only relation, or the only two in a row, between known things, whatever the words between them say."""
+        if not (self.ends.is_known(attachment.unit) and self.ends.is_known(attachment.to)):
             return []
-        found = [join for join in self._joins(attachment) if len(join.hops) == 1]
-        if len({join.hops[0].relation.label for join in found}) != 1:
+        found = list(self._between(attachment, 1))
+        found = found or list(self._between(attachment, 1, "of its class")) or list(self._between(attachment, 2))
+        if len({tuple(hop.relation.label for hop in join.hops) for join in found}) != 1:
             return []
         right = [join for join in found if not self._is_wrong_way(join.hops[0], attachment)] or found
         verbs = frozenset(at for at in attachment.words if self._parse.pos(at) == "VERB")
         return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
+
+    def _between(self, attachment: Attachment, hops: int, topics: Related = "own") -> Iterator[Join]:
+        return (join for join in self._joins(attachment, topics, unnamed=True) if len(join.hops) == hops)
 
     def _beneath(self, number: int) -> Iterator[int]:
         """The units that are attached to a unit, and those that are attached to them."""
@@ -141,40 +124,25 @@ class Joiner:
                 yield one.unit
                 yield from self._beneath(one.unit)
 
-    def _joins(self, attachment: Attachment, *, loosely: bool = False) -> Iterator[Join]:
+    def _joins(self, attachment: Attachment, topics: Related = "own", *, unnamed: bool = False) -> Iterator[Join]:
         """The joins of an attachment by one relation, and by two where one is not enough or words lie in between.
 
         Args:
             attachment: what is joined.
-            loosely: topics may be of classes that are not listed.
+            topics: the relations that they may have.
+            unnamed: also by two relations of which no word names any.
         """
-        starts = [hop for hop in self._hops if self._may_be_at(attachment.unit, hop.start, loosely)]
-        single = [hop for hop in starts if self._may_be_at(attachment.to, hop.end, loosely)]
+        starts = [hop for hop in self._hops if self.ends.may_start(attachment.unit, hop, topics)]
+        single = [hop for hop in starts if self.ends.may_end(attachment.to, hop, topics)]
         labels = {hop.relation.label for hop in single}
         for hop in single:
             yield self._scored(attachment, (hop,), len(labels))
-        ends = [hop for hop in self._hops if self._may_be_at(attachment.to, hop.end, loosely)]
+        ends = [hop for hop in self._hops if self.ends.may_end(attachment.to, hop, topics)]
         chains = list(_chains(starts, ends)) if not single or attachment.words else []
         for chain in chains:
             join = self._scored(attachment, chain, 1)
-            if join.said or len(chains) == 1:  # two relations that nothing names could join anything
+            if join.said or unnamed or len(chains) == 1:  # two relations that nothing names could join anything
                 yield join
-
-    def _may_be_at(self, number: int, end: str, loosely: bool = False) -> bool:
-        """Whether a unit may be at an end of a relation."""
-        unit = self._clauses.units[number]
-        if unit.kind == "number":
-            return end in MEASURES
-        if unit.kind == "noun":
-            return True
-        if unit.kind == "word":
-            kind = self._parse.lexicon.questions.get(unit.names[0], "thing")
-            if kind == "time":
-                return end in TIMES
-            return end not in MEASURES if kind in ("person", "place") else True
-        if unit.kind == "topic" and end == "text":
-            return not self.classes(number)
-        return fits(self.classes(number), end, loosely=loosely and unit.kind == "topic")
 
     # --- scores --------------------------------------------------------------------------------
     def _scored(self, attachment: Attachment, hops: tuple[Hop, ...], alternatives: int) -> Join:
@@ -218,7 +186,7 @@ class Joiner:
     def _besides(self, attachment: Attachment) -> set[str]:
         """Words that the name of the relation may have, too: those of the classes at both ends."""
         nouns = {self._parse.lemma(at) for unit in self._ends(attachment) if unit.kind == "class" for at in unit.tokens}
-        classes = (name for number in (attachment.unit, attachment.to) for name in self.classes(number))
+        classes = (name for number in (attachment.unit, attachment.to) for name in self.ends.classes(number))
         return nouns.union(*(self._likeness.bases(name) for name in classes))
 
     def _ends(self, attachment: Attachment) -> tuple[Unit, Unit]:
@@ -253,7 +221,7 @@ class Joiner:
 
     def _is_wrong_way(self, hop: Hop, attachment: Attachment) -> bool:
         """Whether the grammar says that a relation that could lead both ways leads the other way."""
-        if not (self._may_be_at(attachment.unit, hop.end) and self._may_be_at(attachment.to, hop.start)):
+        if not (self.ends.may_start(attachment.unit, hop.back) and self.ends.may_end(attachment.to, hop.back)):
             return False
         lexicon = self._parse.lexicon
         words = [self._parse.words[at] for at in self._joining(attachment)]

@@ -135,7 +135,7 @@ def write_joins(draft: Draft) -> None:
 def _is_other(draft: Draft, one: Attachment) -> bool:
     """Whether a topic is of the class of the things that it is excluded from."""
     reading = draft.reading
-    own, others = reading.joiner.classes(one.unit), reading.joiner.classes(one.to)
+    own, others = reading.joiner.ends.classes(one.unit), reading.joiner.ends.classes(one.to)
     same = not own or not others or not set(own).isdisjoint(others)
     return one.excluded and reading.units[one.unit].kind == "topic" and same
 
@@ -217,7 +217,7 @@ def write_existence(draft: Draft) -> None:
 
 def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple[Relation, bool] | None:
     """The relation of a unit that words name, and whether it is followed forwards; None if none is near enough."""
-    classes = reading.joiner.classes(owner)
+    classes = reading.joiner.ends.classes(owner)
     options = [
         (reading.likeness.of_words(words, relation.wordings), -number, relation, forward)
         for number, relation in enumerate(reading.schema.relations)

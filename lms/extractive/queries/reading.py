@@ -65,7 +65,7 @@ class Reading:
 
     def classes(self, number: int) -> tuple[str, ...] | None:
         """The classes of a unit that has values; empty if it has none, None if it may be of any."""
-        found = self.joiner.classes(number)
+        found = self.joiner.ends.classes(number)
         unknown = self.units[number].kind in ("word", "noun") and bool(self.schema.classes)
         return None if unknown and not found else found
 

@@ -19,7 +19,7 @@ def shared_by_two(draft: Draft) -> str | None:
     reading, topics = draft.reading, draft.reading.topics
     if not reading.question.asks_same or len(topics) != 2:
         return None
-    relation = _shared(draft, [reading.joiner.classes(topic) for topic in topics])
+    relation = _shared(draft, [reading.joiner.ends.classes(topic) for topic in topics])
     _write_shared(draft, [name(reading, topic) for topic in topics], relation)
     return f"ASK {draft.text.where}"
 
@@ -31,9 +31,9 @@ def sharing_with(draft: Draft) -> str | None:
     if not says_same or reading.question.asks_whether or len(reading.topics) != 1 or draft.root in reading.topics:
         return None
     topic = reading.topics[0]
-    ends = [reading.joiner.classes(topic)]
+    ends = [reading.joiner.ends.classes(topic)]
     if reading.units[draft.root].kind == "class":
-        ends.append(reading.joiner.classes(draft.root))
+        ends.append(reading.joiner.ends.classes(draft.root))
     relation = _shared(draft, ends)
     variable, own = term(draft, draft.root), name(reading, topic)
     _write_shared(draft, [variable, own], relation)

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import re
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from triplecheck.kg.plans.notation import write_label
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import EXAMPLE, THING, read_known_name, read_relation, split_note, wordings
 
 TIMES = frozenset({"date", "year"})
 MEASURES = TIMES | {"number"}
+_PATTERN = re.compile(r"(<[^<>]*>|\?x) (<[^<>]*>) (<[^<>]*>|\?x)")
 
 
 @dataclass(frozen=True)
@@ -42,12 +45,33 @@ class Relation:
 
 
 @dataclass(frozen=True)
+class Beside:
+    """A relation that a topic has.
+
+    Attributes:
+        relation: its name, as queries write it.
+        is_head: whether it leads from the topic.
+        end: the class or the kind of value at its other end.
+    """
+
+    relation: str
+    is_head: bool
+    end: str
+
+
+@dataclass(frozen=True)
 class Topic:
-    """A thing that the question names: its name in the graph, its spelling in the question, and its classes."""
+    """A thing that the question names: its name in the graph, its spelling in the question, classes and relations."""
 
     name: str
     spelling: str
     classes: tuple[str, ...]
+    beside: tuple[Beside, ...] = ()
+
+    def has(self, relation: Relation, *, as_head: bool) -> bool:
+        """Whether the graph has a relation at the topic."""
+        label = write_label(relation.label)
+        return any(one.relation == label and one.is_head == as_head for one in self.beside)
 
 
 @dataclass(frozen=True)
@@ -67,10 +91,12 @@ class Schema:
     @classmethod
     def of(cls, prompt: Prompt) -> Schema:
         """The schema of a prompt."""
+        beside = _beside(prompt.items("beside"))
         topics = []
         for line in prompt.items("topics"):
             known = read_known_name(line)
-            topics.append(Topic(known.name, known.spelling, tuple(c for c in known.types if c != THING)))
+            own = tuple(kind for kind in known.types if kind != THING)
+            topics.append(Topic(known.name, known.spelling, own, tuple(beside.get(write_label(known.name), ()))))
         relations = []
         for line in prompt.items("relations"):
             text, note = split_note(line)
@@ -84,6 +110,19 @@ class Schema:
     def topic(self, spelling: str) -> Topic | None:
         """The topic that the question spells so."""
         return next((topic for topic in self.topics if topic.spelling == spelling), None)
+
+
+def _beside(lines: Sequence[str]) -> dict[str, list[Beside]]:
+    """The relations that each topic has, by its name as queries write it."""
+    found: dict[str, list[Beside]] = {}
+    for line in lines:
+        text, end = split_note(line)
+        match = _PATTERN.fullmatch(text)
+        if match:
+            head, relation, tail = match.groups()
+            is_head = tail == "?x"
+            found.setdefault(head if is_head else tail, []).append(Beside(relation, is_head, end.partition(",")[0]))
+    return found
 
 
 def fits(classes: Collection[str], end: str, *, loosely: bool = False) -> bool:
