@@ -9,7 +9,17 @@ from dataclasses import dataclass
 from triplecheck.language.content import content_words
 from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, TimeLimit, adjective_of, compared, degree, is_unit, number
+from triplecheck.language.operations import (
+    Limit,
+    TimeLimit,
+    adjective_of,
+    compared,
+    degree,
+    is_money,
+    is_unit,
+    number,
+    reflexives,
+)
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 
@@ -90,6 +100,18 @@ def unsayable(question: Question) -> list[tuple[int, str]]:
     return found
 
 
+def unasked(question: Question, relations: Sequence[Sequence[str]], likeness: Likeness) -> list[str]:
+    """Of relations, the labels of those that no content word of a question names.
+
+    Args:
+        question: read with its topics masked.
+        relations: the names of each, its label first.
+        likeness: of words and relations.
+    """
+    words = [question.parse.words[at] for at in sorted(content_words(question.parse, _operating(question)))]
+    return [names[0] for names in relations if all(likeness.of_word(word, names) < LEAST for word in words)]
+
+
 def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
     """The nouns of a question that no name of a relation or class says, but for the class of things that it asks for.
 
@@ -116,7 +138,7 @@ def _likeness(word: str, said: QuerySays, likeness: Likeness) -> float:
 def _operating(question: Question) -> set[int]:
     """The tokens that say an operation, a bound or a number."""
     parse, lexicon = question.parse, question.parse.lexicon
-    found: set[int] = set()
+    found = set(reflexives(parse))
     phrases = [*lexicon.quantities, *(phrase for some in lexicon.aggregates.values() for phrase in some)]
     for at in range(len(parse)):
         for phrase in phrases:
@@ -150,7 +172,7 @@ def compared_words(question: Question) -> set[int]:
 
 def _is_unit(parse: Parse, at: int) -> bool:
     """Whether a word is the unit of the number before it."""
-    return at > 0 and number(parse, at - 1) is not None and is_unit(parse.tokens[at].text)
+    return at > 0 and number(parse, at - 1) is not None and (is_unit(parse.tokens[at].text) or is_money(parse, at))
 
 
 def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iterator[tuple[int, str]]:
@@ -191,8 +213,9 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
             match = _NUMBER.search(token.text.replace(",", ""))
             if match and float(match[0]) not in numbers:
                 yield at, token.text
-    for at, word in unsayable(question):
-        yield at, word
+    if "cycle" not in operations:
+        yield from ((at, parse.tokens[at].text) for at in reflexives(parse))
+    yield from unsayable(question)
 
 
 def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likeness) -> bool:

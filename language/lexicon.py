@@ -16,7 +16,7 @@ from typing import Any
 
 from triplecheck.language.text import plain
 
-_AS_WRITTEN = frozenset({"names", "scales", "orders", "kinds", "talk"})
+_AS_WRITTEN = frozenset({"names", "scales", "orders", "kinds", "talk", "currencies"})
 """Fields whose values are words of relations and names."""
 _FOLDER = Path(__file__).with_name("words")
 
@@ -65,6 +65,10 @@ class Lexicon:
             what is `relative`, `joins` clauses or also `opens` one; "as"; and what `asks` for the noun after it.
         talk: words of questions that follow others, see `lms.extractive.conversation`; a star stands for any letters.
         moments: words in the names of properties: for the start of a time, its end, and a time as a whole.
+        decades: nouns for ten years, and the first of them.
+        currencies: nouns for money, and the sign or code of each.
+        reflexives: adjectives by which a thing is its own ("his own teacher").
+        flags: values of what a thing has or has not, and their opposites.
         to: what joins the ends of a span.
         years: words before a year.
         negations, coordination: words for not, and, or.
@@ -115,6 +119,10 @@ class Lexicon:
     clauses: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     talk: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     moments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    decades: Mapping[str, int] = field(default_factory=dict)
+    currencies: Mapping[str, str] = field(default_factory=dict)
+    reflexives: frozenset[str] = frozenset()
+    flags: Mapping[str, str] = field(default_factory=dict)
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
     negations: frozenset[str] = frozenset()

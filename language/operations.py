@@ -20,6 +20,7 @@ Operator = Literal["<", "<=", "=", ">=", ">"]
 During = Literal["within", "after", "before", "since", "until", "between"]
 
 _YEAR = re.compile(r"-?\d{3,4}")
+_DECADE = re.compile(r"(\d{3}0)s")
 _BEFORE_NUMBER = 3  # words between a bound and its number
 _LONGEST_DATE = 4  # words
 
@@ -149,8 +150,8 @@ class TimeLimit:
 
     @property
     def is_bound(self) -> bool:
-        """Whether it is more than a year in which something holds."""
-        return self.during != "within"
+        """Whether it is more than a year in which something holds: "since 1990", "in the nineties"."""
+        return self.during != "within" or self.start != self.end
 
 
 @dataclass(frozen=True)
@@ -305,11 +306,14 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
         first += 1
     if (dated := _dated(parse, at, first, during)) is not None:
         return dated
-    year = _year(parse, first)
-    if year is None:
-        return None
+    decade, year = _decade(parse, first), _year(parse, first)
     end, last = first + 1, None
-    if parse.said_any(end, parse.lexicon.to):
+    if decade is not None:
+        year = decade + 9 if during == "after" else decade
+        last = decade + 9 if during == "within" else None
+    elif year is None:
+        return None
+    elif parse.said_any(end, parse.lexicon.to):
         last = _year(parse, end + 1)
         end = end + 2 if last is not None else end
     if during == "between" and last is None:
@@ -370,6 +374,14 @@ def _year(parse: Parse, at: int) -> int | None:
     return int(text) if _YEAR.fullmatch(text) and _counted(parse, at) is None else None
 
 
+def _decade(parse: Parse, at: int) -> int | None:
+    """The first year of the decade that a position names: "the 1860s", "the nineties"."""
+    if at >= len(parse) or parse.is_topic(at):
+        return None
+    match = _DECADE.fullmatch(parse.tokens[at].text)
+    return int(match[1]) if match else parse.lexicon.decades.get(parse.words[at])
+
+
 def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:
     """The bounds of numbers in a question, without those of times."""
     found: list[Limit] = []
@@ -397,7 +409,7 @@ def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Li
     if last is None:
         return None
     quantity, end = _graded_by(parse, after + 1, after + 2)
-    noun = _counted(parse, after + 1)
+    noun = _counted(parse, after + 1) or _counted(parse, at)
     what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, at - 1)
     text, span = parse.written(at - 1, end), (at - 1, end)
     counts = noun is not None and not quantity
@@ -524,6 +536,11 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
     return None
 
 
+def is_money(parse: Parse, at: int) -> bool:
+    """Whether a noun is a currency: "euros"."""
+    return at < len(parse) and parse.lemma(at) in parse.lexicon.currencies
+
+
 def is_unit(word: str) -> bool:
     """Whether a word is a unit: "years", "km"."""
     found = quantity(Value(f"1 {word}"))
@@ -536,6 +553,17 @@ def _asks_number(parse: Parse, place: tuple[int, int]) -> bool:
     if place[0] and parse.is_a(place[0] - 1, "compound") and parse.tokens[place[0] - 1].head == place[0]:
         return False  # "the telephone number of"
     return place[1] - place[0] > 1 or next((i for i in range(len(parse)) if not parse.is_topic(i)), -1) == place[0]
+
+
+def reflexives(parse: Parse) -> list[int]:
+    """The places of words that stand for the subject: "herself", "his own"."""
+    own = parse.lexicon.reflexives
+    return [
+        at
+        for at, token in enumerate(parse.tokens)
+        if token.feature("Reflex") == "Yes"
+        or (parse.lemma(at) in own and any(parse.is_a(i, "nmod:poss") for i in parse.children(token.head)))
+    ]
 
 
 def negations(parse: Parse) -> tuple[Negation, ...]:

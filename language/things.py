@@ -7,11 +7,11 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from triplecheck.language.described import Place, places
-from triplecheck.language.operations import number
+from triplecheck.language.operations import number, reflexives
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question, question_word
 
-UnitKind = Literal["class", "topic", "noun", "word", "number"]
+UnitKind = Literal["class", "topic", "noun", "word", "number", "self"]
 
 _IN_APPOSITION = ("compound", "appos", "flat")
 
@@ -22,7 +22,8 @@ class Unit:
 
     Attributes:
         kind: `class` for a noun that names classes, `topic`, `noun` for a noun that is asked for and names no class,
-            `word` for a question word alone, `number` for a number that bounds nothing.
+            `word` for a question word alone, `number` for a number that bounds nothing, `self` for a reflexive that
+            stands for what is asked for ("herself", "his own").
         at: its head token.
         span: its tokens [start, end).
         names: of the classes, or the spelling of the topic, or the words of the noun.
@@ -69,7 +70,7 @@ def find_units(
     found = _as_predicate(parse, _counted(question, _of_which(question, found)))
     if not any(unit.is_asked for unit in found):
         found += _asked(question, taken)
-    found += list(_numbers(parse, taken, found))
+    found += [*_numbers(parse, taken, found), *_reflexives(parse)]
     return tuple(sorted(found, key=lambda unit: unit.at))
 
 
@@ -193,6 +194,12 @@ def _numbers(parse: Parse, taken: Collection[int], found: Sequence[Unit]) -> Ite
         is_free = at not in taken and not parse.is_topic(at) and not any(at in unit.tokens for unit in found)
         if is_free and number(parse, at) is not None:
             yield Unit("number", at, (at, at + 1), (parse.tokens[at].text,))
+
+
+def _reflexives(parse: Parse) -> Iterator[Unit]:
+    """The words that stand for the subject: "herself", "his own"."""
+    for at in reflexives(parse):
+        yield Unit("self", at, (at, at + 1), ())
 
 
 def _both(one: tuple[int, int], other: range) -> tuple[int, int]:

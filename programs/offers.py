@@ -33,6 +33,7 @@ from triplecheck.signatures.notation import (
 )
 
 _CLASSES, _RELATIONS = 16, 40  # in a prompt
+_HEADS = 3  # classes of the heads of a relation, where there is room
 _BESIDE = 12  # patterns of a topic
 _TYPES = 3  # of a topic
 _SAMPLED, _PER_NODE = 200, 3  # things of a class, and values of each, that are looked at
@@ -147,7 +148,11 @@ def _nearest_lines(
         for number in range(graph.num_relations):
             likeness[number] += _JOINS * _joins(graph, number, classes)
         numbers = np.sort(np.argsort(-likeness, kind="stable")[:_RELATIONS])
-    return [line for number in numbers.tolist() for line in described(graph, number, classes)][: 2 * _RELATIONS]
+    for most in (_HEADS, 1):
+        lines = [line for number in numbers.tolist() for line in described(graph, number, classes, most)]
+        if len(lines) <= _RELATIONS:
+            break
+    return lines[: 2 * _RELATIONS]
 
 
 def _joins(graph: Graph, relation: int, classes: Sequence[str]) -> bool:
@@ -157,13 +162,14 @@ def _joins(graph: Graph, relation: int, classes: Sequence[str]) -> bool:
     return all(not end.isdisjoint(classes) for end in ends)
 
 
-def described(graph: Graph, relation: int, classes: Sequence[str] = ()) -> list[Line]:
+def described(graph: Graph, relation: int, classes: Sequence[str] = (), most: int = 1) -> list[Line]:
     """A relation by the classes or the values at its ends.
 
     Args:
         graph: the graph.
         relation: the relation.
         classes: labels of classes that are told apart from others; of others the most frequent ones are given.
+        most: how many classes of heads are given of others.
     """
     about = graph.relation(relation)
     if is_identifier(about.label):
@@ -172,7 +178,7 @@ def described(graph: Graph, relation: int, classes: Sequence[str] = ()) -> list[
     domain = [kind for kind, _ in graph.schema(relation).domain]
     named = [kind for kind in domain if clean(graph.type_label(kind)) in classes]
     found: dict[tuple[str, str], str] = {}
-    kinds: list[str | None] = list(dict.fromkeys([*named, *domain[:1]]))
+    kinds: list[str | None] = list(dict.fromkeys([*named, *domain[:most]]))
     for kind in kinds or [None]:
         head = THING if kind is None else clean(graph.type_label(kind))
         ends = _ends(graph, relation, kind)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import encode, parse
+from triplecheck.kg.plans.shape import bridges, has_cycle
 from triplecheck.kg.plans.translate import translate
 from triplecheck.kg.plans.write import aggregated, spine, with_aggregates, write_expression, write_pattern
 from triplecheck.kg.values import valid
@@ -46,7 +47,7 @@ class Operation:
         name: a comparison (`>=`), an aggregate (`count`, `sum`, `avg`, `min`, `max`, `sample`, `group_concat`), a
             computation (`plus`, `minus`, `times`, `divided by`), a function (`regex`), or one of `not exists`,
             `exists`, `minus pattern`, `union`, `optional`, `group`, `having`, `distinct`, `order`, `limit`, `offset`,
-            `values`, `or`, `not`.
+            `values`, `or`, `not`, and `cycle` where its triples join variables in a cycle.
         text: what it applies to, as it is written in a plan.
         variables: the variables in it.
         values: the values in it as they are written, such as "18"; "desc" or "asc" of `order`; the number of `limit`.
@@ -92,6 +93,11 @@ class Plan:
     def nodes(self) -> tuple[Named, ...]:
         """The things that it names."""
         return tuple(one for one in self.names if one.place == "node")
+
+    @property
+    def bridges(self) -> list[tuple[int, ...]]:
+        """The relations of the triples that a variable joins which nothing else in the plan speaks of."""
+        return bridges(self.algebra)
 
     def has(self, *names: str) -> bool:
         """Whether it does any of these operations."""
@@ -169,6 +175,8 @@ def _operations(node: object) -> Iterator[Operation]:
             yield from _operations(left)
             yield Operation("optional", write_pattern(right), tuple(_variables(right)))
             yield from _operations((right, condition))
+        case of.Basic(patterns) if has_cycle(patterns):
+            yield Operation("cycle", write_pattern(node), tuple(_variables(node)))
         case of.Values():
             yield Operation("values", write_pattern(node), node.names)
         case of.Call(name, arguments):

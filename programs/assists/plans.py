@@ -15,7 +15,7 @@ from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.plans import Answers, Plan, PlanNames, check, read_plan, run_plan
 from triplecheck.kg.types import XSD, Edge
-from triplecheck.language.coverage import QuerySays, left_out
+from triplecheck.language.coverage import QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
@@ -134,8 +134,11 @@ class _Planning:
         unsure = not self._graph.has_types or len(plan.relations) > 1
         if any(hint.turned or (hint.alone and unsure) for hint in hints):
             return None, " ".join(hint.text for hint in hints)
-        doubts = tuple(f"the query may mean something else than {word!r}" for word in missing.maybe)
-        return replace(self._concluded(plan, answers), doubts=doubts), " ".join(hint.text for hint in hints)
+        doubts = [f"the query may mean something else than {word!r}" for word in missing.maybe]
+        abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
+        names = unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)
+        doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
+        return replace(self._concluded(plan, answers), doubts=tuple(doubts)), " ".join(hint.text for hint in hints)
 
     @property
     def _likeness(self) -> Likeness:

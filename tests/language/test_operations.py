@@ -155,6 +155,9 @@ class TestBounds:
             ("which boats were built between 2000 and 2012", "between 2000 and 2012", 2000, 2012),
             ("Who led *Acme* until 1980?", "until 1980", None, 1980),
             ("What was the capital before *1990*?", "before 1990", None, 1989),
+            ("Which boats were built in the nineties?", "in the nineties", 1990, 1999),
+            ("Which boats were built in the 1860s?", "in the 1860s", 1860, 1869),
+            ("Which boats were built after the 1860s?", "after the 1860s", 1870, None),
         ],
     )
     def test_of_times(self, text: str, written: str, start: int | None, end: int | None) -> None:

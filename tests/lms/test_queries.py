@@ -450,3 +450,59 @@ def test_a_topic_without_what_the_question_names_is_asked_for_it_all_the_same(en
     found = reply(encode, "How many bridges were built by Tornwerk?", beside=beside)
     pattern = "?bridge a <bridge> . ?bridge <built by> <Tornwerk>"
     assert found == (f"SELECT (COUNT(DISTINCT ?bridge) AS ?number) {{ {pattern} }}", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("Which engineer trained himself?", of("engineer", "?engineer <trained by> ?engineer")),
+        ("Which engineer was trained by himself?", of("engineer", "?engineer <trained by> ?engineer")),
+    ],
+)
+def test_a_reflexive_is_what_is_asked_for(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (query, "")
+
+
+def test_a_reflexive_that_no_relation_says_is_declined(encode: Encode) -> None:
+    assert reply(encode, "Which engineer designed a bridge for herself?")[0] == "none"
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        ("Is the Long Span protected?", "ASK { <Long Span> <is protected> <yes> }"),
+        ("Which bridges are protected?", of("bridge", "?bridge <is protected> <yes>")),
+        ("Which bridges are not protected?", of("bridge", "FILTER NOT EXISTS { ?bridge <is protected> <yes> }")),
+    ],
+)
+def test_what_a_thing_is_or_is_not_has_yes_for_value(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question, relations=[*RELATIONS, "is protected: bridge to text (e.g. no)"]) == (query, "")
+
+
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("Which bridges opened in the nineties?", "?opened >= 1990 && ?opened < 2000"),
+        ("Which bridges opened in the 1860s?", "?opened >= 1860 && ?opened < 1870"),
+        ("Which bridges opened before the 1860s?", "?opened < 1860"),
+        ("Which bridges have between 2 and 4 lanes?", "?lanes <= 4"),
+        ("Which bridges cost less than 500,000 euros?", '?cost < "€500000"'),
+    ],
+)
+def test_decades_spans_and_currencies_are_bounds(encode: Encode, question: str, condition: str) -> None:
+    assert f"FILTER({condition})" in reply(encode, question)[0]
+
+
+def test_a_noun_that_names_a_class_and_a_relation_is_a_class_beside_a_name(encode: Encode) -> None:
+    relations = ["engineers: firm to engineer (e.g. Pia Holt)", "born in: engineer to town (e.g. Belm)"]
+    found = reply(encode, "Which firms have engineers from Belm?", relations=relations)
+    joins = "?engineer a <engineer> . ?firm <engineers> ?engineer . ?engineer <born in> <Belm>"
+    assert found == (of("firm", joins), "")
+
+
+def test_the_only_relation_between_two_things_is_nearer_than_two_of_which_one_is_not_named(encode: Encode) -> None:
+    beside = ["?x <designed by> <Pia Holt> (bridge)", "<Pia Holt> <born in> ?x (town)"]
+    relations = ["designed by: bridge to engineer (e.g. Pia Holt)", "born in: engineer to town (e.g. Belm)"]
+    relations += ["drawn in: bridge to town (e.g. Belm)"]
+    found = reply(encode, "How many bridges did Pia Holt draw?", relations=relations, beside=beside)
+    assert "?bridge <designed by> <Pia Holt>" in found[0]

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
-from triplecheck.language.operations import Comparison, Limit, TimeLimit, compared, degree, number
+from triplecheck.language.operations import Comparison, Limit, TimeLimit, compared, degree, is_money, number
 from triplecheck.language.text import plain
 from triplecheck.lms.extractive.queries.comparing import compared_measure, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
@@ -166,6 +166,11 @@ def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
         before = text[: parse.tokens[at].start].rstrip()[-1:]
         if before and _kind(f"{before}{bound}").startswith("money"):
             return before
+        if is_money(parse, at + 1):
+            sign = parse.lexicon.currencies[parse.lemma(at + 1)]
+            if any(_kind(one.example) == _kind(f"{sign}1") for one in draft.reading.schema.relations):
+                draft.said.add(at + 1)
+                return sign
         after = parse.tokens[at + 1].text if at + 1 < len(parse) else ""
         if after and _kind(f"{bound} {after}") not in ("", "number"):
             draft.said.add(at + 1)

@@ -99,7 +99,7 @@ def check_all_said(draft: Draft) -> None:
     """
     reading = draft.reading
     left = [at for at in draft.unsaid if not _is_said(draft, at)]
-    named = (unit for unit in reading.units if unit.kind in ("topic", "number"))
+    named = (unit for unit in reading.units if unit.kind in ("topic", "number", "self"))
     left += [at for unit in named for at in unit.tokens if at not in draft.said]
     if left:
         raise UnsaidError(f"No relation says {' '.join(reading.parse.tokens[at].text for at in left)!r}.")

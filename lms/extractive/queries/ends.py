@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from triplecheck.language.clauses import Clauses
 from triplecheck.language.parse import Parse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, Topic, fits
@@ -42,16 +42,16 @@ class Ends:
 
     Args:
         parse: the question.
-        units: what it names.
+        clauses: what it names.
         schema: what there is.
     """
 
-    def __init__(self, parse: Parse, units: Sequence[Unit], schema: Schema) -> None:
-        self._parse, self._units, self._schema = parse, units, schema
+    def __init__(self, parse: Parse, clauses: Clauses, schema: Schema) -> None:
+        self._parse, self._clauses, self._schema = parse, clauses, schema
 
     def classes(self, number: int) -> tuple[str, ...]:
         """The classes that a unit may have; empty if they are not known."""
-        unit = self._units[number]
+        unit = self._unit(number)
         if unit.kind == "class":
             return unit.names
         topic = self._topic(number)
@@ -73,13 +73,18 @@ class Ends:
         """Whether a unit may be at the end of a hop."""
         return self.may_start(number, hop.back, topics)
 
+    def _unit(self, number: int) -> Unit:
+        """A unit; what is asked for in place of a reflexive."""
+        units, root = self._clauses.units, self._clauses.root
+        return units[root] if units[number].kind == "self" and root is not None else units[number]
+
     def _topic(self, number: int) -> Topic | None:
-        unit = self._units[number]
+        unit = self._unit(number)
         return self._schema.topic(unit.names[0]) if unit.kind == "topic" else None
 
     def _may_be_at(self, number: int, end: str, *, loosely: bool) -> bool:
         """Whether a unit may be at an end of a relation."""
-        unit = self._units[number]
+        unit = self._unit(number)
         if unit.kind == "number":
             return end in MEASURES
         if unit.kind == "noun":

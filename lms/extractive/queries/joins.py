@@ -42,12 +42,14 @@ class Join:
         hops: from `attachment.unit` to `attachment.to`.
         score: how well they fit the words and the grammar.
         said: the words that their relations say.
+        is_vague: whether there are two hops, and no word names one of them.
     """
 
     attachment: Attachment
     hops: tuple[Hop, ...]
     score: float
     said: frozenset[int]
+    is_vague: bool = False
 
 
 class Joiner:
@@ -62,7 +64,7 @@ class Joiner:
 
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
-        self.ends = Ends(parse, clauses.units, schema)
+        self.ends = Ends(parse, clauses, schema)
         self._hops = [Hop(relation, forward) for relation in schema.relations for forward in (True, False)]
 
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
@@ -91,9 +93,13 @@ class Joiner:
         if all(len(join.hops) > 1 for join in found):  # a topic may lack what the question asks about
             lacking = [join for join in _good(self._joins(attachment, "of its class")) if join.said]
             found = [join for join in lacking if len(join.hops) == 1] or found or lacking
-        found = found or [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
-        found = found or _good(self._joins(attachment, "any"), _LOOSE)
-        return sorted(found or self._guessed(attachment), key=lambda join: -join.score)
+        guessed = self._guessed(attachment)
+        if any(len(join.hops) == 1 for join in guessed):  # nearer than two relations of which no word names one
+            found = [join for join in found if not join.is_vague]
+        if not found:
+            moved = [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
+            found = [*moved, *guessed] or _good(self._joins(attachment, "any"), _LOOSE)
+        return sorted(found, key=lambda join: -join.score)
 
     def _moved(self, attachment: Attachment) -> Iterator[Attachment]:
         """An attachment to what is asked for instead, or to a thing of a class that is not beneath it."""
@@ -132,12 +138,17 @@ class Joiner:
             topics: the relations that they may have.
             unnamed: also by two relations of which no word names any.
         """
-        starts = [hop for hop in self._hops if self.ends.may_start(attachment.unit, hop, topics)]
+        hops, is_self = self._hops, self._clauses.units[attachment.unit].kind == "self"
+        if is_self and attachment.to == self._clauses.root:
+            hops = [hop for hop in hops if hop.start == hop.end]
+        starts = [hop for hop in hops if self.ends.may_start(attachment.unit, hop, topics)]
         single = [hop for hop in starts if self.ends.may_end(attachment.to, hop, topics)]
         labels = {hop.relation.label for hop in single}
         for hop in single:
-            yield self._scored(attachment, (hop,), len(labels))
-        ends = [hop for hop in self._hops if self.ends.may_end(attachment.to, hop, topics)]
+            join = self._scored(attachment, (hop,), len(labels))
+            if join.said or not is_self:
+                yield join
+        ends = [hop for hop in hops if self.ends.may_end(attachment.to, hop, topics)]
         chains = list(_chains(starts, ends)) if not single or attachment.words else []
         for chain in chains:
             join = self._scored(attachment, chain, 1)
@@ -159,12 +170,13 @@ class Joiner:
             at: max((self._likeness.of_word(word, hop.relation.wordings), -n) for n, hop in enumerate(hops))
             for at, word in words.items()
         }
-        parts = []
+        parts, is_vague = [], False
         for n, hop in enumerate(hops):
             own = [word for at, word in words.items() if said[at][1] == -n]
             if own:
                 parts.append(self._likeness.of_words(own, hop.relation.wordings, besides))
             else:
+                is_vague = len(hops) > 1
                 parts.append(self._unnamed(hop, attachment, besides, alternatives))
         if len(hops) > 1 and any(part < COVERED for part in parts):
             return Join(attachment, hops, 0.0, frozenset())
@@ -174,7 +186,7 @@ class Joiner:
         covered = {at for at, (likeness, _) in said.items() if likeness >= least_likeness(self._parse.pos(at))}
         if len(hops) == 1 and score >= _WHOLE:
             covered |= {at for at in words if self._parse.pos(at) != "PROPN"}
-        return Join(attachment, hops, score, frozenset(covered))
+        return Join(attachment, hops, score, frozenset(covered), is_vague)
 
     def _joining(self, attachment: Attachment) -> list[int]:
         """The tokens that may name the relation: those in between, and a noun that is asked for and is no class."""

@@ -20,6 +20,9 @@ def term(draft: Draft, number: int) -> str:
     """The name of a topic, or the variable of a unit, whose class is written where it is first used."""
     if number not in draft.terms:
         unit = draft.reading.units[number]
+        if unit.kind == "self":
+            draft.say_units([number])
+            return term(draft, draft.root)
         if unit.kind != "noun" or not draft.reading.schema.classes:
             draft.say_units([number])
         if unit.kind == "topic":
@@ -119,6 +122,7 @@ def write_joins(draft: Draft) -> None:
     if found is None:
         raise UnsaidError("No relation joins the things that the question names.")
     draft.joins = {join.attachment.unit: join for join in found}
+    _check_reflexives(draft)
     units = [join.attachment.unit for join in found if join.attachment.denied]
     denied = {unit: list(_beneath(unit, found)) for unit in units}
     inside = {*units, *(below for beneath in denied.values() for below in beneath)}
@@ -130,6 +134,22 @@ def write_joins(draft: Draft) -> None:
         if any(unit in others for others in denied.values()):
             raise UnsaidError("Something is denied twice.")
         _write_denied(draft, draft.joins[unit], [draft.joins[below] for below in beneath])
+
+
+def _check_reflexives(draft: Draft) -> None:
+    """Raise an error if a reflexive is joined to a thing as what it stands for is: "wrote a letter to herself".
+
+    Raises:
+        UnsaidError: names the reflexive.
+    """
+    reading = draft.reading
+    for join in draft.joins.values():
+        if reading.units[join.attachment.unit].kind == "self":
+            of_root = draft.joins.get(join.attachment.to)
+            back = [(hop.relation, not hop.forward) for hop in join.hops]
+            if of_root is not None and [(hop.relation, hop.forward) for hop in of_root.hops] == back[::-1]:
+                word = reading.parse.tokens[reading.units[join.attachment.unit].at].text
+                raise UnsaidError(f"No relation says {word!r}.")
 
 
 def _is_other(draft: Draft, one: Attachment) -> bool:
@@ -203,9 +223,10 @@ def write_existence(draft: Draft) -> None:
         return
     relation, forward = found
     denied = any(is_denied(reading, at) for at in left)
-    if not denied and not any(_is_noun_of(reading, at, relation) for at in left):
+    flag = _flag(reading, relation) if forward else ""
+    if not denied and not flag and not any(_is_noun_of(reading, at, relation) for at in left):
         return
-    ends = term(draft, owner), draft.text.variable("any")
+    ends = term(draft, owner), flag or draft.text.variable("any")
     head, tail = ends if forward else ends[::-1]
     if denied:
         draft.text.begin_denied()
@@ -226,6 +247,14 @@ def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple
     ]
     best = max(options, default=None, key=lambda one: one[:2])
     return None if best is None or best[0] < COVERED else best[2:]
+
+
+def _flag(reading: Reading, relation: Relation) -> str:
+    """The value that says that a thing has what a relation is about: "yes"; empty if its values are others."""
+    for yes, no in reading.parse.lexicon.flags.items():
+        if relation.example.casefold() in (yes, no):
+            return write_label(yes)
+    return ""
 
 
 def _is_noun_of(reading: Reading, at: int, relation: Relation) -> bool:

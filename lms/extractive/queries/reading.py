@@ -134,7 +134,7 @@ def _asking(parse: Parse) -> range:
 
 def _named_compounds(parse: Parse, names: Sequence[str], likeness: Likeness) -> list[tuple[str, ...]]:
     """The lemmas of the compounds that are names of relations: "home port"."""
-    known = {tuple(sorted(likeness.bases(name))) for name in names}
+    known = {bases for name in names if len(bases := tuple(sorted(likeness.bases(name)))) > 1}
     return [
         tuple(parse.lemma(i) for i in range(start, end))
         for start in range(len(parse))

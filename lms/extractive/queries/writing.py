@@ -72,7 +72,7 @@ def needs_query(reading: Reading) -> bool:
     bounds = any(limit.is_bound for limit in question.times)
     if computes or bounds or question.negations or question.asks_whether:
         return True
-    describes = any(unit.kind == "class" and not unit.is_asked for unit in reading.units)
+    describes = any((unit.kind == "class" and not unit.is_asked) or unit.kind == "self" for unit in reading.units)
     lists = len(reading.topics) > 1 or (root is not None and reading.units[root].kind == "class")
     return describes or lists
 

@@ -1,0 +1,53 @@
+"""The shape of a plan: cycles of its triples, and things that only join two of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+
+from triplecheck.kg.plans import algebra as of
+
+
+def has_cycle(patterns: Iterable[of.TriplePattern]) -> bool:
+    """Whether triples join variables in a cycle: two triples between the same two, or one from a variable to itself."""
+    group: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while group.get(name, name) != name:
+            name = group[name]
+        return name
+
+    for pattern in patterns:
+        ends = [end.name for end in pattern.ends if isinstance(end, of.Var)]
+        if len(ends) == 2:
+            one, other = map(root, ends)
+            if one == other:
+                return True
+            group[one] = other
+    return False
+
+
+def bridges(select: of.Select) -> list[tuple[int, ...]]:
+    """The relations of each triple at a variable that joins two triples and stands nowhere else.
+
+    Args:
+        select: a plan.
+
+    Returns:
+        The numbers of the relation of each such triple, in no order.
+    """
+    patterns = [one for one in of.parts(select) if isinstance(one, of.TriplePattern)]
+    used = Counter(one.name for one in of.parts(select) if isinstance(one, of.Var))
+    used.update(select.names)
+    at = Counter(end.name for one in patterns for end in _joined(one))
+    middle = {name for name, count in at.items() if count == 2 and used[name] == 2}
+    return [
+        one.predicate.numbers
+        for one in patterns
+        if isinstance(one.predicate, of.Relations) and middle & {end.name for end in _joined(one)}
+    ]
+
+
+def _joined(pattern: of.TriplePattern) -> Sequence[of.Var]:
+    """The variables at the ends of a triple that says no class."""
+    return () if isinstance(pattern.tail, of.Classes) else [end for end in pattern.ends if isinstance(end, of.Var)]

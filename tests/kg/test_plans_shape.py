@@ -1,0 +1,51 @@
+"""The shape of plans: cycles, and things that only join two triples."""
+
+from __future__ import annotations
+
+import pytest
+
+from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg.plans import read_plan
+from triplecheck.kg.plans.names import PlanNames
+from triplecheck.kg.readers import read_graph
+
+ROWS = "Ada\ttaught by\tAda\nAda\twrote\tDiary\nDiary\tsent to\tBob\nBob\tlives in\tOslo\nAda\tlives in\tOslo\n"
+
+
+@pytest.fixture(scope="module")
+def names(tmp_path_factory: pytest.TempPathFactory) -> PlanNames:
+    folder = tmp_path_factory.mktemp("shape")
+    (folder / "graph.tsv").write_text(ROWS, encoding="utf-8")
+    base: KnowledgeBase = build(read_graph([folder / "graph.tsv"]), folder / "kb", encoder=None)
+    return PlanNames(base.graph, base.linker)
+
+
+@pytest.mark.parametrize(
+    ("query", "cyclic"),
+    [
+        ("SELECT ?x { ?x <taught by> ?x }", True),
+        ("SELECT ?x { ?x <wrote> ?y . ?y <sent to> ?x }", True),
+        ("SELECT ?x { ?x <wrote> ?y . ?y <sent to> ?z . ?z <lives in> ?p . ?x <lives in> ?p }", True),
+        ("SELECT ?x { ?x <wrote> ?y . ?y <sent to> ?z }", False),
+        ("SELECT ?x { ?x <taught by> <Ada> . ?x <lives in> <Oslo> }", False),
+    ],
+)
+def test_a_cycle_joins_variables_twice(names: PlanNames, query: str, cyclic: bool) -> None:
+    assert read_plan(query, names).has("cycle") is cyclic
+
+
+@pytest.mark.parametrize(
+    ("query", "labels"),
+    [
+        ("SELECT ?x { ?x <wrote> ?y . ?y <sent to> <Bob> }", {"wrote", "sent to"}),
+        ("SELECT ?x ?y { ?x <wrote> ?y . ?y <sent to> <Bob> }", set()),
+        ("SELECT ?x { ?x <wrote> ?y } ORDER BY ?y", set()),
+        (
+            "SELECT (COUNT(?y) AS ?n) { ?x <wrote> ?y . ?y <sent to> ?z . ?z <lives in> <Oslo> }",
+            {"sent to", "lives in"},
+        ),
+    ],
+)
+def test_a_bridge_is_spoken_of_by_two_triples_alone(names: PlanNames, query: str, labels: set[str]) -> None:
+    found = read_plan(query, names).bridges
+    assert {names.graph.relation(number).label for numbers in found for number in numbers} == labels
