@@ -24,6 +24,7 @@ from dspy.utils.exceptions import (
     LMTransportError,
     LMUnsupportedModelError,
 )
+from pydantic_core import to_jsonable_python
 
 from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.kg.redaction import redacted
@@ -326,6 +327,8 @@ class RolePredict(dspy.Predict):
             state: dict[str, Any] = super().dump_state(json_mode)
         finally:
             self.lm = own
+        if json_mode:  # JSON has no keys that are numbers; `restored` knows the types of the fields
+            state["demos"] = [to_jsonable_python(demo, fallback=lambda value: value) for demo in state["demos"]]
         # Models that are made from a model string are made again from it.
         model = {"model": own.name} if isinstance(own, MeteredLM) else {}
         return state | {"config": dict(self.config), "names": list(self.signature.fields), **model}
