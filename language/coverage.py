@@ -126,7 +126,10 @@ def _operating(question: Question) -> set[int]:
             found.update(i for i in (adjective_of(parse, at),) if i is not None)
     bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
     for bound in bounds:
-        found.update(at for at in range(*bound.span) if parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at))
+        is_time = isinstance(bound, TimeLimit)
+        found.update(
+            at for at in range(*bound.span) if is_time or parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at)
+        )
         found.update(at for at in (bound.span[1],) if at < len(parse) and _is_unit(parse, at))
     if question.compares is not None:
         found.update(compared_words(question))

@@ -67,6 +67,7 @@ class Lexicon:
         moments: words in the names of properties: for the start of a time, its end, and a time as a whole.
         to: what joins the ends of a span.
         years: words before a year.
+        eras: what says that a year is counted `before` or `after` the year 1, beside its number.
         negations, coordination: words for not, and, or.
         neither: words before each thing of a list that is denied.
         excluding: words that exclude what follows.
@@ -117,6 +118,7 @@ class Lexicon:
     moments: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
+    eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     negations: frozenset[str] = frozenset()
     neither: frozenset[str] = frozenset()
     excluding: tuple[str, ...] = ()

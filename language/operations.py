@@ -20,8 +20,10 @@ Operator = Literal["<", "<=", "=", ">=", ">"]
 During = Literal["within", "after", "before", "since", "until", "between"]
 
 _YEAR = re.compile(r"-?\d{3,4}")
+_YEAR_OF_ERA = re.compile(r"\d{1,7}")
+_FAR_YEAR = re.compile(r"[+-]?\d{5,7}")
 _BEFORE_NUMBER = 3  # words between a bound and its number
-_LONGEST_DATE = 4  # words
+_LONGEST_DATE = 5  # words
 
 
 @dataclass(frozen=True)
@@ -305,13 +307,17 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
         first += 1
     if (dated := _dated(parse, at, first, during)) is not None:
         return dated
-    year = _year(parse, first)
+    year, end = _year(parse, first, is_far=during in ("before", "after"))
+    last = None
+    if parse.said_any(end, parse.lexicon.to):
+        last, stop = _year(parse, end + 1)
+        year, end = (
+            (year, end)
+            if last is None
+            else (_of_era(parse, first, last) if year is None or last < 0 < year else year, stop)
+        )
     if year is None:
         return None
-    end, last = first + 1, None
-    if parse.said_any(end, parse.lexicon.to):
-        last = _year(parse, end + 1)
-        end = end + 2 if last is not None else end
     if during == "between" and last is None:
         return None
     if during == "within" and last is None and (graded := _or_graded(parse, end)) is not None:
@@ -339,7 +345,7 @@ def _dated(parse: Parse, at: int, first: int, during: str) -> TimeLimit | None:
     known = [date for date in dates if date is not None]
     if len(known) < len(dates):
         return None
-    texts = tuple(f"{date[0]:04d}" + "".join(f"-{part:02d}" for part in date[1:]) for date in known)
+    texts = tuple(map(_iso, known))
     years = known[0][0], known[-1][0]
     bounds: dict[str, tuple[int | None, int | None]] = {"after": (years[0], None), "since": (years[0], None)}
     bounds |= {"before": (None, years[0]), "until": (None, years[0])}
@@ -364,10 +370,40 @@ def _or_graded(parse: Parse, at: int) -> Comparison | None:
     return compared(parse, at + 1) if degree(parse, at + 1) == "Cmp" else None
 
 
-def _year(parse: Parse, at: int) -> int | None:
-    """The number at a position if it may be a year: three or four digits that count nothing."""
-    text = (parse.topics[at] or parse.tokens[at].text) if at < len(parse) else ""
-    return int(text) if _YEAR.fullmatch(text) and _counted(parse, at) is None else None
+def _iso(date: Date) -> str:
+    """A date as in ISO 8601, its year with four digits at least."""
+    year = f"{'-' if date[0] < 0 else ''}{abs(date[0]):04d}"
+    return "-".join([year, *(f"{part:02d}" for part in date[1:])])
+
+
+def _year(parse: Parse, at: int, *, is_far: bool = False) -> tuple[int | None, int]:
+    """The number at a position if it may be a year, and where it ends with its era.
+
+    It has an era ("40 BC", "AD 79"), or is three or four digits, of a far year more, that count nothing.
+    """
+    before_it, number_at = _era(parse, at)
+    text = (parse.topics[number_at] or parse.tokens[number_at].text) if number_at < len(parse) else ""
+    era, end = (before_it, number_at + 1) if before_it else _era(parse, number_at + 1)
+    if era and _YEAR_OF_ERA.fullmatch(text):
+        return (-int(text) if era == "before" else int(text)), end
+    may_be = _YEAR.fullmatch(text) or (is_far and _FAR_YEAR.fullmatch(text))
+    return (int(text) if may_be and _counted(parse, number_at) is None else None), number_at + 1
+
+
+def _era(parse: Parse, at: int) -> tuple[str, int]:
+    """The era that is named at a position, `before` or `after` the year 1, and where it ends; empty if there is none."""
+    ends = {parse.said(at, phrase): era for era, phrases in parse.lexicon.eras.items() for phrase in phrases}
+    end = max(ends, default=0)
+    return (ends[end], end) if end else ("", at)
+
+
+def _of_era(parse: Parse, at: int, last: int) -> int | None:
+    """The first year of a span whose era stands behind the last ("between 60 and 40 BC"); None if it is no year."""
+    text = parse.tokens[at].text if at < len(parse) else ""
+    if not _YEAR_OF_ERA.fullmatch(text) or _era(parse, at)[0] or _era(parse, at + 1)[0]:
+        return _year(parse, at)[0]
+    first = -int(text) if last < 0 else int(text)
+    return first if first <= last else int(text)
 
 
 def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:
