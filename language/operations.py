@@ -310,12 +310,9 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
     year, end = _year(parse, first, is_far=during in ("before", "after"))
     last = None
     if parse.said_any(end, parse.lexicon.to):
-        last, stop = _year(parse, end + 1)
-        year, end = (
-            (year, end)
-            if last is None
-            else (_of_era(parse, first, last) if year is None or last < 0 < year else year, stop)
-        )
+        last, after = _year(parse, end + 1)
+        if last is not None:
+            year, end = _of_era(parse, first, last) if year is None or last < 0 < year else year, after
     if year is None:
         return None
     if during == "between" and last is None:
@@ -391,7 +388,7 @@ def _year(parse: Parse, at: int, *, is_far: bool = False) -> tuple[int | None, i
 
 
 def _era(parse: Parse, at: int) -> tuple[str, int]:
-    """The era that is named at a position, `before` or `after` the year 1, and where it ends; empty if there is none."""
+    """The era that is named at a position, `before` or `after` the year 1, and where it ends; empty without one."""
     ends = {parse.said(at, phrase): era for era, phrases in parse.lexicon.eras.items() for phrase in phrases}
     end = max(ends, default=0)
     return (ends[end], end) if end else ("", at)

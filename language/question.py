@@ -383,9 +383,9 @@ def _names(grammar: Parse) -> Iterable[list[str]]:
         for at, t in enumerate(grammar.tokens)
     )
     for is_name, run in itertools.groupby(zip(named, grammar.tokens, strict=True), key=lambda one: bool(one[0])):
-        words = [token.text for _, token in run]
-        if is_name and TOPIC not in words:
-            yield words
+        for is_topic, part in itertools.groupby((token.text for _, token in run), key=TOPIC.__eq__):
+            if is_name and not is_topic:
+                yield list(part)
 
 
 # --- segments --------------------------------------------------------------------------------------

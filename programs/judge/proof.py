@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, Words, normalize
+from triplecheck.kg.names import respelt
 from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.coverage import unnamed_nouns, unsayable
@@ -205,9 +206,10 @@ class Proof:
     def read(self) -> Question:
         """The question, with its topics masked."""
         question = Words(self.question)
-        aliases = [name for node in self.topics for name in self.graph.entity(node).aliases]
-        written = [name for name in aliases if name in question]
-        names = (*self.topics.values(), *self.graph.labels(list(self.topics)), *written)
+        labels = self.graph.labels(list(self.topics))
+        others = [name for node in self.topics for name in self.graph.entity(node).aliases]
+        others += [name for label in labels for name in respelt(label)]
+        names = (*self.topics.values(), *labels, *(name for name in others if name in question))
         known = dict.fromkeys(write_topic(name) for name in names)
         return read_question(self.question, list(known), language=self._language)
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +15,7 @@ from triplecheck.lms import session
 from triplecheck.programs import KERAG
 
 ENCODER = "all-MiniLM-L6-v2"
+decomposed = partial(unicodedata.normalize, "NFD")
 Asked = Callable[[str], Any]
 
 
@@ -69,3 +72,63 @@ def test_years_before_christ_and_far_years_are_compared(cities: Asked, question:
     result = cities(question)
     assert given(result) == set(names.split())
     assert result.verdict == "proved"
+
+
+# --- 2 and 3: names as questions spell them ---------------------------------------------------------
+FIRMS = ":place rdfs:label 'located in' .\n" + "\n".join(
+    f":f{number} rdfs:label '{name}' ; :place :p{number} . :p{number} rdfs:label '{place}' ."
+    for number, (name, place) in enumerate(
+        {
+            "Bill & Tedd LLC": "Oslo", "Ted LLC": "Paris", "A.B.C.": "Quito", "XYZ Motors": "Rome", "Smith": "Lima",
+            "Hall and Sons": "Bern", "Sons": "Nice", "Dvořák & Söhne": "Brno", "Jean-Paul Mills": "Metz",
+            decomposed("Řím Works"): "Linz",
+        }.items()
+    )
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def firms(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    return asking(FIRMS, tmp_path_factory.mktemp("firms"))
+
+
+@pytest.mark.parametrize(
+    ("name", "place"),
+    [
+        ("Bill & Tedd LLC", "Oslo"),
+        ("Bill and Tedd LLC", "Oslo"),
+        ("Ted LLC", "Paris"),
+        ("Hall & Sons", "Bern"),
+        ("A.B.C.", "Quito"),
+        ("ABC", "Quito"),
+        ("X.Y.Z. Motors", "Rome"),
+        ("Dvořák & Söhne", "Brno"),
+        (decomposed("Dvořák & Söhne"), "Brno"),
+        ("Dvořák und Söhne", "Brno"),
+        (decomposed("Řím Works"), "Linz"),
+        ("Řím Works", "Linz"),
+        ("Řím\N{NO-BREAK SPACE}Works", "Linz"),
+        ("Ř\N{SOFT HYPHEN}ím Works", "Linz"),
+        ("".join(chr(ord(c) + 0xFEE0) if c.isalpha() else c for c in "Ted LLC"), "Paris"),
+        ("Jean\N{NON-BREAKING HYPHEN}Paul Mills", "Metz"),
+    ],
+)
+def test_a_name_is_found_in_another_spelling(firms: Asked, name: str, place: str) -> None:
+    result = firms(f"Where is {name} located?")
+    assert (result.answer, result.verdict) == (place, "proved")
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Where is Smith & Co located?",
+        "Where is Smith-Jones located?",
+        "Where is Smith Brothers located?",
+        "Where is Big Ted LLC located?",
+        "Where is Smith GmbH & Co. KG located?",
+        "Is Smith Brothers located in Lima?",
+        "What is located in Old Oslo?",
+    ],
+)
+def test_a_shorter_name_proves_nothing_of_a_longer_one(firms: Asked, question: str) -> None:
+    assert firms(question).verdict != "proved"
