@@ -9,9 +9,10 @@ from dataclasses import dataclass
 from triplecheck.language.content import content_words
 from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, TimeLimit, adjective_of, compared, degree, is_unit, number
+from triplecheck.language.operations import Limit, adjective_of, compared, degree, is_unit, number
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
+from triplecheck.language.times import TimeLimit
 
 LEAST, LEAST_OF_NOUNS = 0.5, 0.7
 """Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""

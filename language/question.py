@@ -21,7 +21,6 @@ from triplecheck.language.operations import (
     Limit,
     Negation,
     Ordinal,
-    TimeLimit,
     aggregate,
     compares,
     comparison,
@@ -29,11 +28,11 @@ from triplecheck.language.operations import (
     limits,
     negations,
     ordinal,
-    time_limits,
 )
 from triplecheck.language.parse import Parse, parse, stop_words
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.text import TOPIC, mask, words_of
+from triplecheck.language.times import TimeLimit, time_limits
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 
 Kind = Literal["thing", "person", "place", "time", "number", "manner", "reason", "yes or no"]

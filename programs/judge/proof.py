@@ -21,11 +21,12 @@ from triplecheck.language.coverage import unnamed_nouns, unsayable
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, TimeLimit
+from triplecheck.language.operations import Limit
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import TOPIC
+from triplecheck.language.times import TimeLimit
 from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Pruned, TraceEvent
