@@ -17,7 +17,7 @@ import numpy as np
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
-from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, normalize, similarity
+from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, normalize, respelt, similarity
 from triplecheck.kg.readable import singular
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.vectors import VectorIndex
@@ -155,7 +155,9 @@ class GraphLinker:
         else:
             written = normalize(text.text if isinstance(text, Mention) else text)
             found = {}
-            for named in self._names.nodes(written):
+            forms = [written, *map(normalize, respelt(text.text if isinstance(text, Mention) else text))]
+            known = next((one for one in forms if one in self._names), written)
+            for named in self._names.nodes(known):
                 self._keep(found, named, named.source, _SOURCE_WEIGHT[named.source])
         if union or not found:
             self._add_similar(written, found)

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from triplecheck.kg.names import TrigramIndex, normalize, similarity
+from triplecheck.kg.names import TrigramIndex, normalize, respelt, similarity
 from triplecheck.kg.words import common_words, nearest_word
 
 _LONGEST_NAME = 14  # tokens
@@ -133,7 +133,7 @@ class MentionDetector:
                 form = words.form(start, end)
                 if not form or words.is_ordinary(start, end):
                     continue
-                known = next((one for one in (form, *words.unjoined(start, end)) if one in self._names), "")
+                known = next((one for one in words.spellings(start, end) if one in self._names), "")
                 if known:
                     spans.append((start, end, known))
         taken: set[int] = set()
@@ -258,11 +258,16 @@ class _Words:
             self._forms[key] = normalize(text) if any(c.isalnum() for c in text) or end - start == 1 else ""
         return self._forms[key]
 
-    def unjoined(self, start: int, end: int) -> Iterator[str]:
-        """The forms without one stop word inside: a name may have a sign in its place ("Bay & Sons")."""
-        for at in range(start + 1, end - 1):
-            if self._doc[at].is_stop:
-                yield f"{self.form(start, at)} {self.form(at + 1, end)}"
+    def spellings(self, start: int, end: int) -> Iterator[str]:
+        """The form, and those of other spellings that the name may have."""
+        yield self.form(start, end)
+        if any(map(self._may_be_respelt, range(start, end))):
+            yield from map(normalize, respelt(self._text(start, end)))
+
+    def _may_be_respelt(self, i: int) -> bool:
+        """Whether a token is an abbreviation, a sign, or a word that a sign may stand for."""
+        token = self._doc[i]
+        return token.is_stop or token.text == "&" or "." in token.text or (token.text.isupper() and len(token.text) > 1)
 
     def tokens_in(self, start: int, end: int) -> list[int]:
         return [i for i, t in enumerate(self._starts) if start <= t < end]

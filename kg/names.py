@@ -31,10 +31,19 @@ from triplecheck.kg._arrays import concat_ranges, distinct, npy_file
 from triplecheck.kg._checked import Sums, mapped, unchecked
 from triplecheck.kg.columnar import ColumnarGraph
 
-# Accents, Hebrew and Arabic vowel points, and halves of surrogate pairs, which an index cannot store.
-_DROPPED = re.compile("[\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670\ud800-\udfff]")
+_INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
+_NOT_SEEN = re.compile(f"[{_INVISIBLE}]")
+_WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x2010: "-", 0x2011: "-"}
+# Accents, Hebrew and Arabic vowel points, what is not seen, and halves of surrogate pairs, which an index cannot store.
+_DROPPED = re.compile(f"[{_INVISIBLE}\u0300-\u036f\u0591-\u05bd\u05bf\u05c1\u05c2\u064b-\u065f\u0670\ud800-\udfff]")
 # The vowel signs of Indian and South-East Asian scripts are part of the word, though `\w` excludes them.
 _SEPARATORS = re.compile(r"[^\w+$\u0900-\u0963\u0966-\u109f\u1780-\u17d3]+|_")
+# "and" in the languages whose names have "&" in its place.
+_AND = "and|und|et|y|e|och|og|en|i|и|και"
+_AND_WORD = re.compile(rf"(?<=\s)(?:{_AND})(?=\s)", re.IGNORECASE)
+_AND_SIGN = re.compile(r"\s?&\s?")
+_DOTTED = re.compile(r"\b[^\W\d_](?:\. ?[^\W\d_]\b)++\.?")
+_ABBREVIATION = re.compile(r"\b[^\W\d_]{2,6}\b")
 # Longer values are not indexed: questions do not contain them.
 LONGEST_VALUE = 60
 """Characters of a value that is in the index."""
@@ -55,6 +64,30 @@ def normalize(text: str) -> str:
         folded = unicodedata.normalize("NFC", _DROPPED.sub("", folded))
     words = _SEPARATORS.sub(" ", folded).strip()
     return " ".join(words.split()) or folded.replace("\x00", " ").strip()  # the trie cannot store NUL characters
+
+
+def composed(text: str) -> str:
+    """A text as most are written: composed characters (NFC), of usual width, without what is not seen.
+
+    >>> composed("Ｃafe\u0301 Mo\u00adtors")
+    'Café Motors'
+    """
+    return text if text.isascii() else _NOT_SEEN.sub("", unicodedata.normalize("NFC", text.translate(_WIDE)))
+
+
+def respelt(text: str) -> list[str]:
+    """Other spellings that a name may have in a graph: "&" for "and" and the other way, abbreviations without dots.
+
+    >>> respelt("Bay and ABC")
+    ['Bay & ABC', 'Bay and A.B.C.']
+    """
+    found = [_AND_WORD.sub("&", text)]
+    if "&" in text:
+        found += [_AND_SIGN.sub(f" {word} ", text) for word in _AND.split("|")]
+    found.append(_DOTTED.sub(lambda match: re.sub(r"[. ]", "", match[0]), text))
+    found.append(_ABBREVIATION.sub(lambda match: f"{'.'.join(match[0])}." if match[0].isupper() else match[0], text))
+    found.append(f"{text}." if text[-2:-1] == "." else text)
+    return [one for one in dict.fromkeys(found) if one != text]
 
 
 class Words:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import threading
+import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
@@ -14,7 +15,7 @@ from cachetools import LRUCache
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, spelling_fit
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
-from triplecheck.kg.names import normalize, similarity
+from triplecheck.kg.names import composed, normalize, respelt, similarity
 from triplecheck.kg.queried import chunks
 
 _LONGEST_NAME = 8  # words
@@ -119,10 +120,15 @@ class QueriedLinker:
             known = {form: self._known.get(form, _CachedName()) for form in forms.values()}
         new = [text for text, form in forms.items() if text not in known[form].looked_up]
         found: dict[str, dict[int, str]] = {form: dict(name.nodes) for form, name in known.items()}
+        meant: dict[str, set[str]] = {}
+        for text in new:
+            for other in (text, *respelt(text)):
+                meant.setdefault(normalize(other), set()).add(forms[text])
         for part in chunks(list(dict.fromkeys(v for text in new for v in _variants(text))), _TEXTS_PER_QUERY):
             for name, node, source in self._named(part):
-                nodes = found.get(normalize(name), {})
-                nodes[node] = source if source == "label" else nodes.get(node, source)
+                for form in meant.get(normalize(name), ()):
+                    nodes = found[form]
+                    nodes[node] = source if source == "label" else nodes.get(node, source)
         with self._lock:
             for text in new:
                 form = forms[text]
@@ -141,8 +147,11 @@ def _fit(form: str, name: str) -> tuple[str, float]:
 
 
 def _variants(text: str) -> list[str]:
-    """Spellings of a name in the graph: as given, first letter capital, words capitalised."""
+    """Spellings of a name in the graph: as given, first letter capital, words capitalised; with other characters."""
+    text = composed(text)
     words = text.split(" ")
     title = [w if at and w in CONNECTORS else w[:1].upper() + w[1:] for at, w in enumerate(words)]
-    variants = (text, text[:1].upper() + text[1:], " ".join(title))
+    variants = [text, text[:1].upper() + text[1:], " ".join(title), *respelt(text)]
+    if not text.isascii():
+        variants += [unicodedata.normalize("NFD", one) for one in variants]
     return [v for v in dict.fromkeys(variants) if not any("\ud800" <= c <= "\udfff" for c in v)]

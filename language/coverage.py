@@ -11,7 +11,6 @@ from triplecheck.language.described import places
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import (
     Limit,
-    TimeLimit,
     adjective_of,
     compared,
     degree,
@@ -22,6 +21,7 @@ from triplecheck.language.operations import (
 )
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
+from triplecheck.language.times import TimeLimit
 
 LEAST, LEAST_OF_NOUNS = 0.5, 0.7
 """Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
@@ -148,7 +148,10 @@ def _operating(question: Question) -> set[int]:
             found.update(i for i in (adjective_of(parse, at),) if i is not None)
     bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
     for bound in bounds:
-        found.update(at for at in range(*bound.span) if parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at))
+        is_time = isinstance(bound, TimeLimit)
+        found.update(
+            at for at in range(*bound.span) if is_time or parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at)
+        )
         found.update(at for at in (bound.span[1],) if at < len(parse) and _is_unit(parse, at))
     if question.compares is not None:
         found.update(compared_words(question))

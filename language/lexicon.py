@@ -71,6 +71,7 @@ class Lexicon:
         flags: values of what a thing has or has not, and their opposites.
         to: what joins the ends of a span.
         years: words before a year.
+        eras: what says that a year is counted `before` or `after` the year 1, beside its number.
         negations, coordination: words for not, and, or.
         neither: words before each thing of a list that is denied.
         excluding: words that exclude what follows.
@@ -125,6 +126,7 @@ class Lexicon:
     flags: Mapping[str, str] = field(default_factory=dict)
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
+    eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     negations: frozenset[str] = frozenset()
     neither: frozenset[str] = frozenset()
     excluding: tuple[str, ...] = ()

@@ -1,4 +1,4 @@
-"""What a question computes or asks to hold: comparisons, bounds of numbers and of times, negations, aggregates.
+"""What a question computes or asks to hold: comparisons, bounds of numbers, negations, aggregates.
 
 The rules read degrees, numerals and dependencies; the words that mean them come from the lexicon.
 """
@@ -11,18 +11,14 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from triplecheck.kg.types import Literal as Value
-from triplecheck.kg.values import Date, quantity, written_date
+from triplecheck.kg.values import quantity
 from triplecheck.language.lexicon import Scale
 from triplecheck.language.parse import Parse
 
 Extreme = Literal["max", "min"]
 Operator = Literal["<", "<=", "=", ">=", ">"]
-During = Literal["within", "after", "before", "since", "until", "between"]
 
-_YEAR = re.compile(r"-?\d{3,4}")
-_DECADE = re.compile(r"(\d{3}0)s")
 _BEFORE_NUMBER = 3  # words between a bound and its number
-_LONGEST_DATE = 4  # words
 
 
 @dataclass(frozen=True)
@@ -127,31 +123,6 @@ class Limit:
     counts: bool
     span: tuple[int, int]
     is_bound: ClassVar[bool] = True
-
-
-@dataclass(frozen=True)
-class TimeLimit:
-    """A time that a question is about.
-
-    Attributes:
-        text: as the question has it.
-        during: the relation to the time.
-        start, end: the first and the last year; None if there is no bound.
-        span: positions [start, end).
-        dates: the dates that bound it, in ISO 8601, where the question gives more than years.
-    """
-
-    text: str
-    during: During
-    start: int | None
-    end: int | None
-    span: tuple[int, int]
-    dates: tuple[str, ...] = ()
-
-    @property
-    def is_bound(self) -> bool:
-        """Whether it is more than a year in which something holds: "since 1990", "in the nineties"."""
-        return self.during != "within" or self.start != self.end
 
 
 @dataclass(frozen=True)
@@ -281,105 +252,11 @@ def _end(way: str, turned: bool = False) -> Extreme:
 
 
 # --- bounds ----------------------------------------------------------------------------------------
-def time_limits(parse: Parse) -> tuple[TimeLimit, ...]:
-    """The times that a question is about."""
-    found: list[TimeLimit] = []
-    taken = 0
-    for at in range(len(parse)):
-        if at >= taken and (limit := _time_limit(parse, at)) is not None:
-            found.append(limit)
-            taken = limit.span[1]
-    return tuple(found)
-
-
-def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
-    ends = {
-        during: end for during, phrases in parse.lexicon.times.items() for p in phrases if (end := parse.said(at, p))
-    }
-    if not ends:
-        return None
-    during = max(ends, key=lambda one: ends[one])
-    first = ends[during]
-    while first < len(parse) and (
-        parse.words[first] in parse.lexicon.articles or parse.lemma(first) in parse.lexicon.years
-    ):
-        first += 1
-    if (dated := _dated(parse, at, first, during)) is not None:
-        return dated
-    decade, year = _decade(parse, first), _year(parse, first)
-    end, last = first + 1, None
-    if decade is not None:
-        year = decade + 9 if during == "after" else decade
-        last = decade + 9 if during == "within" else None
-    elif year is None:
-        return None
-    elif parse.said_any(end, parse.lexicon.to):
-        last = _year(parse, end + 1)
-        end = end + 2 if last is not None else end
-    if during == "between" and last is None:
-        return None
-    if during == "within" and last is None and (graded := _or_graded(parse, end)) is not None:
-        during, end = ("since" if graded.operation == "max" else "until"), end + 2
-    bounds: dict[str, tuple[int | None, int | None]] = {
-        "after": (year + 1, None),
-        "before": (None, year - 1),
-        "since": (year, last),
-        "until": (None, year),
-    }
-    start, stop = bounds.get(during, (year, year if last is None else last))
-    return TimeLimit(parse.written(at, end), during, start, stop, (at, end))  # type: ignore[arg-type]
-
-
-def _dated(parse: Parse, at: int, first: int, during: str) -> TimeLimit | None:
-    """The time between dates with a month, or before, after or at one; None if no such date stands at a position."""
-    one, end = _date(parse, first)
-    dates = [one]
-    joined = next((i for i in range(first + 1, first + _LONGEST_DATE) if parse.said_any(i, parse.lexicon.to)), None)
-    if during == "between" and joined is not None:
-        two, end = _date(parse, joined + 1)
-        if two is not None and one is None:  # "between 30 January and 10 February 2024"
-            one = written_date(f"{parse.written(first, joined)} {two[0]}")
-        dates = [one, two]
-    known = [date for date in dates if date is not None]
-    if len(known) < len(dates):
-        return None
-    texts = tuple(f"{date[0]:04d}" + "".join(f"-{part:02d}" for part in date[1:]) for date in known)
-    years = known[0][0], known[-1][0]
-    bounds: dict[str, tuple[int | None, int | None]] = {"after": (years[0], None), "since": (years[0], None)}
-    bounds |= {"before": (None, years[0]), "until": (None, years[0])}
-    start, stop = bounds.get(during, years)
-    return TimeLimit(parse.written(at, end), during, start, stop, (at, end), texts)  # type: ignore[arg-type]
-
-
-def _date(parse: Parse, at: int) -> tuple[Date | None, int]:
-    """The date with a month that stands at a position, and where it ends."""
-    for end in range(min(at + _LONGEST_DATE, len(parse)), at, -1):
-        if not any(map(parse.is_topic, range(at, end))):
-            found = written_date(parse.written(at, end))
-            if found is not None and len(found) > 1:
-                return found, end
-    return None, at
-
-
-def _or_graded(parse: Parse, at: int) -> Comparison | None:
+def or_graded(parse: Parse, at: int) -> Comparison | None:
     """The comparative after "or", as in "1983 or later", "40 or older"; None if there is none."""
     if not (0 < at < len(parse) - 1 and parse.words[at] in parse.lexicon.coordination.get("or", ())):
         return None
     return compared(parse, at + 1) if degree(parse, at + 1) == "Cmp" else None
-
-
-def _year(parse: Parse, at: int) -> int | None:
-    """The number at a position if it may be a year: three or four digits that count nothing."""
-    text = (parse.topics[at] or parse.tokens[at].text) if at < len(parse) else ""
-    return int(text) if _YEAR.fullmatch(text) and _counted(parse, at) is None else None
-
-
-def _decade(parse: Parse, at: int) -> int | None:
-    """The first year of the decade that a position names: "the 1860s", "the nineties"."""
-    if at >= len(parse) or parse.is_topic(at):
-        return None
-    match = _DECADE.fullmatch(parse.tokens[at].text)
-    return int(match[1]) if match else parse.lexicon.decades.get(parse.words[at])
 
 
 def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:
@@ -409,7 +286,7 @@ def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Li
     if last is None:
         return None
     quantity, end = _graded_by(parse, after + 1, after + 2)
-    noun = _counted(parse, after + 1) or _counted(parse, at)
+    noun = counted(parse, after + 1) or counted(parse, at)
     what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, at - 1)
     text, span = parse.written(at - 1, end), (at - 1, end)
     counts = noun is not None and not quantity
@@ -437,14 +314,14 @@ def number(parse: Parse, at: int) -> float | None:
 
 def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[int]) -> Limit | None:
     """The bound that the number at positions [at, after) is; None if it is none."""
-    noun = _counted(parse, after - 1)
+    noun = counted(parse, after - 1)
     if noun is None and after < len(parse) and parse.lexicon.limits:  # "three or more films"
         noun = next((i for i in (after + 2,) if _says_more(parse, after) and parse.pos(i) == "NOUN"), None)
     start, operator, quantity = _bound(parse, at, taken)
     if operator is not None and not quantity:
         quantity, after = _graded_by(parse, at, after)
     end = after
-    if operator is None and (graded := _or_graded(parse, after)) is not None and not graded.counts:
+    if operator is None and (graded := or_graded(parse, after)) is not None and not graded.counts:
         sense = next((one for one in graded.senses if one.kind == "number"), graded.senses[0])
         operator, quantity, end = (">=" if sense.operation == "max" else "<="), sense.quantity, after + 2
     if operator is None:
@@ -454,9 +331,9 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
                 operator, start, end = one, at, stop
     if operator is None:
         return None
-    counted = noun is not None
+    counts = noun is not None
     what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, start)
-    return Limit(parse.written(start, end), operator, value, what, counted and not quantity, (start, end))  # type: ignore[arg-type]
+    return Limit(parse.written(start, end), operator, value, what, counts and not quantity, (start, end))  # type: ignore[arg-type]
 
 
 def _says_more(parse: Parse, at: int) -> bool:
@@ -482,7 +359,7 @@ def _bound(parse: Parse, at: int, taken: Collection[int]) -> tuple[int, str | No
     return at, None, ""
 
 
-def _counted(parse: Parse, at: int) -> int | None:
+def counted(parse: Parse, at: int) -> int | None:
     """The noun that a number counts; None if it counts none."""
     if at + 1 < len(parse) and not parse.is_topic(at + 1):
         head = parse.tokens[at].head

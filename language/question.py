@@ -21,7 +21,6 @@ from triplecheck.language.operations import (
     Limit,
     Negation,
     Ordinal,
-    TimeLimit,
     aggregate,
     compares,
     comparison,
@@ -29,11 +28,11 @@ from triplecheck.language.operations import (
     limits,
     negations,
     ordinal,
-    time_limits,
 )
 from triplecheck.language.parse import Parse, parse, stop_words
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.text import TOPIC, mask, words_of
+from triplecheck.language.times import TimeLimit, time_limits
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 
 Kind = Literal["thing", "person", "place", "time", "number", "manner", "reason", "yes or no"]
@@ -383,9 +382,9 @@ def _names(grammar: Parse) -> Iterable[list[str]]:
         for at, t in enumerate(grammar.tokens)
     )
     for is_name, run in itertools.groupby(zip(named, grammar.tokens, strict=True), key=lambda one: bool(one[0])):
-        words = [token.text for _, token in run]
-        if is_name and TOPIC not in words:
-            yield words
+        for is_topic, part in itertools.groupby((token.text for _, token in run), key=TOPIC.__eq__):
+            if is_name and not is_topic:
+                yield list(part)
 
 
 # --- segments --------------------------------------------------------------------------------------

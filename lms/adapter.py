@@ -405,7 +405,7 @@ class LabelAdapter(TolerantAdapter):
 
 _NUMBER = re.compile(r"^\[\d+\] ", re.MULTILINE)
 _DENIES = re.compile(r"\b(no|none|not|nothing|neither)\b", re.IGNORECASE)
-_SCORE = re.compile(r"[:=(]\s*(\d+(?:\.\d+)?|\.\d+)\)?\.?$")
+_SCORE = re.compile(r"[:：=(]\s*(\d+(?:\.\d+)?|\.\d+)\)?\.?$")
 _Found = TypeVar("_Found", bound=Collection[int])
 
 

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import os
+import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
 from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import dspy
+from dspy.clients._deprecation import adapter_message_call
 from dspy.clients.backend_selection import select_backend
 from dspy.clients.model_metadata import model_info
 from dspy.lm15 import Response
+from dspy.utils.exceptions import LMError
 
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.waiting import StillRunningError, within
@@ -106,13 +110,19 @@ class MeteredLM(dspy.LM):
     Attributes:
         general: a language model that follows instructions and examples; false for a model that was made for the
             prompts of this project, such as the baseline or a distilled model.
+        takes_system: whether messages of the role "system" are sent; false once the server has refused one, and then
+            their text begins the next message.
+        has_default_temperature: whether the temperature is not the user's, so that it may be left out where the server
+            refuses it.
     """
 
     general: bool = True
+    takes_system: bool = True
 
     def __init__(self, model: str, **options: Any) -> None:
         super().__init__(model, **options)
         self._engine_store = LimitedEngines()
+        self.has_default_temperature = False
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
@@ -135,18 +145,23 @@ class MeteredLM(dspy.LM):
             BudgetExceededError: the budget is used up; the model is not called.
             ModelUnavailableError: the reply is too large, or not whole in time.
         """
-        call = partial(super().__call__, prompt, messages=messages, **kwargs)
         with metered(self):
             seconds = self._seconds_of_litellm(kwargs)
-            if seconds is None:
-                return call()
-            from triplecheck.lms._httpx_limits import limit_litellm  # LiteLLM and httpx load slowly
+            if seconds is not None:
+                from triplecheck.lms._httpx_limits import limit_litellm  # LiteLLM and httpx load slowly
 
-            limit_litellm()
+                limit_litellm()
             try:
-                return within(seconds, call)
+                while True:
+                    try:
+                        with self._request(messages, kwargs) as request:
+                            call = partial(super().__call__, prompt, **request)
+                            return call() if seconds is None else within(seconds, call)
+                    except LMError as error:
+                        if not self._gives_in(error, messages, kwargs):
+                            raise
             except StillRunningError:
-                raise too_late(self.name, seconds) from None
+                raise too_late(self.name, seconds or 0) from None
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Call the model without blocking; see `__call__`."""
@@ -154,9 +169,45 @@ class MeteredLM(dspy.LM):
             seconds = self._seconds_of_litellm(kwargs)
             try:
                 async with asyncio.timeout(seconds):
-                    return await super().acall(prompt, messages=messages, **kwargs)
+                    while True:
+                        try:
+                            with self._request(messages, kwargs) as request:
+                                return await super().acall(prompt, **request)
+                        except LMError as error:
+                            if not self._gives_in(error, messages, kwargs):
+                                raise
             except TimeoutError:
                 raise too_late(self.name, seconds or 0) from None
+
+    @contextmanager
+    def _request(self, messages: Any, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+        """Messages and options of a call as the server takes them."""
+        sent = messages if self.takes_system or not messages else _without_system(messages)
+        # DSPy warns of message dictionaries that are not those of an adapter.
+        with nullcontext() if sent is messages else adapter_message_call(self, sent):
+            yield {"messages": sent, **kept_apart(self, options)}
+
+    def _gives_in(self, error: LMError, messages: Any, options: Mapping[str, Any]) -> bool:
+        """Whether the call is worth repeating without what the server has refused, from now on."""
+        if self.embedded or error.status not in (None, *_REFUSALS):
+            return False
+        text = str(error).casefold()
+        if (
+            self.takes_system
+            and _NO_SYSTEM.search(text)
+            and any(message.get("role") == "system" for message in messages or ())
+        ):
+            self.takes_system = False
+            return True
+        if "temperature" in text and self.has_default_temperature and "temperature" not in options:
+            self.has_default_temperature = False
+            self.kwargs.pop("temperature", None)
+            return True
+        return False
+
+    def _warn_zero_temp_rollout(self, temperature: float | None, rollout_id: Any) -> None:
+        if not isinstance(rollout_id, str):
+            super()._warn_zero_temp_rollout(temperature, rollout_id)
 
     def _seconds_of_litellm(self, options: dict[str, Any]) -> float | None:
         """Seconds for a call through LiteLLM with all its tries; None for other clients: `lms.limits` limits these.
@@ -228,6 +279,47 @@ def reply_was_cut() -> bool:
     """Whether the last reply inside the innermost `watching` reached its length limit."""
     calls = _watched.get()
     return calls[-1].cut if calls else False
+
+
+# "Only user and assistant roles are supported!", "System role not supported", "Unexpected role 'system'"
+_NO_SYSTEM = re.compile(r"system[^\n]{0,20}\brole|\broles?\b[^\n]{0,20}system|only user and assistant roles")
+_REFUSALS = (400, 404, 422, 500)
+
+
+def _without_system(messages: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Messages with the text of the system message before that of the next."""
+    found: list[dict[str, Any]] = []
+    held: list[str] = []
+    for message in messages:
+        content = message["content"]
+        if message["role"] == "system" and isinstance(content, str):
+            held.append(content)
+        elif held and isinstance(content, str):
+            found.append({**message, "content": "\n\n".join([*held, content])})
+            held = []
+        else:
+            found.append(message)
+    return [*found, {"role": "user", "content": "\n\n".join(held)}] if held else found
+
+
+def address_of(lm: Any) -> str:
+    """The address of a model's server, as its options or the environment name it; empty: that of its provider."""
+    options = getattr(lm, "kwargs", {})
+    prefix = str(getattr(lm, "model", "")).split("/", 1)[0].upper()
+    named = options.get("api_base") or options.get("base_url")
+    return str(named or os.environ.get(f"{prefix}_API_BASE") or os.environ.get(f"{prefix}_BASE_URL") or "")
+
+
+def kept_apart(lm: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a call such that DSPy's cache tells the servers of a model name apart.
+
+    DSPy leaves the address out of the key of its cache. The rollout id is in the key and is sent to no server.
+    """
+    address = "" if is_free(lm) else str(options.get("api_base") or options.get("base_url") or address_of(lm))
+    rollout = options.get("rollout_id", getattr(lm, "kwargs", {}).get("rollout_id"))
+    if not address or isinstance(rollout, str):
+        return dict(options)
+    return {**options, "rollout_id": address if rollout is None else f"{rollout} {address}"}
 
 
 def model_name(lm: Any) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -25,6 +24,7 @@ from dspy.utils.exceptions import (
     LMTransportError,
     LMUnsupportedModelError,
 )
+from pydantic_core import to_jsonable_python
 
 from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.kg.redaction import redacted
@@ -40,9 +40,18 @@ from triplecheck.lms.adapter import (
 )
 from triplecheck.lms.copying import copies_example, names_of_examples, texts_of
 from triplecheck.lms.errors import ModelReplyError, ModelUnavailableError, PromptTooLongError
-from triplecheck.lms.metering import MeteredLM, is_free, is_general, metered, model_name, watching
+from triplecheck.lms.metering import (
+    MeteredLM,
+    address_of,
+    is_free,
+    is_general,
+    kept_apart,
+    metered,
+    model_name,
+    watching,
+)
 from triplecheck.lms.resolve import language_model
-from triplecheck.lms.roles import BASELINE, Roles, check_role, name_of, warn_of_baseline
+from triplecheck.lms.roles import BASELINE, Roles, check_role, check_thread, name_of, warn_of_baseline
 from triplecheck.lms.values import numbered_lists
 from triplecheck.signatures import demonstrations, step_of
 from triplecheck.signatures.demonstrations import WORKED, is_worked, restored
@@ -77,9 +86,9 @@ def _what(error: LMError) -> str:
         return "no access"
     if isinstance(error, LMBillingError):
         return "no credit"
-    if isinstance(error, LMUnsupportedModelError):
+    if isinstance(error, LMUnsupportedModelError) and "temperature" not in str(error).casefold():
         return "no such model"
-    if isinstance(error, LMInvalidRequestError):
+    if isinstance(error, LMInvalidRequestError | LMUnsupportedModelError):
         return "the server refuses the request"
     if isinstance(error, LMTransportError):
         return "no connection"
@@ -96,6 +105,8 @@ def _way_out(error: LMError, lm: Any) -> str:
         return "check the account, or use another model"
     if isinstance(error, LMRateLimitError):
         return "wait, use fewer threads, or raise the account's limit"
+    if isinstance(error, LMInvalidRequestError | LMUnsupportedModelError) and "temperature" in str(error).casefold():
+        return f"set another temperature, as in {model_name(lm)}?temperature=1"
     if isinstance(error, LMUnsupportedModelError):
         return "check the model's name"
     if isinstance(error, LMInvalidRequestError):
@@ -104,11 +115,8 @@ def _way_out(error: LMError, lm: Any) -> str:
 
 
 def _place(lm: Any) -> str:
-    options = getattr(lm, "kwargs", {})
-    prefix = model_name(lm).split("/", 1)[0].upper()
-    base = options.get("api_base") or options.get("base_url")
-    base = base or os.environ.get(f"{prefix}_API_BASE") or os.environ.get(f"{prefix}_BASE_URL")
-    return f", at {base}" if base and not is_free(lm) else ""
+    base = "" if is_free(lm) else address_of(lm)
+    return f", at {base}" if base else ""
 
 
 def _text(error: LMError, lm: Any) -> str:
@@ -169,6 +177,7 @@ class RolePredict(dspy.Predict):
         ModelUnavailableError: the model cannot be reached or rejects the call.
         PromptTooLongError: the prompt does not fit the model.
         BudgetExceededError: the session's budget is used up.
+        UserError: this thread has no session, and one is open in another thread.
     """
 
     def __init__(
@@ -289,6 +298,8 @@ class RolePredict(dspy.Predict):
 
     def _lm_of_role(self) -> Any:
         roles: Roles | None = dspy.settings.get("lm_roles")
+        if roles is None:
+            check_thread()
         if roles is None and dspy.settings.lm is not None:
             return dspy.settings.lm
         if roles is None or roles is BASELINE:
@@ -316,6 +327,8 @@ class RolePredict(dspy.Predict):
             state: dict[str, Any] = super().dump_state(json_mode)
         finally:
             self.lm = own
+        if json_mode:  # JSON has no keys that are numbers; `restored` knows the types of the fields
+            state["demos"] = [to_jsonable_python(demo, fallback=lambda value: value) for demo in state["demos"]]
         # Models that are made from a model string are made again from it.
         model = {"model": own.name} if isinstance(own, MeteredLM) else {}
         return state | {"config": dict(self.config), "names": list(self.signature.fields), **model}
@@ -460,7 +473,11 @@ class _Attempt:
 
     @property
     def kwargs(self) -> dict[str, Any]:
-        return {**self.inputs, "lm": self.lm, "config": dict(self.config)}
+        # The models of this project keep servers apart themselves.
+        config = kept_apart(self.lm, self.config) if type(self.lm) is dspy.LM else dict(self.config)
+        if "rollout_id" in config and "rollout_id" not in self.config:
+            self.lm._warned_zero_temp_rollout = True  # it is no try of its own
+        return {**self.inputs, "lm": self.lm, "config": config}
 
     def again(self, error: AdapterParseError) -> _Attempt:
         """The second attempt: the prompt says what was wrong, and the cached first reply is not used.

@@ -22,8 +22,21 @@ COMPLETED = HEADER.format(name="completed")
 """The end of a reply."""
 
 # Each pattern takes time linear in the text, also where it fails: replies of models that repeat themselves are long.
-_THINK = re.compile(r"<(?P<end>/?)think(?:ing)?>", re.IGNORECASE)
-_ANY_HEADER = re.compile(r"\[\[\s*+##\s*+(?P<name>\w++)\s*+##\s*+\]\][*_`]*+:?")
+_THINK = re.compile(
+    r"<(?P<end>/?)(?:think(?:ing)?|thoughts?|reasoning|reflection)>|\[(?P<other_end>/?)think\]", re.IGNORECASE
+)
+_ANY_HEADER = re.compile(r"\[\[\s*+##\s*+(?P<name>\w++)\s*+##\s*+\]\][*_`]*+[:：]?")
+# Byte order marks, and what has no width at the ends of lines; inside a word it belongs to the script.
+_WITHOUT_WIDTH = "[\\ufeff\\u200b-\\u200f\\u2060]"
+_NO_WIDTH = re.compile(rf"^{_WITHOUT_WIDTH}++|(?<!{_WITHOUT_WIDTH}){_WITHOUT_WIDTH}++$", re.MULTILINE)
+# Harmony's channels, also as a server leaves them that drops its special tokens.
+_FINAL_CHANNEL = re.compile(r"<\|channel\|>final\b[^\n]{0,40}?<\|message\|>")
+_FINAL_WORDS = "assistantfinal"
+_OTHER_CHANNELS = ("analysis", "commentary")
+_BEGINNING = re.compile(r"(?:\s*+(?:<s>|<bos>|<\|begin_of_text\|>|<\|startoftext\|>))++")
+_END = re.compile(
+    r"<\|(?:im_end|end|return|eot_id|endoftext|end_of_text|eom_id)\|>|<｜end▁of▁sentence｜>|<end_of_turn>|<eos>|</s>|<s>\s*+\Z"
+)
 _NUMBER = re.compile(r"\d++")
 _COMPLETED = re.compile(r"\[\[\s*+##\s*+completed\s*+##\s*+\]\]", re.IGNORECASE)
 
@@ -36,7 +49,8 @@ def split_fields(text: str, names: Iterable[str]) -> dict[str, str]:
     """The text under each header of a reply, for the fields of these names that have one.
 
     Headers may be bold, may be Markdown titles, and may be in the middle of a line. Text after
-    `[[ ## completed ## ]]` and inside `<think>` tags is ignored. If there is no such header, the keys of a JSON object
+    `[[ ## completed ## ]]` or the end of a turn (`<|im_end|>`), in other channels than the final one and inside tags of
+    thoughts (`<think>`) is ignored. If there is no such header, the keys of a JSON object
     are used, else lines that begin with `Field:` or `## Field`. The first section of each name counts.
     """
     wanted = list(names)
@@ -79,11 +93,12 @@ def without_repetitions(text: str) -> str | None:
 
 
 def without_thoughts(text: str) -> str:
-    """A reply without the thoughts before it."""
+    """A reply without the thoughts before it and without the marks of a chat template."""
+    text = _without_template(_NO_WIDTH.sub("", text))
     kept: list[str] = []
     start, opened = 0, None
     for tag in _THINK.finditer(text):
-        if not tag["end"]:
+        if not (tag["end"] or tag["other_end"]):
             opened = tag.start() if opened is None else opened
             continue
         # An end without a beginning: all text before it is a thought.
@@ -93,6 +108,18 @@ def without_thoughts(text: str) -> str:
             kept.append(text[start:opened])
         start, opened = tag.end(), None
     return "".join([*kept, text[start:]])
+
+
+def _without_template(text: str) -> str:
+    """The text of the last channel of a reply, up to the mark that ends a turn."""
+    for channel in _FINAL_CHANNEL.finditer(text):
+        text = channel.string[channel.end() :]
+    if text.startswith(_OTHER_CHANNELS) and _FINAL_WORDS in text:
+        text = text.rpartition(_FINAL_WORDS)[2]
+    begun = _BEGINNING.match(text)
+    text = text[begun.end() :] if begun else text
+    end = _END.search(text)
+    return text[: end.start()] if end and text[: end.start()].strip() else text
 
 
 def _bracketed(text: str, wanted: list[str]) -> dict[str, str]:
@@ -143,8 +170,8 @@ def _titled(text: str, wanted: list[str]) -> dict[str, str]:
     options = "|".join(re.escape(name).replace("_", "[_ ]") for name in wanted)
     pattern = re.compile(
         rf"^[ \t]*+(?:#++[ \t]*+)?(?P<bold>\*\*|__)?(?:#++[ \t]*+)?(?P<name>{options})[ \t]*+"
-        rf"(?:#++|:?(?P=bold)?:?)[ \t]*+(?=\n|$)|"
-        rf"^[ \t]*+(?:[-*][ \t]++)?(?:\*\*|__)?(?P<inline>{options})(?:\*\*|__)?[ \t]*+:(?:\*\*|__)?[ \t]*+",
+        rf"(?:#++|[:：]?(?P=bold)?[:：]?)[ \t]*+(?=\n|$)|"
+        rf"^[ \t]*+(?:[-*][ \t]++)?(?:\*\*|__)?(?P<inline>{options})(?:\*\*|__)?[ \t]*+[:：](?:\*\*|__)?[ \t]*+",
         re.MULTILINE | re.IGNORECASE,
     )
     by_name = {name.casefold().replace("_", " "): name for name in wanted}

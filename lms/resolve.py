@@ -170,6 +170,7 @@ class Resolver:
         # `max_completion_tokens` only for these models, which tells them apart here.
         if "temperature" not in options and "max_completion_tokens" not in lm.kwargs:
             lm.kwargs["temperature"] = TEMPERATURE
+            lm.has_default_temperature = True
         return lm
 
     def _kept(self, key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]) -> MeteredLM:

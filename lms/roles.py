@@ -6,8 +6,10 @@ import functools
 import logging
 import re
 import sqlite3
+import threading
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TypeAlias
@@ -166,8 +168,9 @@ def session(
     """Set roles, adapter, budget and ledger for all code inside the block, `dspy.Parallel` included.
 
     The adapter of `dspy.configure(adapter=...)` is kept; without one replies are read by `TolerantAdapter`.
-    Sessions nest: calls count in the inner and the outer ledgers, and all budgets apply. Threads that you start
-    yourself do not inherit the session; `dspy.Parallel` and `dspy.asyncify` pass it on.
+    Sessions nest: calls count in the inner and the outer ledgers, and all budgets apply. `dspy.Parallel` and
+    `dspy.asyncify` pass a session on. Threads that you start yourself do not inherit it: a call there is refused while
+    a session with models or a budget is open elsewhere.
 
     Args:
         roles: the models; a model string or a `dspy.LM` is the model of all roles. None keeps the roles of the
@@ -179,9 +182,13 @@ def session(
 
     Raises:
         ModelUnavailableError: the default model is unavailable.
+        UserError: none of `roles` and an enclosing session names the models, and a session is open in another thread.
     """
     outer_roles: Roles | None = dspy.settings.get("lm_roles")
     outer_ledger: Ledger | None = dspy.settings.get("ledger")
+    is_own = roles is not None or budget is not None
+    if roles is None and outer_roles is None:
+        check_thread()
     configured = dspy.settings.lm
     if isinstance(roles, Model):
         roles = Roles(roles)
@@ -199,8 +206,53 @@ def session(
     adapter = dspy.settings.adapter or DEFAULT_ADAPTER
     own = {"path_ranker": ranker, "text_language": language}
     own = {name: value for name, value in own.items() if value is not None}
-    with dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter, **own):
+    with (
+        dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter, **own),
+        _sessions.open() if is_own else nullcontext(),
+    ):
         yield ledger
+
+
+class _Sessions:
+    """How many sessions with models or a budget are open, by thread."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._open: Counter[int] = Counter()
+
+    @contextmanager
+    def open(self) -> Iterator[None]:
+        """Count one session of this thread while the block runs."""
+        thread = threading.get_ident()
+        with self._lock:
+            self._open[thread] += 1
+        try:
+            yield
+        finally:
+            with self._lock:
+                self._open[thread] -= 1
+
+    def elsewhere(self) -> bool:
+        """Whether one is open in another thread."""
+        here = threading.get_ident()
+        with self._lock:
+            return any(number > 0 for thread, number in self._open.items() if thread != here)
+
+
+_sessions = _Sessions()
+
+
+def check_thread() -> None:
+    """Refuse a call outside of all sessions that was probably meant for a session of another thread.
+
+    Raises:
+        UserError: a session is open in another thread: this one would use other models, and no ledger would count.
+    """
+    if _sessions.elsewhere():
+        raise UserError(
+            "this thread has no session, and one is open in another thread: threads do not inherit sessions. Run many "
+            "questions with dspy.Parallel, hand the session on with contextvars.copy_context().run, or open one here"
+        )
 
 
 @functools.cache

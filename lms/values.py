@@ -31,9 +31,9 @@ _ONLY_NUMBERS = re.compile(
     rf"(?:and|facts?|paths?|numbers?|items?|relations?|no\b|[\d\s,;:#&.\[\]()*_`+{_DASH}])+", re.I
 )
 _END_OF_CHOICE = re.compile(rf"[,.;:(]|\s[{_DASH}]\s")
-_MARKUP = re.compile(r"\[\[|</?think", re.IGNORECASE)
-_SCORED = re.compile(r"\[?(?P<number>\d+)\]?\s*[:=(]\s*(?P<score>\d+(?:\.\d+)?|\.\d+)\)?\.?")
-_SCORE_MARK = re.compile(r"[:=(]")
+_MARKUP = re.compile(r"\[\[|\[/?think|<[/|｜]?\w", re.IGNORECASE)
+_SCORED = re.compile(r"\[?(?P<number>\d+)\]?\s*[:：=(]\s*(?P<score>\d+(?:\.\d+)?|\.\d+)\)?\.?")
+_SCORE_MARK = re.compile(r"[:：=(]")
 _MOST_IN_RANGE = 1000
 
 
@@ -148,7 +148,8 @@ def _render_list(annotation: Any, items: list[Any]) -> str:
         except ValueError:
             pass
     # Header-like or thought-like text would end the field: JSON can escape it.
-    return json.dumps(items, ensure_ascii=False).replace("[[", "[\\u005b").replace("<", "\\u003c")
+    written = json.dumps(items, ensure_ascii=False)
+    return written[0] + written[1:].replace("[", "\\u005b").replace("<", "\\u003c")
 
 
 def _read_items(text: str) -> list[str]:

@@ -20,6 +20,7 @@ from dspy.streaming.messages import StatusMessage, sync_send_to_stream
 from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
 from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.documents import Documents
+from triplecheck.kg.names import composed
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
@@ -396,14 +397,14 @@ def check_positive(**numbers: int) -> None:
 
 
 def checked_question(question: str) -> str:
-    """The question without control characters and surrounding whitespace.
+    """The question with composed characters, without control characters and surrounding whitespace.
 
     Raises:
         UserError: it is empty, too long or not text.
     """
     if not isinstance(question, str):
         raise UserError(f"a question is text, not {type(question).__name__}")
-    text = " ".join("".join(c if c.isprintable() else " " for c in question).split())
+    text = " ".join("".join(c if c.isprintable() else " " for c in composed(question)).split())
     if not text:
         raise UserError("the question is empty")
     if len(text) > _LONGEST_QUESTION:

@@ -256,6 +256,10 @@ class _Translation:
                 result = to.Call(str(operator), (result, self.expression(other)))
             return result
         if name.startswith("Unary"):
+            if name == "UnaryMinus" and isinstance(found.expr, RdflibLiteral) and str(found.expr)[:1].isdigit():
+                value = _literal(found.expr)  # "-40" is a number, and a year
+                value = Literal(f"-{value.lexical}", value.datatype)
+                return to.Constant(write_value(value), (), value)
             word = {"UnaryNot": "not", "UnaryMinus": "minus", "UnaryPlus": "plus"}[name]
             return to.Call(word, (self.expression(found.expr),))
         if name == "Function":

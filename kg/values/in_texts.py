@@ -13,7 +13,8 @@ from triplecheck.kg.values.units import MONEY_BEFORE, Unit, unit_after
 _MONTHS = tuple("january february march april may june july august september october november december".split())
 _MONTH = rf"(?P<month>{'|'.join(f'{name[:3]}(?:{name[3:]}|{name[3:4]})?' for name in _MONTHS)})\.?"
 _DAY = r"(?P<day>\d{1,2})(?:st|nd|rd|th)?"
-_YEAR = r"(?P<year>\d{1,4})(?P<era> (?:BCE?|B\. ?C\.))|(?P<plain>\d{3,4})"
+_ERA = r"(?P<era> (?:(?P<before>BCE?|B\. ?C\.(?: ?E\.)?)|CE|AD|A\. ?D\.|C\. ?E\.))"
+_YEAR = rf"(?P<year>\d{{1,4}}){_ERA}|(?P<plain>\d{{3,4}})"
 _ISO_YEAR = r"-?\d{4}|[+-]?\d{5,12}(?=-\d\d)|-\d{1,3}(?=-\d\d-\d\d)"
 _ISO = rf"(?P<year>{_ISO_YEAR})(?:-(?P<month>\d{{2}})(?:-(?P<day>\d{{2}}))?)?"
 _DATES = tuple(
@@ -118,7 +119,7 @@ def _read_date(match: re.Match[str]) -> Date | None:
     """The date; None if day and month of 3/4/1900 cannot be told apart."""
     parts = {name: part for name, part in match.groupdict().items() if part}
     year = int(parts.get("plain") or parts["year"])
-    if "era" in parts:
+    if "before" in parts:
         year = -year
     if "first" in parts:
         first, second = int(parts["first"]), int(parts["second"])

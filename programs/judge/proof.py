@@ -14,17 +14,19 @@ from functools import cached_property
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, Words, normalize
+from triplecheck.kg.names import respelt
 from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.coverage import unnamed_nouns, unsayable
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, TimeLimit
+from triplecheck.language.operations import Limit
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import TOPIC
+from triplecheck.language.times import TimeLimit
 from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Pruned, TraceEvent
@@ -205,9 +207,10 @@ class Proof:
     def read(self) -> Question:
         """The question, with its topics masked."""
         question = Words(self.question)
-        aliases = [name for node in self.topics for name in self.graph.entity(node).aliases]
-        written = [name for name in aliases if name in question]
-        names = (*self.topics.values(), *self.graph.labels(list(self.topics)), *written)
+        labels = self.graph.labels(list(self.topics))
+        others = [name for node in self.topics for name in self.graph.entity(node).aliases]
+        others += [name for label in labels for name in respelt(label)]
+        names = (*self.topics.values(), *labels, *(name for name in others if name in question))
         known = dict.fromkeys(write_topic(name) for name in names)
         return read_question(self.question, list(known), language=self._language)
 

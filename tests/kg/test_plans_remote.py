@@ -62,6 +62,7 @@ QUERIES = [
     "SELECT ?x { ?x a <city> OPTIONAL { ?x <population> ?n } } ORDER BY ?n ?x",
     "SELECT ?x ?y { ?x <born in> <London> OPTIONAL { ?x <knows> ?y } }",
     "SELECT (?n / 2 AS ?h) { ?x <shoe size> ?n }",
+    "SELECT ?x { ?x <population> ?n FILTER(?n > -40) }",
     "SELECT ?x ?y { ?x <born in> ?c . ?y <born in> ?c ; <shoe size> ?n . ?x a <person> }",
 ]
 UNBOUND = "SELECT (COUNT(?n) AS ?k) (AVG(?n) AS ?m) { ?x a <city> OPTIONAL { ?x <population> ?n } }"

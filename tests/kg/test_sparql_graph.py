@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
@@ -12,9 +13,19 @@ import rdflib
 from sparql_endpoint import serve
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.sparql import HttpClient, OxigraphClient, RdflibClient, SparqlClient, SparqlGraph, Term, Vocabulary
+from triplecheck.kg.sparql import (
+    HttpClient,
+    OxigraphClient,
+    RdflibClient,
+    SparqlClient,
+    SparqlGraph,
+    SparqlLinker,
+    Term,
+    Vocabulary,
+)
 from triplecheck.kg.sparql.client import Binding
 from triplecheck.kg.types import Direction, Literal
+from triplecheck.language.pipeline import read_text
 
 EX = "http://example.org/"
 PREFIXES = "@prefix ex: <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
@@ -269,3 +280,29 @@ def test_edges_in_named_graphs_count_as_edges() -> None:
     store.load(b"<e:g> { <e:a> <e:p> <e:b> } <e:h> { <e:a> <e:p> <e:b> , <e:c> }", pyoxigraph.RdfFormat.TRIG)
     graph = SparqlGraph(OxigraphClient(store))
     assert (graph.num_triples, graph.num_nodes) == (2, 3)
+
+
+@pytest.mark.parametrize(
+    ("asked", "found"),
+    [
+        ("Bill and Tedd", "ex:bill"),
+        ("ABC", "ex:abc"),
+        ("X.Y.Z. Motors", "ex:xyz"),
+        (unicodedata.normalize("NFD", "Dvořák und Söhne"), "ex:dvorak"),
+        ("Řím", "ex:rim"),
+        ("Ｂｉｌｌ ＆ Ｔｅｄｄ", "ex:bill"),
+        ("Bill & Te\N{SOFT HYPHEN}dd", "ex:bill"),
+    ],
+)
+def test_a_name_is_looked_up_in_other_spellings(asked: str, found: str) -> None:
+    client = OxigraphClient(
+        oxigraph(
+            'ex:bill rdfs:label "Bill & Tedd" . ex:tedd rdfs:label "Tedd" . ex:abc rdfs:label "A.B.C." . '
+            'ex:xyz rdfs:label "XYZ Motors" . ex:dvorak rdfs:label "Dvořák & Söhne" . '
+            f'ex:rim rdfs:label "{unicodedata.normalize("NFD", "Řím")}" .'
+        )
+    )
+    linker = SparqlLinker(SparqlGraph(client), client)
+    assert [c.id for c in linker.candidates(asked)] == [found.replace("ex:", EX)]
+    (mention,) = linker.mentions(read_text(f"Where is {asked} located?"))
+    assert [c.id for c in linker.candidates(mention)] == [found.replace("ex:", EX)]

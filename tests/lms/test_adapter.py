@@ -65,6 +65,25 @@ Rome
         PLAIN.replace("\n\n[[", " [["),
         "<think>\n[[ ## cited ## ]]\n9\n</think>\n" + PLAIN,
         "[[ ## cited ## ]] 9 </think>" + PLAIN,
+        # stanfordnlp/dspy#9389, #9372 and #8276
+        *(f"{sign}{PLAIN}" for sign in ("\ufeff", "\u200b", "<s>", "<|begin_of_text|>\n", "\u2060\u200b\n")),
+        *(
+            PLAIN.replace("\n\n[[ ## completed ## ]]", end)
+            for end in ("<|im_end|>", "</s>", " <s>", "<|eot_id|>\n", "\n<|im_end|>\n<|im_start|>user\nMore", "\u200b")
+        ),
+        *(
+            f"{start}\n[[ ## cited ## ]]\n9\n{end}\n{PLAIN}"
+            for start, end in (
+                ("[THINK]", "[/THINK]"),
+                ("<reasoning>", "</reasoning>"),
+                ("<thought>", "</thought>"),
+                ("<|channel|>analysis<|message|>", "<|end|><|start|>assistant<|channel|>final<|message|>"),
+                ("<|channel|>analysis<|message|>", "<|end|><|channel|>final <|constrain|>text<|message|>"),
+                ("analysis", "assistantfinal"),
+            )
+        ),
+        PLAIN.replace(" ## ]]\n", " ## ]]：\n"),
+        "Reasoning：because\n**Cited**： 1, 3\nOperation：count\nSure：yes\nAnswers：\nParis\nRome<|im_end|>",
         "Sure, here it is:\n\n" + PLAIN,
         PLAIN.replace("True", "**yes**").replace("count", "Count."),
         PLAIN.replace("1, 3", "[1], [3]").replace("Paris\nRome", '["Paris", "Rome"]'),
@@ -81,6 +100,13 @@ def test_an_answer_before_the_end_mark_on_one_line_is_the_answer_alone() -> None
     signature = dspy.Signature("question -> answer")
     assert TolerantAdapter().parse(signature, "[[ ## answer ## ]] Paris [[ ## completed ## ]]") == {"answer": "Paris"}
     assert TolerantAdapter().parse(signature, "[[ ## answer ## ]]\nC# **[[ ## completed ## ]]** x") == {"answer": "C#"}
+
+
+@pytest.mark.parametrize(
+    "text", ["a<s> b", "SELECT ?x { ?x <thought> ?y }", "[think] big", "क्‍ष", "analysis of assistants"]
+)
+def test_what_only_looks_like_a_template_stays_in_the_value(text: str) -> None:
+    assert TolerantAdapter().parse(dspy.Signature("question -> answer"), f"Answer: {text}") == {"answer": text}
 
 
 def test_a_title_inside_a_value_is_no_header() -> None:
@@ -195,7 +221,25 @@ class TestLongReplies:
     """Small models that repeat themselves write such replies; `re` holds the GIL, so no time limit can end its work."""
 
     @pytest.mark.parametrize(
-        "unit", [" ", "*", "#", "\n", "`", "<think>", "[[ ##", "## ", "** ", "answers ", "```\n", "- ", "1 ", "yes  "]
+        "unit",
+        [
+            " ",
+            "*",
+            "#",
+            "\n",
+            "`",
+            "<think>",
+            "[[ ##",
+            "## ",
+            "\u200b",
+            "<s>",
+            "** ",
+            "answers ",
+            "```\n",
+            "- ",
+            "1 ",
+            "yes  ",
+        ],
     )
     @pytest.mark.parametrize("before", ["", "[[ ## answers ## ]]\n", "[[ ## operation ## ]]\nx", "```"])
     def test_a_reply_that_repeats_itself_is_read_at_once(self, before: str, unit: str) -> None:

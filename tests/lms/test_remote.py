@@ -372,3 +372,87 @@ def test_requests_of_many_threads_are_in_flight_at_once() -> None:
             asked = [(step, {"question": str(number)}) for number in range(16)]
             found = dspy.Parallel(num_threads=16, disable_progress_bar=True)(asked)
         assert [one.answer for one in found] == ["Paris"] * 16
+
+
+def test_two_servers_of_one_model_name_have_each_their_own_replies(
+    server: OpenAIServer, disk_cache: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """stanfordnlp/dspy#10006."""
+    with OpenAIServer() as other:
+        other.behaviours = [says(PARIS.replace("Paris", "Rome"))]
+        made: list[Callable[..., Any]] = [language_model, dspy.LM]
+        for engine in ("auto", "litellm"):
+            for make in made:
+                for _ in range(2):
+                    for place, answer in ((server, "Paris"), (other, "Rome")):
+                        lm = make(MODEL, api_base=place.base, api_key="x", engine=engine, temperature=0.0)
+                        with dspy.context(lm=lm, lm_roles=None):
+                            assert RolePredict("question -> answer")(question=f"{engine} {make}").answer == answer
+                    disk_cache()
+        assert (len(server.requests), len(other.requests)) == (4, 4)
+        assert all("rollout_id" not in request for request in server.requests)
+        monkeypatch.setenv("OPENAI_API_KEY", "x")
+        for place, answer in ((server, "Paris"), (other, "Rome")):
+            monkeypatch.setenv("OPENAI_API_BASE", place.base)
+            with session(MODEL):
+                assert RolePredict("question -> answer")(question="by the environment").answer == answer
+
+
+def refuses_unless(accepts: Callable[[dict[str, Any]], bool], status: int, message: str) -> Behaviour:
+    """A server that takes some requests only."""
+
+    def behave(handler: Any) -> None:
+        body = handler.server.owner.requests[-1]
+        (says(PARIS) if accepts(body) else fails(status, message))(handler)
+
+    return behave
+
+
+NO_SYSTEM = [
+    (400, "Only user and assistant roles are supported!"),
+    (400, "System role not supported"),
+    (500, "Conversation roles must alternate; got the role 'system'"),
+]
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["plain", "async"])
+@pytest.mark.parametrize(("status", "message"), NO_SYSTEM)
+def test_a_server_that_refuses_a_system_role_is_asked_without_one(
+    server: OpenAIServer, status: int, message: str, asynchronous: bool
+) -> None:
+    server.behaviours = [
+        refuses_unless(lambda body: all(m["role"] != "system" for m in body["messages"]), status, message)
+    ]
+    lm = language_model(MODEL, api_base=server.base, api_key="x", num_retries=0, cache=False)
+    assert lm.takes_system
+    step = RolePredict("question -> answer")
+    with session(lm) as ledger:
+        for question in ("Q1?", "Q2?"):
+            asked = step.acall(question=question) if asynchronous else None
+            found = asyncio.run(asked) if asked is not None else step(question=question)
+            assert found.answer == "Paris"
+    assert [request["messages"][0]["role"] for request in server.requests] == ["system", "user", "user"]
+    refused, taken, _ = (request["messages"] for request in server.requests)
+    assert taken[0]["content"] == f"{refused[0]['content']}\n\n{refused[1]['content']}"
+    assert ledger.usage().calls == 2
+
+
+NO_TEMPERATURE = (
+    "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported."
+)
+
+
+@pytest.mark.parametrize("engine", ["auto", "litellm"])
+def test_a_server_that_refuses_the_default_temperature_is_asked_without(server: OpenAIServer, engine: str) -> None:
+    server.behaviours = [refuses_unless(lambda body: "temperature" not in body, 400, NO_TEMPERATURE)]
+    with session(language_model(MODEL, api_base=server.base, api_key="x", num_retries=0, engine=engine)):
+        assert RolePredict("question -> answer")(question="Q?").answer == "Paris"
+    assert ["temperature" in request for request in server.requests] == [True, False]
+
+
+@pytest.mark.parametrize("engine", ["auto", "litellm"])
+def test_a_temperature_of_the_user_that_a_server_refuses_is_named(server: OpenAIServer, engine: str) -> None:
+    server.behaviours = [fails(400, NO_TEMPERATURE)]
+    with pytest.raises(ModelUnavailableError, match=r"refuses the request.*another temperature") as raised:
+        _ask(server.base, temperature=0.0, engine=engine)
+    assert "model's name" not in str(raised.value)

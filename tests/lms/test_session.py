@@ -1,11 +1,15 @@
 from __future__ import annotations
 
+import contextvars
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import dspy
 import pytest
 
-from triplecheck.lms import ModelUnavailableError, Roles, TolerantAdapter, session
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.errors import UserError
+from triplecheck.lms import ModelUnavailableError, RolePredict, Roles, TolerantAdapter, session
 from triplecheck.lms.roles import restrict_cache
 from triplecheck.lms.testing import scripted_model
 
@@ -54,3 +58,33 @@ def test_a_cache_that_somebody_configured_stays() -> None:
     before = dspy.cache
     with scripted_model([], "a"), session("a"):
         assert dspy.cache is before
+
+
+def test_a_call_in_a_thread_without_the_session_is_refused() -> None:
+    step = RolePredict("question -> answer")
+
+    def ask(number: int) -> str:
+        return str(step(question=str(number)).answer)
+
+    with scripted_model(["[[ ## answer ## ]]\nParis"] * 3, "a"), ThreadPoolExecutor(2) as pool:
+        with session("a") as ledger:
+            with pytest.raises(UserError, match="no session, and one is open in another thread"):
+                list(pool.map(ask, range(2)))
+            assert pool.submit(contextvars.copy_context().run, ask, 1).result() == "Paris"
+            assert ledger.usage().calls == 1
+
+            def ask_in_own(number: int) -> str:
+                with session("a"):
+                    return ask(number)
+
+            assert pool.submit(ask_in_own, 2).result() == "Paris"
+        with dspy.context(lm=dspy.settings.lm):
+            pool.submit(step._lm_of_role).result()
+
+
+def test_programs_without_a_session_run_in_threads(bundled: KnowledgeBase) -> None:
+    with ThreadPoolExecutor(2) as pool:
+        found = list(pool.map(lambda _: bundled.ask("Who wrote Emma?").answer, range(2)))
+    assert len(set(found)) == 1
+    with session("extractive"), ThreadPoolExecutor(1) as pool, pytest.raises(UserError, match=r"dspy\.Parallel"):
+        pool.submit(bundled.ask, "Who wrote Emma?").result()

@@ -113,7 +113,8 @@ def test_lists_are_written_one_item_a_line_and_numbers_in_one() -> None:
 
 
 @pytest.mark.parametrize(
-    "items", [["1. FC Köln"], ["none"], [""], [" a"], ["a\nb"], ["- x"], ["[[ ## a ## ]]"], ["<think>"]]
+    "items",
+    [["1. FC Köln"], ["none"], [""], [" a"], ["a\nb"], ["- x"], ["[[ ## a ## ]]"], ["<think>"], ["[THINK]", "</s>"]],
 )
 def test_an_item_that_lines_cannot_carry_is_written_as_json(items: list[str]) -> None:
     text = render(list[str], items)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import dspy.predict.parallel as parallel
 import pytest
 from dspy.clients.provider import Provider
 from dspy.lm15 import Request, Response
-from optimize_parts import PUPIL, Pupil, engines, kerag, plan, small_split
+from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag, plan, questions, small_split
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import RolePredict, session
@@ -28,7 +29,7 @@ from triplecheck.optimize.dspy_patches import (
     patient,
     quiet,
 )
-from triplecheck.programs import Sources
+from triplecheck.programs import Sources, program_names, resolve_program
 from triplecheck.signatures import JudgeKnowledge
 
 YES = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
@@ -158,3 +159,72 @@ def test_an_unreadable_proposal_leaves_the_instruction_as_it_was(monkeypatch: py
     assert kept == "Answer in a word."
     with pytest.raises(UnreadableReplyError):
         GroundedProposer.propose_instruction_for_predictor(None, predictor=asked)
+
+
+class Typed(dspy.Signature):  # type: ignore[misc]
+    """Say what is asked."""
+
+    question: str = dspy.InputField()
+    weights: dict[int, float] = dspy.InputField()
+    about: dict[str, Any] = dspy.InputField()
+    rows: list[list[int]] = dspy.InputField()
+    pair: tuple[int, str] = dspy.OutputField()
+    scores: dict[int, float] = dspy.OutputField()
+
+
+def test_demonstrations_of_dicts_and_lists_of_numbers_are_equal_after_loading(tmp_path: Path) -> None:
+    """stanfordnlp/dspy#677 and #1011."""
+    values = {"question": "Q?", "weights": {1: 0.5, 2: 1.0}, "about": {"a": [1, {"b": None}]}, "rows": [[1, 2], []]}
+    step, other = RolePredict(Typed), RolePredict(Typed)
+    step.demos = [dspy.Example(**values, pair=(1, "x"), scores={3: 0.25}, augmented=True).with_inputs(*values)]
+    step.save(tmp_path / "step.json")
+    other.load(tmp_path / "step.json")
+    assert other.demos == step.demos
+    assert other.demos[0].inputs().keys() == step.demos[0].inputs().keys()
+
+
+@pytest.mark.parametrize("name", program_names())
+def test_a_saved_program_has_equal_demonstrations(name: str, bundled: KnowledgeBase, tmp_path: Path) -> None:
+    program, other = (resolve_program(name)(Sources.of(bundled)) for _ in range(2))
+    program.save(tmp_path / "program.json")
+    for step in other.predictors():
+        step.demos = []
+    other.load(tmp_path / "program.json")
+    assert [step.demos for step in other.predictors()] == [step.demos for step in program.predictors()]
+
+
+def test_a_compiled_ensemble_loads_again(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    """stanfordnlp/dspy#775."""
+    programs = [kerag(bundled) for _ in range(3)]
+    for number, program in enumerate(programs):
+        program.predictors()[0].demos = program.predictors()[0].demos[:number]
+    reduce = functools.partial(dspy.majority, field="answer")
+    ensemble = dspy.Ensemble(reduce_fn=reduce).compile(programs)
+    ensemble.save(tmp_path / "ensemble.json")
+    other = dspy.Ensemble(reduce_fn=reduce).compile([kerag(bundled) for _ in range(3)])
+    other.load(tmp_path / "ensemble.json")
+    assert [step.demos for step in other.predictors()] == [step.demos for step in ensemble.predictors()]
+    with session("extractive"):
+        assert other(question="Who wrote Emma?").answer == "Jane Austen"
+
+
+@pytest.mark.parametrize("name", ["kerag", "anchorrag", "4stepfocus"])
+def test_mipro_without_demonstrations_leaves_those_of_the_program(name: str, bundled: KnowledgeBase) -> None:
+    """stanfordnlp/dspy#9039 and #9938."""
+    program = resolve_program(name)(Sources.of(bundled))
+    written = [step.demos for step in resolve_program(name)(Sources.of(bundled)).predictors()]
+    asked = [dspy.Example(question=one.question).with_inputs("question") for one in questions("train")[:3]]
+    with engines(writer=Writer()), session("extractive"), quiet():
+        optimizer = dspy.MIPROv2(
+            metric=lambda *_: True,
+            prompt_model=language_model(WRITER),
+            auto=None,
+            num_candidates=5,
+            max_bootstrapped_demos=0,
+            max_labeled_demos=0,
+        )
+        best = optimizer.compile(
+            program, trainset=asked, valset=asked, num_trials=1, minibatch=False, program_aware_proposer=False
+        )
+    assert [step.demos for step in best.predictors()] == written
+    assert [step.demos for step in program.predictors()] == written

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
-from triplecheck.language.operations import Comparison, Limit, TimeLimit, compared, degree, is_money, number
+from triplecheck.language.operations import Comparison, Limit, compared, degree, is_money, number
 from triplecheck.language.text import plain
+from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.comparing import compared_measure, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words

@@ -9,11 +9,12 @@ from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
 from triplecheck.language.coverage import compared_words
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, TimeLimit, adjective_of, degree
+from triplecheck.language.operations import Limit, adjective_of, degree
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
 from triplecheck.language.things import Unit, asks_place_or_time
+from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.joins import Joiner
 from triplecheck.lms.extractive.queries.schema import Schema
 from triplecheck.lms.prompt import Prompt

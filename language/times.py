@@ -1,0 +1,170 @@
+"""The times that a question is about: years, dates, and what is before, after or between them."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+from triplecheck.kg.values import Date, written_date
+from triplecheck.language.operations import counted, or_graded
+from triplecheck.language.parse import Parse
+
+During = Literal["within", "after", "before", "since", "until", "between"]
+
+_YEAR = re.compile(r"-?\d{3,4}")
+_YEAR_OF_ERA = re.compile(r"\d{1,7}")
+_FAR_YEAR = re.compile(r"[+-]?\d{5,7}")
+_DECADE = re.compile(r"(\d{3}0)s")
+_LONGEST_DATE = 5  # words
+
+
+@dataclass(frozen=True)
+class TimeLimit:
+    """A time that a question is about.
+
+    Attributes:
+        text: as the question has it.
+        during: the relation to the time.
+        start, end: the first and the last year; None if there is no bound.
+        span: positions [start, end).
+        dates: the dates that bound it, in ISO 8601, where the question gives more than years.
+    """
+
+    text: str
+    during: During
+    start: int | None
+    end: int | None
+    span: tuple[int, int]
+    dates: tuple[str, ...] = ()
+
+    @property
+    def is_bound(self) -> bool:
+        """Whether it is more than a year in which something holds: "since 1990", "in the nineties"."""
+        return self.during != "within" or self.start != self.end
+
+
+def time_limits(parse: Parse) -> tuple[TimeLimit, ...]:
+    """The times that a question is about."""
+    found: list[TimeLimit] = []
+    taken = 0
+    for at in range(len(parse)):
+        if at >= taken and (limit := _time_limit(parse, at)) is not None:
+            found.append(limit)
+            taken = limit.span[1]
+    return tuple(found)
+
+
+def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
+    ends = {
+        during: end for during, phrases in parse.lexicon.times.items() for p in phrases if (end := parse.said(at, p))
+    }
+    if not ends:
+        return None
+    during = max(ends, key=lambda one: ends[one])
+    first = ends[during]
+    while first < len(parse) and (
+        parse.words[first] in parse.lexicon.articles or parse.lemma(first) in parse.lexicon.years
+    ):
+        first += 1
+    if (dated := _dated(parse, at, first, during)) is not None:
+        return dated
+    decade = _decade(parse, first)
+    year, end = _year(parse, first, is_far=during in ("before", "after"))
+    last = None
+    if decade is not None:
+        year, end = (decade + 9 if during == "after" else decade), first + 1
+        last = decade + 9 if during == "within" else None
+    elif parse.said_any(end, parse.lexicon.to):
+        last, after = _year(parse, end + 1)
+        if last is not None:
+            year, end = _of_era(parse, first, last) if year is None or last < 0 < year else year, after
+    if year is None:
+        return None
+    if during == "between" and last is None:
+        return None
+    if during == "within" and last is None and (graded := or_graded(parse, end)) is not None:
+        during, end = ("since" if graded.operation == "max" else "until"), end + 2
+    bounds: dict[str, tuple[int | None, int | None]] = {
+        "after": (year + 1, None),
+        "before": (None, year - 1),
+        "since": (year, last),
+        "until": (None, year),
+    }
+    start, stop = bounds.get(during, (year, year if last is None else last))
+    return TimeLimit(parse.written(at, end), during, start, stop, (at, end))  # type: ignore[arg-type]
+
+
+def _dated(parse: Parse, at: int, first: int, during: str) -> TimeLimit | None:
+    """The time between dates with a month, or before, after or at one; None if no such date stands at a position."""
+    one, end = _date(parse, first)
+    dates = [one]
+    joined = next((i for i in range(first + 1, first + _LONGEST_DATE) if parse.said_any(i, parse.lexicon.to)), None)
+    if during == "between" and joined is not None:
+        two, end = _date(parse, joined + 1)
+        if two is not None and one is None:  # "between 30 January and 10 February 2024"
+            one = written_date(f"{parse.written(first, joined)} {two[0]}")
+        dates = [one, two]
+    known = [date for date in dates if date is not None]
+    if len(known) < len(dates):
+        return None
+    texts = tuple(map(_iso, known))
+    years = known[0][0], known[-1][0]
+    bounds: dict[str, tuple[int | None, int | None]] = {"after": (years[0], None), "since": (years[0], None)}
+    bounds |= {"before": (None, years[0]), "until": (None, years[0])}
+    start, stop = bounds.get(during, years)
+    return TimeLimit(parse.written(at, end), during, start, stop, (at, end), texts)  # type: ignore[arg-type]
+
+
+def _date(parse: Parse, at: int) -> tuple[Date | None, int]:
+    """The date with a month that stands at a position, and where it ends."""
+    for end in range(min(at + _LONGEST_DATE, len(parse)), at, -1):
+        if not any(map(parse.is_topic, range(at, end))):
+            found = written_date(parse.written(at, end))
+            if found is not None and len(found) > 1:
+                return found, end
+    return None, at
+
+
+def _iso(date: Date) -> str:
+    """A date as in ISO 8601, its year with four digits at least."""
+    year = f"{'-' if date[0] < 0 else ''}{abs(date[0]):04d}"
+    return "-".join([year, *(f"{part:02d}" for part in date[1:])])
+
+
+def _decade(parse: Parse, at: int) -> int | None:
+    """The first year of the decade that a position names: "the 1860s", "the nineties"."""
+    if at >= len(parse) or parse.is_topic(at):
+        return None
+    match = _DECADE.fullmatch(parse.tokens[at].text)
+    return int(match[1]) if match else parse.lexicon.decades.get(parse.words[at])
+
+
+def _year(parse: Parse, at: int, *, is_far: bool = False) -> tuple[int | None, int]:
+    """The number at a position if it may be a year, and where it ends with its era.
+
+    It has an era ("40 BC", "AD 79"), or is three or four digits, of a far year more, that count nothing.
+    """
+    before_it, number_at = _era(parse, at)
+    text = (parse.topics[number_at] or parse.tokens[number_at].text) if number_at < len(parse) else ""
+    era, end = (before_it, number_at + 1) if before_it else _era(parse, number_at + 1)
+    if era and _YEAR_OF_ERA.fullmatch(text):
+        return (-int(text) if era == "before" else int(text)), end
+    may_be = _YEAR.fullmatch(text) or (is_far and _FAR_YEAR.fullmatch(text))
+    return (int(text) if may_be and counted(parse, number_at) is None else None), number_at + 1
+
+
+def _era(parse: Parse, at: int) -> tuple[str, int]:
+    """The era that is named at a position, `before` or `after` the year 1, and where it ends; empty without one."""
+    ends = {parse.said(at, phrase): era for era, phrases in parse.lexicon.eras.items() for phrase in phrases}
+    end = max(ends, default=0)
+    return (ends[end], end) if end else ("", at)
+
+
+def _of_era(parse: Parse, at: int, last: int) -> int | None:
+    """The first year of a span whose era stands behind the last ("between 60 and 40 BC"); None if it is no year."""
+    text = parse.tokens[at].text if at < len(parse) else ""
+    if not _YEAR_OF_ERA.fullmatch(text) or _era(parse, at)[0] or _era(parse, at + 1)[0]:
+        return _year(parse, at)[0]
+    first = -int(text) if last < 0 else int(text)
+    return first if first <= last else int(text)
