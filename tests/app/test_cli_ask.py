@@ -132,6 +132,20 @@ def test_the_extractive_engine_is_named(run: Run, kb: Path) -> None:
     assert "Germany" in result.stdout
 
 
+def test_a_cascade_asks_the_model_only_where_nothing_is_proved(
+    run: Run, kb: Path, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["ask", QUESTION, "--kb", kb, "--lm", reader, "--json"]
+    found = json.loads(run(*words, "--cascade", "extractive").stdout)
+    asked = [step["models"] for step in found["steps"] if step["kind"] == "asked"]
+    assert (found["program"], found["answer"]) == ("cascade", "Germany")
+    assert asked == [{"default": "extractive"}, {"default": reader}]
+    assert set(found["usage"]["by_model"]) == {"extractive", reader}
+    monkeypatch.setenv("TRIPLECHECK_CASCADE", "extractive, extractive?ranker=none")
+    result = run("ask", QUESTION, "--kb", kb, "--lm", "extractive?ranker=none", "--json")
+    assert result.exit_code == 2 and "asked twice" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -153,6 +167,10 @@ def test_the_extractive_engine_is_named(run: Run, kb: Path) -> None:
         (["Who?", "--option", "limits.value=3"], "limits.value"),
         (["Who?", "--option", "hops"], "hops"),
         (["Who?", "--lm", " "], "model"),
+        (["Who?", "--cascade", "extractive"], "asked twice"),
+        (["Who?", "--cascade", "kerag", "--lm", "openai/x"], "neither a model"),
+        (["Who?", "--cascade", ".", "--lm", "openai/x"], "name the directory of a bundle"),
+        (["Who?", "--program", "cascade"], "--cascade"),
         (["Who?", "--no-such-flag"], "--no-such-flag"),
         ([], "QUESTION"),
     ],
