@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,17 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import load_ranker
 from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
-from triplecheck.programs.judge.confidence import features_of, fit_model, packaged_model, read_model
+from triplecheck.programs.judge.confidence import (
+    BASELINE,
+    FACTS,
+    LANGUAGE_MODEL,
+    ConfidenceModels,
+    features_of,
+    fit_model,
+    kind_of,
+    packaged_models,
+    read_models,
+)
 from triplecheck.programs.judge.proof import Proof, nearest_facts
 from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
 
@@ -51,10 +62,15 @@ def features(found: Proof) -> dict[str, float]:
 CAPITAL = ("Mongolia", "capital", "Ulaanbaatar")
 
 
+def confidence(found: Proof) -> float:
+    """By the model of the baseline."""
+    own = features(found)
+    return packaged_models().of(BASELINE, own)(own)
+
+
 def test_a_proof_that_says_what_is_asked_gives_more_confidence(bundled: KnowledgeBase) -> None:
-    model = packaged_model()
-    right = model(features(proof(bundled, MONGOLIA, CAPITAL)))
-    wrong = model(features(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL)))
+    right = confidence(proof(bundled, MONGOLIA, CAPITAL))
+    wrong = confidence(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL))
     assert 0 <= wrong < right <= 1
 
 
@@ -84,7 +100,7 @@ def test_a_thing_of_another_class_is_of_the_wrong_kind(bundled: KnowledgeBase) -
 
 
 def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase) -> None:
-    assert packaged_model()(features(proof(bundled, "When was Mongolia's capital?", CAPITAL))) <= 0.1
+    assert confidence(proof(bundled, "When was Mongolia's capital?", CAPITAL)) <= 0.1
 
 
 @pytest.mark.parametrize(
@@ -164,19 +180,41 @@ class TestModel:
     def test_it_is_fitted_to_what_tells_right_from_wrong(self) -> None:
         model = fit_model(*self.rows(), names=("telling", "noise", "constant"))
         weights = dict(zip(model.names, model.weights, strict=True))
-        assert weights["telling"] > 1 > 0.3 > abs(weights["noise"])
+        assert weights["telling"] > 0.7 > 0.2 > abs(weights["noise"])
         assert weights["constant"] == pytest.approx(0, abs=1e-6)
-        assert model({"telling": 2.0, "noise": 0.0}) > 0.8 > 0.2 > model({"telling": -2.0, "noise": 0.0})
+        assert model({"telling": 2.0, "noise": 0.0}) > 0.7 > 0.3 > model({"telling": -2.0, "noise": 0.0})
         assert model.fitted_on == {"a": 300, "b": 100}
 
     def test_it_is_read_back(self, tmp_path: Path) -> None:
         model = fit_model(*self.rows(), names=("telling", "noise", "constant"))
+        models = ConfidenceModels({BASELINE: {FACTS: model}})
         file = tmp_path / "confidence.json"
-        file.write_text(model.to_json())
-        assert read_model(file) == model
+        file.write_text(models.to_json())
+        assert read_models(file) == models
         file.write_text("{}")
         with pytest.raises(UserError, match="no confidence model"):
-            read_model(file)
+            read_models(file)
+
+    def test_each_kind_of_model_and_each_way_to_an_answer_has_its_own(self) -> None:
+        one = fit_model(*self.rows(), names=("telling", "noise", "constant"))
+        other = replace(one, proved=0.5)
+        models = ConfidenceModels({BASELINE: {FACTS: one}, LANGUAGE_MODEL: {FACTS: other}})
+        assert models.of(BASELINE, {"hops": 1.0}) is one
+        assert models.of(LANGUAGE_MODEL, {"hops": 1.0}) is other
+        assert ConfidenceModels({BASELINE: {FACTS: one}}).of(LANGUAGE_MODEL, {}) is one, "until it has one of its own"
+        with pytest.raises(UserError, match="no confidence model"):
+            models.of(BASELINE, {"query": 1.0})
+
+    def test_one_language_model_in_any_role_makes_the_kind(self) -> None:
+        assert kind_of([]) == kind_of(["extractive", "extractive?ranker=none"]) == BASELINE
+        assert kind_of(["extractive", "openai/gpt-4o-mini"]) == LANGUAGE_MODEL
+
+    def test_a_group_of_many_answers_does_not_drown_the_others(self) -> None:
+        rows, right, _ = self.rows()
+        turned = [not one for one in right]
+        many = [*rows * 9, *rows], [*right * 9, *turned], ["a"] * 3600 + ["b"] * 400
+        model = fit_model(*many, names=("telling", "noise", "constant"))
+        assert abs(dict(zip(model.names, model.weights, strict=True))["telling"]) < 0.1
 
     def test_it_needs_right_and_wrong_answers(self) -> None:
         with pytest.raises(UserError, match="right answers and wrong ones"):
