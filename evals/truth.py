@@ -26,6 +26,7 @@ from triplecheck.programs.judge.confidence import (
     kind_of,
     says_what_is_asked,
     way_of,
+    weights_of,
 )
 
 PRECISION = 0.92
@@ -35,6 +36,7 @@ that are aimed at, because another graph may be harder."""
 _UNANSWERABLE = 0.5
 """Weight of an answer to a question without one. The sets have as many of them as of others, users ask fewer."""
 _LEAST_PROVED = 20  # answers from which a level can be told
+_BARS = np.round(np.arange(0.05, 0.96, 0.01), 2)
 
 
 @dataclass(frozen=True)
@@ -53,6 +55,7 @@ class Judged:
         kind: of the models that answered, see `kind_of`.
         confidence: that the answer is right; None without a proof.
         verdict: of the answer.
+        is_given: whether the answer is given by default.
     """
 
     graph: str
@@ -66,17 +69,12 @@ class Judged:
     kind: str = BASELINE
     confidence: float | None = None
     verdict: str = "unknown"
+    is_given: bool = False
 
     @property
     def group(self) -> tuple[str, str]:
         """The kind of the models and the way to the answer, which have a confidence model of their own."""
         return self.kind, way_of(self.features)
-
-    @property
-    def is_given(self) -> bool:
-        """Whether the answer is given by default."""
-        likely = self.verdict == "supported" and self.confidence is not None and self.confidence >= FLOOR
-        return self.verdict == "proved" or likely
 
 
 def read_judged(graph: str, data: str, program: str, rows: Iterable[Mapping[str, Any]]) -> list[Judged]:
@@ -95,7 +93,7 @@ def read_judged(graph: str, data: str, program: str, rows: Iterable[Mapping[str,
 
 
 def fit(rows: Sequence[Judged]) -> ConfidenceModels:
-    """The models of all answers with a proof; their levels are chosen on graphs that were left out in turn.
+    """The models of all answers with a proof; their levels and the bar are chosen on graphs that were left out in turn.
 
     A level is not below the floor: an answer that is more likely wrong than right is not called proved. Kinds and ways
     without answers over two graphs, right ones and wrong ones, have no model.
@@ -104,14 +102,16 @@ def fit(rows: Sequence[Judged]) -> ConfidenceModels:
         UserError: those of the baseline have none.
     """
     models: dict[str, dict[str, ConfidenceModel]] = {}
+    judged: list[Judged] = []
     for kind, way in sorted({row.group for row in rows if row.features}):
         own = [row for row in rows if row.features and row.group == (kind, way)]
         if (alone := _left_out(own)) is not None:
             found = replace(_fitted(own), proved=max(FLOOR, _level(alone)))
             models.setdefault(kind, {})[way] = found
+            judged += alone
     if BASELINE not in models:
         raise UserError("a confidence model needs answers over two graphs or more, right ones and wrong ones of each")
-    return ConfidenceModels(models)
+    return ConfidenceModels(models, _bar(judged))
 
 
 def left_out(rows: Sequence[Judged]) -> list[Judged]:
@@ -143,8 +143,7 @@ def _left_out(rows: Sequence[Judged]) -> list[Judged] | None:
 def _fitted(rows: Sequence[Judged]) -> ConfidenceModel:
     """The model of answers of one kind that were found in one way."""
     features, right, graphs = zip(*((row.features, row.right, row.graph) for row in rows), strict=True)
-    shares = [1.0 if row.answerable else _UNANSWERABLE for row in rows]
-    return fit_model(features, right, graphs, shares, names=NAMES[rows[0].group[1]])
+    return fit_model(features, right, graphs, _shares(rows), names=NAMES[rows[0].group[1]])
 
 
 def _level(rows: Sequence[Judged]) -> float:
@@ -152,11 +151,31 @@ def _level(rows: Sequence[Judged]) -> float:
 
     Questions without an answer do not count: how many of them are asked is not known.
     """
-    able = [row for row in rows if row.provable and row.answerable]
-    provable = sorted(((row.confidence or 0.0, row.right) for row in able), key=lambda pair: -pair[0])
-    right = np.cumsum([pair[1] for pair in provable])
-    enough = [at for at in range(_LEAST_PROVED - 1, len(provable)) if right[at] >= PRECISION * (at + 1)]
-    return round(provable[enough[-1]][0], 4) if enough else 1.0
+    able = sorted((row for row in rows if row.provable and row.answerable), key=lambda row: -(row.confidence or 0.0))
+    weights = weights_of([row.graph for row in able])
+    right = np.cumsum(weights * np.array([row.right for row in able], bool))
+    enough = np.flatnonzero(right >= PRECISION * np.cumsum(weights))
+    return round(able[enough[-1]].confidence or 0.0, 4) if len(enough) and enough[-1] + 1 >= _LEAST_PROVED else 1.0
+
+
+def _bar(rows: Sequence[Judged]) -> float:
+    """The confidence from which answers are given: the lowest one that is not surely worse than the best.
+
+    A right answer counts 1 and a wrong one -1, as in CRAG's truthfulness. Of bars whose sums differ by less than one
+    standard error the lowest is taken, which withholds least: the rule of one standard error (Breiman et al. 1984,
+    Classification and Regression Trees, section 3.4.3).
+    """
+    open_to = [row for row in rows if not row.features.get("uncovered")]
+    weights = weights_of([row.graph for row in open_to], _shares(open_to))
+    gains = weights * np.array([1 if row.right else -1 for row in open_to])
+    sure = np.array([row.confidence or 0.0 for row in open_to])
+    best = max(_BARS, key=lambda bar: gains[sure >= bar].sum())
+    between = [gains[(sure >= bar) & (sure < best)] for bar in _BARS]
+    return float(min(bar for bar, lost in zip(_BARS, between, strict=True) if -lost.sum() <= np.sqrt((lost**2).sum())))
+
+
+def _shares(rows: Sequence[Judged]) -> list[float]:
+    return [1.0 if row.answerable else _UNANSWERABLE for row in rows]
 
 
 def _judge(row: Judged, models: ConfidenceModels) -> Judged:
@@ -166,9 +185,9 @@ def _judge(row: Judged, models: ConfidenceModels) -> Judged:
         return replace(row, verdict="unsupported")
     model = models.of(row.kind, row.features)
     confidence = model(row.features)
-    return replace(
-        row, confidence=confidence, verdict="proved" if row.provable and confidence >= model.proved else "supported"
-    )
+    proved = row.provable and confidence >= model.proved
+    given = proved or models.gives(confidence, row.features)
+    return replace(row, confidence=confidence, verdict="proved" if proved else "supported", is_given=given)
 
 
 @dataclass(frozen=True)

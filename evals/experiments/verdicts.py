@@ -15,7 +15,7 @@ from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
 from triplecheck.kg.errors import extra
-from triplecheck.programs.judge.confidence import FLOOR, LANGUAGE_MODEL, ConfidenceModels
+from triplecheck.programs.judge.confidence import LANGUAGE_MODEL, ConfidenceModels
 from triplecheck.programs.judge.queries import QUERY
 
 _BINS = 10
@@ -109,7 +109,8 @@ def confidence_tables(
         for way, model in ways.items()
     ]
     parts.append(
-        f"An answer is given by default if it is proved, or supported with a confidence of at least {FLOOR:.2f}. The "
+        f"An answer is given by default if it is proved, or supported with a confidence of at least "
+        f"{report.models.bar:.2f}, which was chosen on graphs that were left out in turn. The "
         f"models of all graphs call an answer proved from these confidences ({'; '.join(levels)}).\n"
     )
     if LANGUAGE_MODEL not in report.models.models:

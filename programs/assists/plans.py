@@ -135,7 +135,7 @@ class _Planning:
         if any(hint.turned or (hint.alone and unsure) for hint in hints):
             return None, " ".join(hint.text for hint in hints)
         doubts = tuple(f"the query may mean something else than {word!r}" for word in missing.maybe)
-        features = query_features(self._graph, plan, answers, missing, hints, tries)
+        features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=doubts, features=features)
         return concluded, " ".join(hint.text for hint in hints)
 

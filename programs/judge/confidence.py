@@ -29,56 +29,51 @@ from triplecheck.lms.resolve import is_extractive
 from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.judge.queries import QUERY
 from triplecheck.programs.judge.ranked import ranked_features
-from triplecheck.programs.steps import Computed, Expanded, Matched, TraceEvent, Wrote
+from triplecheck.programs.steps import Expanded, Matched, TraceEvent, Wrote
 
 PACKAGED = Path(__file__).parent / "confidence.json"
 _PENALTY = 30.0
 """Weight of the squared coefficients, which are of standardised features."""
-_BETTER = (
-    "covered_least likeness rank ranked ranked_length ranked_schema ideal_hop kind_fit topics linking grounded".split()
-)
-_WORSE = ("spare_hops", "uncovered", "doubts")
-_EITHER = ("computed", "followed", "hops", "patterns")
-_BETTER_QUERY = ("kind_fit", "linking", "weakest")
-_WORSE_QUERY = ("again", "hints", "maybe", "nothing", "ties")
-_EITHER_QUERY = ("classed", "joins", "many", "nodes", "operations", "typed")
+_BETTER = ("covered_least", "grounded", "ideal_hop", "likeness", "topics", "weakest")
+_WORSE = ("again", "hints", "joins", "maybe", "operations", "spare_hops", "ties", "uncovered")
 
 BASELINE, LANGUAGE_MODEL = "extractive", "language model"
 """The kinds of models that answer: the rule-based baseline alone, or a language model in one role or more."""
 FACTS = "facts"
 """The way to an answer that was read from facts; that of an answer that a query computed is `QUERY`."""
 NAMES = {
-    FACTS: tuple(sorted((*_BETTER, *_WORSE, *_EITHER))),
-    QUERY: tuple(sorted((*_BETTER_QUERY, *_WORSE_QUERY, *_EITHER_QUERY))),
+    FACTS: (
+        *("covered_least", "followed", "grounded", "hops", "ideal_hop"),
+        *("likeness", "patterns", "spare_hops", "topics", "uncovered"),
+    ),
+    QUERY: ("again", "hints", "joins", "maybe", "operations", "ties", "weakest"),
 }
 """The features by the way to the answer. Those of facts were chosen from 36 by the log loss on graphs that were left
-out in turn."""
-_BOUNDS = dict.fromkeys((*_BETTER, *_BETTER_QUERY), (0.0, None)) | dict.fromkeys((*_WORSE, *_WORSE_QUERY), (None, 0.0))
+out in turn: one was dropped after the other until the loss grew."""
+_BOUNDS = dict.fromkeys(_BETTER, (0.0, None)) | dict.fromkeys(_WORSE, (None, 0.0))
 """The sign of each coefficient whose feature can only speak for an answer, or only against it."""
 _MOST = 300
 """The answers of a group that count: of a graph with more, each counts less."""
 _MISFIT = 0.1
 """Greatest confidence in an answer from facts of another kind than asked for: of 46 on seven sets 3 were right."""
 FLOOR = 0.5
-"""Confidence below which a supported answer is withheld by default: it is more likely wrong than right."""
+"""Least confidence of a proved answer: below it, it is more likely wrong than right."""
 
 
 def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | None = None) -> dict[str, float]:
     """Features of the proof of an answer, by name; most lie between 0 and 1. What it does not tell is left out.
 
-    - `rank`: the share of other paths that score less than the best path of the proof, see `PathRelevance`;
-      `support`: of its least supported path (not in the model);
-    - `ranked`, `ranked_schema`, `ranked_length`, `ideal_hop`: see `ranked_features`;
+    - `support`: of the least supported path, see `PathRelevance` (not in the model);
+    - `ideal_hop`: see `ranked_features`, whose other features are not in the model;
     - `covered_least`: of the parts of the question, by a relation or type in the proof;
     - `likeness`: cosine of the question and the evidence in words;
     - `kind_fit`: 1 if the answer is a date, a number or an entity as the question word asks, -1 if it is not, if it
-      is of another class than the question asks for, or if it is what the question names;
+      is of another class than the question asks for, or if it is what the question names (not in the model);
     - `hops`, `spare_hops`: of the path, and of these more than there are parts of the question;
     - `followed`: 1 / sqrt(paths that were expanded); `patterns`: whether triple patterns were solved instead;
-    - `topics`: share of the linked topics that the evidence has; `linking`: the least score of the linked topics;
-    - `uncovered`: conditions without a fact; `computed`: whether code computed it; `grounded`; `doubts`.
+    - `topics`: share of the linked topics that the evidence has; `uncovered`: conditions without a fact; `grounded`.
 
-    An answer of a query has those of `query_features`, `kind_fit` and `linking`.
+    An answer of a query has those of `query_features` alone.
 
     Args:
         proof: of the answer.
@@ -86,43 +81,34 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         relations: vectors of the graph's relations; None: not known.
     """
     found = proof.found
-    scored = [float(step.candidates[0]["score"]) for step in proof.linked if step.candidates]
-    shared = {"kind_fit": _kind_fit(proof), **({"linking": min(scored)} if scored else {})}
     if found.query:
-        return {**found.features, **shared}
+        return dict(found.features)
     relevance = proof.relevance
     paths = [path for path in proof.paths if path]
     said = [proof.spelt, _said(proof)] if found.evidence else []
     labels = [hop.label for path in (*paths, *proof.alternatives) for hop in path]
     relevance.prepare([*labels, *proof.types], [*proof.masked, *said])
     scores = relevance.paths(paths)
-    best = float(scores.max()) if len(scores) else -1.0
     hops = len(paths[int(scores.argmax())]) if len(scores) else 0
-    others = relevance.paths(proof.alternatives)
     nodes = {end for head, _, tail in found.evidence for end in (head, tail)}
     used = [bool(nodes & {proof.graph.find(id) for id in step.chosen}) for step in proof.linked]
     features = {
         "support": min((relevance.support(path) for path in paths), default=0.0),
-        "rank": float((others < best).mean()) if len(others) else 1.0,
+        "kind_fit": _kind_fit(proof),
         "covered_least": min(proof.coverage.values(), default=0.0),
         "hops": float(hops),
         "spare_hops": float(max(0, hops - len(relevance.segments))),
         "followed": 1 / math.sqrt(max(1, sum(isinstance(step, Expanded) for step in proof.steps))),
         "patterns": float(any(isinstance(step, Matched) for step in proof.steps)),
         "uncovered": float(len(proof.uncovered)),
-        "computed": float(any(isinstance(step, Computed) for step in proof.steps)),
         "grounded": float(found.grounded),
-        "doubts": float(bool(found.doubts)),
-        "many": math.log(max(1, len(found.answers))),
-        "typed": float(proof.graph.has_types),
-        "choices": math.log1p(len(proof.alternatives)),
     }
     if found.evidence:
         first, second = proof.encode(said)
         features["likeness"] = min(1.0, max(0.0, float(first @ second)))
     if proof.linked:
         features["topics"] = sum(used) / len(used)
-    return features | shared | ranked_features(proof, ranker, relations)
+    return features | ranked_features(proof, ranker, relations)
 
 
 def uncovered_parts(proof: Proof) -> list[str]:
@@ -197,7 +183,7 @@ class ConfidenceModel:
 
     def __call__(self, features: Mapping[str, float]) -> float:
         """The probability that the answer with these features is right; an unknown feature counts as its mean."""
-        most = _MISFIT if features.get("kind_fit", 0.0) < 0 and way_of(features) == FACTS else 1.0
+        most = _MISFIT if features.get("kind_fit", 0.0) < 0 else 1.0
         odds = self.bias
         for name, mean, scale, weight in zip(self.names, self.means, self.scales, self.weights, strict=True):
             odds += weight * (features.get(name, mean) - mean) / scale
@@ -210,9 +196,12 @@ class ConfidenceModels:
 
     Attributes:
         models: by kind (`kind_of`), then by way (`FACTS` or `QUERY`).
+        bar: confidence from which a supported answer is given by default. It is the same for all, since a confidence
+            means the same.
     """
 
     models: Mapping[str, Mapping[str, ConfidenceModel]]
+    bar: float
 
     def of(self, kind: str, features: Mapping[str, float]) -> ConfidenceModel:
         """The model for an answer with these features; of the baseline if there is none for the kind and its way.
@@ -225,6 +214,10 @@ class ConfidenceModels:
             if (found := self.models.get(one, {}).get(way)) is not None:
                 return found
         raise UserError(f"no confidence model for answers by {way!r}; `triplecheck report truth` writes them")
+
+    def gives(self, confidence: float | None, features: Mapping[str, float]) -> bool:
+        """Whether a supported answer is given by default; not if a bound, negation or number is without a fact."""
+        return confidence is not None and confidence >= self.bar and not features.get("uncovered")
 
     def to_json(self) -> str:
         """As the text of a file."""
@@ -256,6 +249,20 @@ def read_models(path: Path) -> ConfidenceModels:
         ) from error
 
 
+def weights_of(groups: Sequence[str], shares: Sequence[float] | None = None) -> npt.NDArray[np.float64]:
+    """The weight of each of n answers, shape (n,): a group of more than 300 answers weighs as much as one of 300.
+
+    Args:
+        groups: the graph of each answer.
+        shares: how much each answer counts, before groups are weighed; None: all alike.
+    """
+    names, of = np.unique(np.array(groups), return_inverse=True)
+    share = np.ones(len(groups)) if shares is None else np.array(shares)
+    sizes = np.bincount(of, minlength=len(names))
+    weights: npt.NDArray[np.float64] = share / np.bincount(of, share)[of] * np.minimum(sizes, _MOST)[of]
+    return weights
+
+
 def fit_model(
     rows: Sequence[Mapping[str, float]],
     right: Sequence[bool],
@@ -265,13 +272,13 @@ def fit_model(
     names: tuple[str, ...],
     proved: float = 0.9,
 ) -> ConfidenceModel:
-    """Fit a model by penalised maximum likelihood; a group of more than 300 answers weighs as much as one of 300.
+    """Fit a model by penalised maximum likelihood, with the weights of `weights_of`.
 
     Args:
         rows: features of each answer, n of them.
         right: whether each answer is right.
         groups: the graph of each answer.
-        shares: how much each answer counts, before groups are weighed; None: all alike.
+        shares: see `weights_of`.
         names: of the features that the model has.
         proved: see `ConfidenceModel`.
 
@@ -285,11 +292,7 @@ def fit_model(
     values = np.array([[row.get(name, np.nan) for name in names] for row in rows])
     labels = np.array(right, float)
     sizes = dict(Counter(groups))
-    share = np.ones(len(groups)) if shares is None else np.array(shares)
-    weight = np.empty(len(groups))
-    for group in sizes:
-        own = np.array([name == group for name in groups])
-        weight[own] = share[own] / share[own].sum() * min(sizes[group], _MOST)
+    weight = weights_of(groups, shares)
     known = ~np.isnan(values)
     means = np.array([np.average(values[k, at], weights=weight[k]) if k.any() else 0.0 for at, k in enumerate(known.T)])
     values = np.where(known, values, means)

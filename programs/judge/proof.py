@@ -208,7 +208,12 @@ class Proof:
         aliases = [name for node in self.topics for name in self.graph.entity(node).aliases]
         written = [name for name in aliases if name in question]
         names = (*self.topics.values(), *self.graph.labels(list(self.topics)), *written)
-        known = dict.fromkeys(write_topic(name) for name in names)
+        kinds = {self.graph.type_label(kind) for node in self.topics for kind in self.graph.types(node)}
+        known: dict[str, None] = {}
+        for name in names:
+            # "the river Thames", "the Sales team": the class says which thing is meant, and nothing of it.
+            titled = [text for kind in kinds for text in (f"{kind} {name}", f"{name} {kind}") if text in question]
+            known |= dict.fromkeys(map(write_topic, titled or [name]))
         return read_question(self.question, list(known), language=self._language)
 
     @cached_property

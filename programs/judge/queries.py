@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 
-from triplecheck.kg import Graph
 from triplecheck.kg.plans import Answers, Plan
 from triplecheck.language.coverage import LeftOut
 
@@ -14,7 +12,7 @@ QUERY = "query"
 
 
 def query_features(
-    graph: Graph, plan: Plan, answers: Answers, said: LeftOut, hints: Sequence[object], tries: int
+    plan: Plan, answers: Answers, said: LeftOut, hints: Sequence[object], tries: int
 ) -> Mapping[str, float]:
     """Features of a query and of its result, by name.
 
@@ -23,20 +21,15 @@ def query_features(
     - `maybe`: words that its relations may mean, but do not name;
     - `hints`: whether something in it matches nothing; `again`: whether it was written again after a problem;
     - `joins`: relations besides the first; `operations`: what it does besides matching triples;
-    - `nodes`: things that it names; `classed`: whether it names a class; `typed`: whether the graph has classes;
-    - `ties`: whether other rows equal the given ones in what they are sorted by;
-    - `many`: logarithm of the number of rows; `nothing`: whether the answer is no, 0 or nothing.
+    - `ties`: whether other rows equal the given ones in what they are sorted by.
 
     Args:
-        graph: that it was run on.
         plan: the query.
         answers: its result.
         said: what it leaves out of the question.
         hints: why it may find nothing.
         tries: how many queries were written before it.
     """
-    rows = len(answers.rows)
-    cells = {str(cell) for row in answers.texts() for cell in row}
     return {
         QUERY: 1.0,
         "weakest": said.weakest,
@@ -45,10 +38,5 @@ def query_features(
         "again": float(bool(tries)),
         "joins": float(max(0, len(plan.relations) - 1)),
         "operations": float(len({one.name for one in plan.operations} - {"distinct", "limit"})),
-        "nodes": float(len(plan.nodes)),
-        "classed": float(bool(plan.classes)),
-        "typed": float(graph.has_types),
         "ties": float(bool(answers.ties)),
-        "many": math.log(max(1, rows)),
-        "nothing": float(not answers.boolean if plan.kind == "ask" else cells <= {"0", ""}),
     }

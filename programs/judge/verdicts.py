@@ -12,7 +12,6 @@ from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.programs.judge.confidence import (
-    FLOOR,
     features_of,
     kind_of,
     models_of,
@@ -83,9 +82,7 @@ class Judge:
             return True
         if found.verdict != "supported" or bar == "proved":
             return False
-        if bar == "likely" and found.features.get("uncovered"):
-            return False  # a bound, a negation or a number of the question is left out
-        return bar == "supported" or (found.confidence is not None and found.confidence >= FLOOR)
+        return bar == "supported" or packaged_models().gives(found.confidence, found.features)
 
     def withheld(self, question: str, found: Outcome, reason: str, steps: Sequence[TraceEvent]) -> Outcome:
         """The abstention in place of an answer."""

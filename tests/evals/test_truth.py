@@ -40,6 +40,15 @@ def test_likely_answers_are_proved_and_unlikely_ones_withheld() -> None:
     assert fit(rows("a") + rows("bb") + rows("ccc")).models[BASELINE][FACTS].proved >= FLOOR
 
 
+def test_the_bar_withholds_what_is_rather_wrong() -> None:
+    """Half of the answers of a likeness of 0.5 are right; a bar at which as many are wrong as right loses nothing."""
+    bar = fit([*rows("a", 400), *rows("bb", 400), *rows("ccc", 400)]).bar
+    assert 0.3 < bar <= 0.55
+    mostly_wrong = [replace(row, right=row.right and at % 5 == 0) for at, row in enumerate(rows("a", 400))]
+    turned = [replace(row, graph=name) for row in mostly_wrong for name in ("a", "bb", "ccc")]
+    assert np.mean([row.is_given for row in left_out(turned)]) < 0.15
+
+
 def test_an_answer_that_proves_nothing_is_never_proved() -> None:
     unprovable = [replace(row, provable=False) for row in rows("a")]
     judged = left_out([*unprovable, *rows("bb"), *rows("ccc")])

@@ -99,6 +99,13 @@ def test_a_thing_of_another_class_is_of_the_wrong_kind(bundled: KnowledgeBase) -
     assert features(proof(bundled, "Which novelist wrote The Trial?", written))["kind_fit"] != -1
 
 
+def test_the_class_beside_a_name_is_no_part_of_what_is_asked(bundled: KnowledgeBase) -> None:
+    length = ("Ran", "running time in minutes", "162")
+    titled, plain = (proof(bundled, f"What is the running time of {name}?", length) for name in ("the film Ran", "Ran"))
+    assert titled.coverage == plain.coverage and titled.unnamed == []
+    assert proof(bundled, "What is the running time of the play Ran?", length).unnamed == ["play"]
+
+
 def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase) -> None:
     assert confidence(proof(bundled, "When was Mongolia's capital?", CAPITAL)) <= 0.1
 
@@ -187,7 +194,7 @@ class TestModel:
 
     def test_it_is_read_back(self, tmp_path: Path) -> None:
         model = fit_model(*self.rows(), names=("telling", "noise", "constant"))
-        models = ConfidenceModels({BASELINE: {FACTS: model}})
+        models = ConfidenceModels({BASELINE: {FACTS: model}}, 0.5)
         file = tmp_path / "confidence.json"
         file.write_text(models.to_json())
         assert read_models(file) == models
@@ -198,12 +205,19 @@ class TestModel:
     def test_each_kind_of_model_and_each_way_to_an_answer_has_its_own(self) -> None:
         one = fit_model(*self.rows(), names=("telling", "noise", "constant"))
         other = replace(one, proved=0.5)
-        models = ConfidenceModels({BASELINE: {FACTS: one}, LANGUAGE_MODEL: {FACTS: other}})
+        models = ConfidenceModels({BASELINE: {FACTS: one}, LANGUAGE_MODEL: {FACTS: other}}, 0.5)
         assert models.of(BASELINE, {"hops": 1.0}) is one
         assert models.of(LANGUAGE_MODEL, {"hops": 1.0}) is other
-        assert ConfidenceModels({BASELINE: {FACTS: one}}).of(LANGUAGE_MODEL, {}) is one, "until it has one of its own"
+        assert ConfidenceModels({BASELINE: {FACTS: one}}, 0.5).of(LANGUAGE_MODEL, {}) is one, (
+            "until it has one of its own"
+        )
         with pytest.raises(UserError, match="no confidence model"):
             models.of(BASELINE, {"query": 1.0})
+
+    def test_a_likely_answer_is_given_unless_a_condition_has_no_fact(self) -> None:
+        models = ConfidenceModels({}, 0.6)
+        assert models.gives(0.6, {"uncovered": 0.0}) and models.gives(0.6, {"query": 1.0})
+        assert not (models.gives(0.59, {}) or models.gives(None, {}) or models.gives(0.9, {"uncovered": 1.0}))
 
     def test_one_language_model_in_any_role_makes_the_kind(self) -> None:
         assert kind_of([]) == kind_of(["extractive", "extractive?ranker=none"]) == BASELINE
