@@ -16,18 +16,17 @@ import numpy as np
 
 from triplecheck.evals.metrics.statistics import area_under_risk_coverage, auroc, expected_calibration_error
 from triplecheck.kg import UserError
+from triplecheck.lms.resolve import BASELINE, kind_of
 from triplecheck.programs.judge.confidence import (
-    BASELINE,
     FLOOR,
     NAMES,
     ConfidenceModel,
     ConfidenceModels,
     fit_model,
-    kind_of,
-    says_what_is_asked,
     way_of,
     weights_of,
 )
+from triplecheck.programs.judge.features import says_what_is_asked
 
 PRECISION = 0.92
 """Share of right answers among those called proved that their level is chosen for: a little more than the nine in ten

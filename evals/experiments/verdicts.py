@@ -15,7 +15,8 @@ from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
 from triplecheck.kg.errors import extra
-from triplecheck.programs.judge.confidence import LANGUAGE_MODEL, ConfidenceModels
+from triplecheck.lms.resolve import LANGUAGE_MODEL
+from triplecheck.programs.judge.confidence import ConfidenceModels
 from triplecheck.programs.judge.queries import QUERY
 
 _BINS = 10

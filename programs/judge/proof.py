@@ -20,7 +20,7 @@ from triplecheck.language.coverage import unnamed_nouns, unsayable
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, TimeLimit
+from triplecheck.language.operations import Join, Limit, TimeLimit
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
@@ -306,19 +306,43 @@ class Proof:
     @cached_property
     def unjoined(self) -> list[str]:
         """The topics that "and" joins, without a triple between them and each answer."""
-        joined = any(join.kind == "and" for join in self.parsed.joins) and not self.parsed.asks_whether
-        if not joined or self.computed or len(self.topics) < 2:
+        if self.computed or len(self.topics) < 2 or not self._joins:
             return []
-        near: dict[int, set[int]] = {}
-        for head, _, tail in self.found.evidence:
-            near.setdefault(head, set()).add(tail)
-            near.setdefault(tail, set()).add(head)
-        found = []
-        for mention in dict.fromkeys(self.topics.values()):
-            meant = {node for node, name in self.topics.items() if name == mention}
-            if any(meant.isdisjoint(near.get(answer, ())) for answer in self.found.answers[:_MOST_JOINED]):
-                found.append(mention)
+        answers = self.found.answers[:_MOST_JOINED]
+        return [name for name in self._mentions if any(not self._ways(name, answer) for answer in answers)]
+
+    @cached_property
+    def mixed(self) -> list[str]:
+        """Topics that "and" joins to one whole, if they and an answer are joined by different relations."""
+        spelt = {normalize(name): name for name in self._mentions}
+        for join in self._joins:
+            names = [spelt[normalize(member)] for member in join.members if normalize(member) in spelt]
+            for answer in self.found.answers[:_MOST_JOINED] if len(names) > 1 else ():
+                ways = [self._ways(name, answer) for name in names]
+                if all(ways) and not set.intersection(*ways):
+                    return names
+        return []
+
+    @property
+    def _joins(self) -> list[Join]:
+        """What "and" joins in the question, unless it asks whether something is so."""
+        return [] if self.parsed.asks_whether else [join for join in self.parsed.joins if join.kind == "and"]
+
+    @property
+    def _mentions(self) -> dict[str, set[int]]:
+        """The topics by their mention."""
+        found: dict[str, set[int]] = {}
+        for node, name in self.topics.items():
+            found.setdefault(name, set()).add(node)
         return found
+
+    def _ways(self, mention: str, answer: int) -> set[tuple[int, bool]]:
+        """The relations, and whether they lead to the answer, of the triples between a topic and an answer."""
+        meant = self._mentions[mention]
+        to = {(relation, True) for head, relation, tail in self.found.evidence if head in meant and tail == answer}
+        return to | {
+            (relation, False) for head, relation, tail in self.found.evidence if tail in meant and head == answer
+        }
 
     @property
     def _opposed(self) -> list[str]:

@@ -11,14 +11,9 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
-from triplecheck.programs.judge.confidence import (
-    features_of,
-    kind_of,
-    models_of,
-    packaged_models,
-    says_what_is_asked,
-    uncovered_parts,
-)
+from triplecheck.lms.resolve import kind_of
+from triplecheck.programs.judge.confidence import models_of, packaged_models
+from triplecheck.programs.judge.features import features_of, says_what_is_asked, uncovered_parts
 from triplecheck.programs.judge.proof import Proof, nearest_facts
 from triplecheck.programs.options import Bar
 from triplecheck.programs.outcome import Outcome, Verdict
@@ -104,4 +99,7 @@ class Judge:
 def _left_out(proof: Proof) -> list[str]:
     """The parts of a question that a proof leaves out, in sentences; the words of a query were compared before."""
     found = [f"the proof does not cover {part!r}" for part in (*uncovered_parts(proof), *proof.unnamed)]
-    return [*found, *(f"the proof does not join the answer with {mention!r}" for mention in proof.unjoined)]
+    found += [f"the proof does not join the answer with {mention!r}" for mention in proof.unjoined]
+    if proof.mixed:
+        found.append(f"other relations join the answer with {' than with '.join(map(repr, proof.mixed))}")
+    return found

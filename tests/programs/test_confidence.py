@@ -13,19 +13,11 @@ from program_parts import ask
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import load_ranker
+from triplecheck.lms.resolve import BASELINE, LANGUAGE_MODEL, kind_of
 from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
-from triplecheck.programs.judge.confidence import (
-    BASELINE,
-    FACTS,
-    LANGUAGE_MODEL,
-    ConfidenceModels,
-    features_of,
-    fit_model,
-    kind_of,
-    packaged_models,
-    read_models,
-)
+from triplecheck.programs.judge.confidence import FACTS, ConfidenceModels, fit_model, packaged_models, read_models
+from triplecheck.programs.judge.features import features_of
 from triplecheck.programs.judge.proof import Proof, nearest_facts
 from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
 
@@ -173,6 +165,25 @@ def test_the_facts_nearest_to_a_question_are_found(bundled: KnowledgeBase) -> No
     graph = bundled.graph
     assert found.triples and all(graph.contains(*edge) for edge in found.triples)
     assert nearest_facts(Proof(graph, load_encoder().encode, MONGOLIA, Outcome(), [])).triples == ()
+
+
+def test_what_and_joins_is_joined_with_the_answer_by_one_relation(tmp_path: Path) -> None:
+    crew = [(mission, "crew member", name) for mission in ("Borea", "Cirrus") for name in ("Ann Roe", "Bob Lund")]
+    base = KnowledgeBase.from_triples([*crew, ("Cirrus", "commanded by", "Ann Roe")], tmp_path / "kb", encoder=None)
+    nodes = {name: _node(base, name) for name in ("Ann Roe", "Bob Lund", "Cirrus")}
+
+    def mixed(question: str, relation: str) -> list[str]:
+        edges = ((relation, "Ann Roe"), ("crew member", "Bob Lund"))
+        evidence = tuple((nodes["Cirrus"], _relation(base, label), nodes[name]) for label, name in edges)
+        found = Outcome("Cirrus", answers=(nodes["Cirrus"],), evidence=evidence, grounded=True)
+        ids = {name: base.graph.node_id(nodes[name]) for _, name in edges}
+        linked: list[TraceEvent] = [Linked(name, [{"id": id, "score": 1.0}], [id]) for name, id in ids.items()]
+        return Proof(base.graph, load_encoder().encode, question, found, linked).mixed
+
+    both = "Which missions were Ann Roe and Bob Lund aboard?"
+    assert mixed(both, "commanded by") == ["Ann Roe", "Bob Lund"]
+    assert mixed(both, "crew member") == []
+    assert mixed("Which mission did Ann Roe command and Bob Lund join?", "commanded by") == []
 
 
 class TestModel:
