@@ -59,6 +59,8 @@ def ask(
 
         triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini
 
+        triplecheck ask "Who directed Alien?" --kb kbs/films --cascade extractive --lm openai/gpt-4o-mini
+
         triplecheck ask "Who directed Alien?" --kb kbs/films --html proof.html
 
         triplecheck ask "Who directed Alien?" --role answer=openai/gpt-4o --role prune=extractive --json

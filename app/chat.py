@@ -163,7 +163,8 @@ class Chat:
         """What is asked, and what answers."""
         kb, program = self.setup.kb, self.setup.program
         size = "" if kb.is_remote else f", {kb.manifest.counts['triples']:,} triples"
-        models = ", ".join(self.setup.roles.models())
+        every = (*program.own_roles, self.setup.roles)
+        models = ", ".join(dict.fromkeys(name for roles in every for name in roles.models()))
         return f"{printable(self.settings.kb or 'bundled')}{size}; program: {program.name}; model: {printable(models)}"
 
 

@@ -104,7 +104,7 @@ class CollectOptions:
             raise UserError(f"--export {unknown[0]}: no such form; there are: {', '.join(FORMS)}")
 
 
-@flattened("bundle", "grounded_only", "out", questions="Default: the bundled training questions.")
+@flattened("bundle", "cascade", "grounded_only", "out", questions="Default: the bundled training questions.")
 def collect(
     program: ProgramArgument,
     out: Annotated[Path, flag("--out DIR", "Directory to write; an unfinished one is resumed.", OUTPUT)],

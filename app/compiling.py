@@ -82,6 +82,7 @@ class CompileOptions:
 
 
 @flattened(
+    "cascade",
     "bundle",
     "part",
     "timeout",

@@ -5,6 +5,7 @@
     language = "de"             # of questions and labels; default: that of kb, else "en"
     program = "kerag"
     lm = "openai/gpt-4o-mini"   # model of every role that is not in [roles]
+    cascade = ["extractive"]    # models or bundles that are asked before, until an answer is proved
     grounded_only = true
     hops = 2
 
@@ -143,6 +144,8 @@ class Settings(BaseSettings):
     """Model of every role that is not in `roles`; None: `extractive`."""
     roles: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """Model by role. In the environment: `answer=MODEL,prune=MODEL`."""
+    cascade: Annotated[list[str], NoDecode] = Field(default_factory=list)
+    """Models or bundles that are asked before `lm`, until an answer is proved. In the environment: `MODEL,MODEL`."""
     ranker: bool = True
     """Let `extractive` score paths with the trained ranker, besides its rules."""
     grounded_only: bool = False
@@ -174,6 +177,12 @@ class Settings(BaseSettings):
                 flat |= {f"{name}.{k}": v for k, v in model.items()} if isinstance(model, dict) else {name: model}
             return flat
         return value
+
+    @field_validator("cascade", mode="before")
+    @classmethod
+    def _read_cascade(cls, value: Any) -> Any:
+        """Take `a,b`."""
+        return [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else value
 
     @classmethod
     def settings_customise_sources(

@@ -101,13 +101,15 @@ def evaluate(
 
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --limit 200 --lm openai/gpt-4o-mini --workers 8
 
+        triplecheck eval kerag --kb kbs/films --questions films.jsonl --cascade extractive --lm openai/gpt-4o-mini
+
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --workers 32 --executor ray --mlflow
     """
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
     executing, trackers = _executor(executor, ray_address), _trackers(mlflow)
-    batch = open_batch(settings, run, ("test",), err)
-    place = run.out or RUNS / _run_name(batch.program.name, batch.source, batch.roles)
+    batch = open_batch(settings, run, ("test",), err, cascades=True)
+    place = run.out or RUNS / _run_name(batch.program.title, batch.source, batch.roles)
     with reporting(err, "asking") as tell:
         from triplecheck import evals
 

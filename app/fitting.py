@@ -84,6 +84,7 @@ class FitOptions:
 
 
 @flattened(
+    "cascade",
     "timeout",
     questions="Measure on others than these. Default: the bundled training and dev questions; with --bundle, which "
     "may have been compiled with the training questions, the dev questions.",

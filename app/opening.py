@@ -63,7 +63,9 @@ def open_setup(settings: Settings, err: Console) -> Setup:
         return Setup(settings, kb, open_program(with_bar(settings), kb), models, limits)
 
 
-def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], err: Console) -> Batch:
+def open_batch(
+    settings: Settings, run: BatchOptions, bundled: Sequence[str], err: Console, *, cascades: bool = False
+) -> Batch:
     """Open what many questions are answered with. The budget is that of the flags alone.
 
     Args:
@@ -71,6 +73,7 @@ def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], er
         run: the options.
         bundled: splits of the bundled questions that are used by default.
         err: where progress is shown.
+        cascades: open the configured cascade, if there is one; else the program that it ends with.
 
     Raises:
         UserError: as `open_setup`, or the options exclude each other, or there are no questions.
@@ -83,7 +86,7 @@ def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], er
         questions, source = read_questions(settings, run, bundled)
     with reporting(err, "opening the knowledge base") as tell:
         kb = open_knowledge_base(settings, tell)
-        program = open_program(settings, kb)
+        program = open_program(settings, kb) if cascades else _open_alone(settings, kb)
     return Batch(settings, kb, program, models, Budget(**run.budget), questions, source)
 
 
@@ -154,11 +157,51 @@ def open_base(kb: str, *, with_documents: bool = False) -> KnowledgeBase:
 
 
 def open_program(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
-    """The configured program, on a knowledge base; the compiled one if a bundle is named.
+    """The configured program, on a knowledge base; the compiled one if a bundle is named; a cascade if it is wanted.
 
     Raises:
-        UserError: there is no such program, it has no such option, or the bundle is of another program.
+        UserError: there is no such program, it has no such option, the bundle is of another program, or a member of the
+            cascade is neither a model nor a bundle, or is there twice.
     """
+    from triplecheck.kg import UserError
+    from triplecheck.programs import Cascade, Sources
+
+    if not settings.cascade:
+        return _open_alone(settings, kb)
+    sources = Sources.of(kb)
+    first = [_before(settings, name) for name in settings.cascade]
+    asked = [(one.bundle, roles(one)) for one in (*first, settings)]
+    for at, one in enumerate(asked):
+        if one in asked[:at]:
+            models = ", ".join(one[1].models())
+            raise UserError(
+                f"--cascade: {models} would be asked twice, in the same way; name another model with --lm or --role"
+            )
+    members = [(_open_alone(one, sources), roles(one)) for one in first]
+    return Cascade([*members, _open_alone(settings, sources)])
+
+
+def _before(settings: Settings, name: str) -> Settings:
+    """The configuration of a member of a cascade that is asked before the configured model: a model or a bundle."""
+    from triplecheck.kg import UserError
+    from triplecheck.lms.resolve import is_extractive
+
+    alone: dict[str, Any] = {"cascade": [], "lm": None, "roles": {}, "bundle": None}
+    if Path(name).is_dir():
+        from triplecheck.optimize.bundle import load_bundle
+
+        own = {"bundle": Path(name), "program": load_bundle(name).program_name, "options": {}}
+        return settings.model_copy(update=alone | own)
+    if not (is_extractive(name) or "/" in name):
+        raise UserError(
+            f"--cascade {name}: is neither a model, such as extractive, local/smollm2 or openai/gpt-4o-mini, nor the "
+            "directory of a bundle"
+        )
+    return settings.model_copy(update=alone | {"lm": name})
+
+
+def _open_alone(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
+    """The configured program without the members of a cascade that are asked before it."""
     from triplecheck.kg import UserError
     from triplecheck.programs import Sources, resolve_program
     from triplecheck.programs.base import make_program

@@ -189,6 +189,16 @@ class RunOptions(ModelOptions):
             MODEL,
         ),
     ] = None
+    cascade: Annotated[
+        list[str] | None,
+        flag(
+            "--cascade FIRST",
+            "Ask FIRST before the model of --lm, which is asked only if the answer of FIRST is not proved: "
+            "`extractive`, another model, or the directory of a bundle. If no answer is proved, the one with the "
+            "highest confidence is given. Repeatable: they are asked in this order.",
+            MODEL,
+        ),
+    ] = None
     option: Annotated[
         list[str] | None,
         flag(
@@ -226,6 +236,7 @@ class RunOptions(ModelOptions):
 
         return super().settings(
             bundle=self.bundle,
+            cascade=self.cascade,
             ranker=self.ranker,
             grounded_only=self.grounded_only,
             verdict=self.verdict,

@@ -29,13 +29,14 @@ def describe(
         graph: dict[str, Any] = knowledge_base.identity
     else:
         graph = _counts(program.graph)
+    all_roles = (roles, *program.own_roles)
     return {
         "program": program.name,
         "switches": switches(program),
         "prompts": _prompts(program),
         "roles": roles.to_json(),
         # The id of an embedded model contains a hash of its weights.
-        "models": {name: str(language_model(model).model) for name, model in roles.lms().items()},
+        "models": {name: str(language_model(model).model) for one in all_roles for name, model in one.lms().items()},
         "knowledge_base": graph,
         "language": program.sources.language,
         "settings": plain(dict(settings or {})),

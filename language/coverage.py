@@ -61,10 +61,12 @@ class LeftOut:
         surely: words that no part of the query stands for.
         maybe: words that its relations may mean, but do not name, since between two things there are few relations; and
             the class of the answers where the graph does not tell it.
+        weakest: likeness of the word that its names say least; 1 if they say all words exactly.
     """
 
     surely: tuple[str, ...]
     maybe: tuple[str, ...]
+    weakest: float = 1.0
 
 
 def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut:
@@ -75,20 +77,23 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
         said: what the query says.
         likeness: of words and relations.
     """
-    found, maybe = dict(_operations(question, said, likeness)), []
+    found, maybe, weakest = dict(_operations(question, said, likeness)), [], 1.0
     parse = question.parse
     named = {at for place in places(question, list(said.classes)) for at in range(place.start, place.end)}
     likeness.prepare([name for names in said.relations for name in names])
     for at in content_words(parse, _operating(question)):
         least = {"NOUN": LEAST_OF_NOUNS, "PROPN": 1.0}.get(parse.pos(at), LEAST)
+        if at in named:
+            continue
         fit = _likeness(parse.words[at], said, likeness)
-        if at in named or fit >= max(least, _SURELY):
+        weakest = min(weakest, fit)
+        if fit >= max(least, _SURELY):
             continue
         if fit >= least or (at == question.asked.at and said.open) or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
-    return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe))
+    return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe), weakest)
 
 
 def unsayable(question: Question) -> list[tuple[int, str]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -26,6 +26,9 @@ if TYPE_CHECKING:
     from triplecheck.lms.prompt import Prompt
 
 EXTRACTIVE = "extractive"
+
+BASELINE, LANGUAGE_MODEL = EXTRACTIVE, "language model"
+"""The kinds of models that answer: the rule-based baseline alone, or a language model in one role or more."""
 
 _SETTINGS = frozenset(
     "guided longest_field max_new_tokens context_length prefix_memory repetition_penalty batch_size batch_wait device "
@@ -81,6 +84,11 @@ _OWN_CLIENT = "lm15"
 def is_extractive(model: str) -> bool:
     """Whether a model string names the rule-based baseline, with or without settings."""
     return model.strip().partition("?")[0] == EXTRACTIVE
+
+
+def kind_of(models: Iterable[str]) -> str:
+    """`BASELINE` or `LANGUAGE_MODEL`, by the names of the models whose replies led to an answer."""
+    return BASELINE if all(map(is_extractive, models)) else LANGUAGE_MODEL
 
 
 def _settings(model: str) -> dict[str, str]:

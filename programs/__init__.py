@@ -7,6 +7,7 @@ from triplecheck.kg._lazy import lazily
 if TYPE_CHECKING:
     from triplecheck.programs.anchorrag import AnchorRAG, AnchorRAGLimits, AnchorRAGOptions
     from triplecheck.programs.base import Program, Sources
+    from triplecheck.programs.cascade import Cascade
     from triplecheck.programs.fourstepfocus import FourStepFocus, FourStepFocusLimits, FourStepFocusOptions, Matching
     from triplecheck.programs.kerag import KERAG, KERAGLimits, KERAGOptions
     from triplecheck.programs.know3rag import Know3RAG, Know3RAGLimits, Know3RAGOptions
@@ -18,6 +19,7 @@ __all__ = [
     "AnchorRAG",
     "AnchorRAGLimits",
     "AnchorRAGOptions",
+    "Cascade",
     "FourStepFocus",
     "FourStepFocusLimits",
     "FourStepFocusOptions",
@@ -43,6 +45,7 @@ __getattr__ = lazily(
     {
         "anchorrag": "AnchorRAG AnchorRAGLimits AnchorRAGOptions",
         "base": "Program Sources",
+        "cascade": "Cascade",
         "fourstepfocus": "FourStepFocus FourStepFocusLimits FourStepFocusOptions Matching",
         "kerag": "KERAG KERAGLimits KERAGOptions",
         "know3rag": "Know3RAG Know3RAGLimits Know3RAGOptions",

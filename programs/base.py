@@ -26,7 +26,7 @@ from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
-from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, doubted_reply, session
+from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, Roles, doubted_reply, session
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
@@ -207,6 +207,25 @@ class Program(dspy.Module, metaclass=_ProgramType):
         changed = {name: value for name, value in vars(self.options).items() if value != default[name]}
         return f"{type(self).__name__}({', '.join([repr(self.sources), *(f'{k}={v!r}' for k, v in changed.items())])})"
 
+    @classmethod
+    def made(cls, sources: Sources, options: Mapping[str, Any]) -> Self:
+        """A program with these options, which `switches` of another one may have given.
+
+        Raises:
+            UserError: no such option, or a value that an option cannot have.
+        """
+        return cls(sources, **options)
+
+    @property
+    def title(self) -> str:
+        """Its name in names of runs; of a program that is made of others, with their names."""
+        return self.name
+
+    @property
+    def own_roles(self) -> tuple[Roles, ...]:
+        """The models that parts of it have in place of those of the session."""
+        return ()
+
     @property
     def graph(self) -> Graph:
         """The graph that answers are checked against."""
@@ -241,18 +260,24 @@ class Program(dspy.Module, metaclass=_ProgramType):
         trace = Trace(_listeners(on_step))
         with session(ranker=self.sources.own_ranker, language=self.sources.language) as ledger:
             try:
-                found = self.run(question, trace)
-            except ModelReplyError as error:
-                # The step has already asked the model twice; the question ends here, the run goes on.
-                trace.add(Stopped("unreadable_reply", str(error)))
-                found = Outcome(abstained="unreadable_reply")
+                found = self.judged(question, trace)
             except TriplecheckError as error:
                 error.progress = {"steps": trace.steps, "usage": ledger.usage()}
                 raise
-            found = self.sure_enough(question, found, trace)
-            if found.abstained is None:
-                trace.add(Answered(found.answer, found.grounded, found.verdict))
             return prediction(self.graph, self.name, question, found, trace.steps, ledger.usage())
+
+    def judged(self, question: str, trace: Trace) -> Outcome:
+        """Answer one question and judge the answer; each step is recorded in the trace."""
+        try:
+            found = self.run(question, trace)
+        except ModelReplyError as error:
+            # The step has already asked the model twice; the question ends here, the run goes on.
+            trace.add(Stopped("unreadable_reply", str(error)))
+            found = Outcome(abstained="unreadable_reply")
+        found = self.sure_enough(question, found, trace)
+        if found.abstained is None:
+            trace.add(Answered(found.answer, found.grounded, found.verdict))
+        return found
 
     async def aforward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
         """Like `forward`, without blocking: `await program.acall(question=...)`.
@@ -300,32 +325,42 @@ class Program(dspy.Module, metaclass=_ProgramType):
         Raises:
             UserError: it lacks a step of the program.
         """
-        if missing := sorted(dict(self.named_parameters()).keys() - state.keys() - _LATER):
+        steps = dict(self.named_parameters())
+        later = {name for name in steps if name.rpartition(".")[2] in _LATER}
+        if missing := sorted(steps.keys() - state.keys() - later):
             raise UserError(
                 f"the saved state has no step {', '.join(missing)}: it is of another version of {self.name!r}, or of "
                 "one with other options; make the program with the same options, or compile it again"
             )
-        own = {name: step.dump_state() for name, step in self.named_parameters() if name in _LATER - state.keys()}
+        own = {name: steps[name].dump_state() for name in later - state.keys()}
         super().load_state({**own, **state}, allow_unsafe_lm_state=allow_unsafe_lm_state)
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with its verdict and confidence; an abstention if it is not sure enough."""
-        judge = Judge(self.graph, self.sources.ranker, self.sources.relations, self.sources.language)
+        judge = self._judge
         if found.abstained is not None:
             return judge.with_nearest(question, found, trace.steps)
         found = judge.judge(question, self._doubted(question, found, trace), trace.steps)
         if self.abstain_below is not None:
-            if found.confidence is not None and found.confidence >= self.abstain_below:
-                return found
-            known = "it is not known how sure the answer is" if found.confidence is None else f"{found.confidence:.3g}"
-            trace.add(Stopped(UNSURE, f"{known}, and not the fitted {self.abstain_below:.3g}"))
-            return judge.withheld(question, found, UNSURE, trace.steps)
+            return self.above_threshold(question, found, trace)
         bar = self.options.verdict
         if judge.passes(found, bar):
             return found
         sure = "" if found.confidence is None else f" with a confidence of {found.confidence:.2f}"
         trace.add(Stopped(NOT_IN_GRAPH, f"the answer {found.answer!r} is {found.verdict}{sure}; the bar is {bar}"))
         return judge.withheld(question, found, NOT_IN_GRAPH, trace.steps)
+
+    @property
+    def _judge(self) -> Judge:
+        return Judge(self.graph, self.sources.ranker, self.sources.relations, self.sources.language)
+
+    def above_threshold(self, question: str, found: Outcome, trace: Trace) -> Outcome:
+        """The outcome if its confidence is `abstain_below` or more, or if that is None; else an abstention."""
+        if self.abstain_below is None or (found.confidence is not None and found.confidence >= self.abstain_below):
+            return found
+        known = "it is not known how sure the answer is" if found.confidence is None else f"{found.confidence:.3g}"
+        trace.add(Stopped(UNSURE, f"{known}, and not the fitted {self.abstain_below:.3g}"))
+        return self._judge.withheld(question, found, UNSURE, trace.steps)
 
     def _doubted(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with a doubt if the model of the role `judge` finds that its evidence proves nothing."""
@@ -379,7 +414,7 @@ def make_program(program: type[Program], sources: Sources, options: Mapping[str,
     Raises:
         UserError: see `check_options`.
     """
-    made = program(sources, **{name: value for name, value in options.items() if name != "abstain_below"})
+    made = program.made(sources, {name: value for name, value in options.items() if name != "abstain_below"})
     below = options.get("abstain_below")
     if below is None or below == "none":
         return made

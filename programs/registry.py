@@ -33,10 +33,12 @@ _PROGRAMS = {
     "chainofknowledge": "baselines.ChainOfKnowledge",
     "blendfilter": "baselines.BlendFilter",
 }
+_COMPOSED = {"cascade": "cascade.Cascade"}
+"""Programs that are made of others."""
 
 
 def program_names() -> list[str]:
-    """Names of all programs."""
+    """Names of all programs, without those that are made of others."""
     return sorted(_PROGRAMS)
 
 
@@ -47,7 +49,7 @@ def resolve_program(name: str) -> type[Program]:
         UserError: no such program; the message lists those there are.
     """
     try:
-        module, _, found = _PROGRAMS[name.lower().replace("-", "").replace("_", "")].partition(".")
+        module, _, found = (_PROGRAMS | _COMPOSED)[name.lower().replace("-", "").replace("_", "")].partition(".")
     except KeyError:
         raise UserError(f"no program {name!r}; there are: {', '.join(program_names())}") from None
     program: type[Program] = getattr(import_module(f"triplecheck.programs.{module}"), found)

@@ -212,6 +212,29 @@ class Assisted(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Asked(TraceEvent):
+    """A member of a cascade was asked: its `number` from 1, its program, and its models by role."""
+
+    kind: ClassVar[str] = "asked"
+    number: int
+    program: str
+    models: dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen(TraceEvent):
+    """The answer of the member `number` of a cascade stands, of so many that were asked. `reason` says why."""
+
+    kind: ClassVar[str] = "chosen"
+    number: int
+    asked: int
+    answer: str
+    verdict: str
+    confidence: float | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class Answered(TraceEvent):
     """The program answered. `verdict` is that of the outcome."""
 
@@ -289,6 +312,11 @@ def in_words(step: TraceEvent) -> str:
             return f"turn {turn}: {answer or 'no answer'}: {weight} {against}, {among}: {decision}"
         case Assisted(name, changed, before, after):
             return f"{name} ({changed}): {_changed(before, after)}"
+        case Asked(number, program, models):
+            return f"{number}. {program} with {listed(list(dict.fromkeys(models.values())))}"
+        case Chosen(number, asked, answer, verdict, confidence, reason):
+            sure = "" if confidence is None else f", confidence {confidence:.2f}"
+            return f"{number} of {asked}: {answer or 'no answer'} ({verdict}{sure}): {reason}"
         case Answered(answer, _, verdict):
             return f"{answer} ({verdict})"
         case Stopped(reason, detail):

@@ -25,11 +25,12 @@ if TYPE_CHECKING:
     from triplecheck.lms import Roles, session
     from triplecheck.optimize import compile_program, load_bundle, save_bundle
     from triplecheck.optimize.metrics import feedback_metric
-    from triplecheck.programs import KERAG, AnchorRAG, FourStepFocus, Know3RAG, Sources
+    from triplecheck.programs import KERAG, AnchorRAG, Cascade, FourStepFocus, Know3RAG, Sources
 
 __all__ = [
     "KERAG",
     "AnchorRAG",
+    "Cascade",
     "FourStepFocus",
     "Know3RAG",
     "KnowledgeBase",
@@ -46,6 +47,7 @@ __all__ = [
 _HOME = {
     "KERAG": "programs",
     "AnchorRAG": "programs",
+    "Cascade": "programs",
     "FourStepFocus": "programs",
     "Know3RAG": "programs",
     "KnowledgeBase": "kg",

@@ -114,8 +114,9 @@ class Service:
             if key not in self._programs:
                 settings = self.settings
                 if configured is not None and configured != self.default_program:
-                    # Bundle and options belong to the configured program.
-                    settings = settings.model_copy(update={"program": configured, "bundle": None, "options": {}})
+                    # Bundle, cascade and options belong to the configured program.
+                    own: dict[str, Any] = {"program": configured, "bundle": None, "cascade": [], "options": {}}
+                    settings = settings.model_copy(update=own)
                 self._programs[key] = open_program(with_bar(settings), self._sources[base])
             return self._programs[key]
 
@@ -300,7 +301,7 @@ class Service:
 
     def list_programs(self) -> Programs:
         """The programs."""
-        found = [resolve_program(name) for name in program_names()]
+        found = [resolve_program(name) for name in dict.fromkeys([self.default_program, *program_names()])]
         return Programs(
             default=self.default_program,
             programs=[ProgramInfo(name=one.name, summary=summary(one), cites_graph=one.cites_graph) for one in found],

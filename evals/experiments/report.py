@@ -13,7 +13,13 @@ from triplecheck.evals.configuration import plain
 from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
 from triplecheck.evals.experiments.paired import paired, paired_rows
 from triplecheck.evals.experiments.run import Cell
-from triplecheck.evals.experiments.verdicts import draw_verdicts, verdict_report, verdict_tables
+from triplecheck.evals.experiments.verdicts import (
+    VerdictReport,
+    confidence_tables,
+    draw_verdicts,
+    verdict_report,
+    verdict_tables,
+)
 from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown
 from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_fault
 from triplecheck.evals.run_directory import read_rows
@@ -211,8 +217,10 @@ def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
-    """A table with its published figures, for the cells that were run."""
+def markdown(
+    experiment: Experiment, table: TableSpec, cells: Sequence[Cell], judged: VerdictReport | None = None
+) -> str:
+    """A table with its published figures, for the cells that were run; `judged` has the verdicts of all tables."""
     own = [cell for cell in cells if cell.table == table.name]
     parts = [f"## {table.title}\n"]
     if not own:
@@ -228,7 +236,8 @@ def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) ->
     elif table.layout == "paired":
         parts += _paired(experiment, own)
     elif table.layout == "verdicts":
-        parts += verdict_tables(experiment, verdict_report(experiment, own), markdown_table)
+        judged = judged or verdict_report(experiment, own)
+        parts += verdict_tables(experiment, judged.of(own), markdown_table)
     else:
         parts += _blocks(experiment, table, own)
     if table.note:
@@ -517,19 +526,18 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
         + (f" Made by `{command}`." if command else "")
         + "\n"
     )
-    parts += [markdown(experiment, table, cells) for table in experiment.tables]
+    with_verdicts = {table.name for table in experiment.tables if table.layout == "verdicts"}
+    own = [cell for cell in cells if cell.table in with_verdicts]
+    judged = verdict_report(experiment, own) if own else None
+    parts += [markdown(experiment, table, cells, judged) for table in experiment.tables]
     for figure in experiment.figures:
         if draw(experiment, figure, cells, out / f"{figure.name}.png"):
             parts.append(f"![{figure.title}]({figure.name}.png)\n")
-    for table in experiment.tables:
-        own = [cell for cell in cells if cell.table == table.name]
-        if table.layout == "verdicts" and own:
-            judged = verdict_report(experiment, own)
-            parts += [f"![{name}]({path.name})\n" for name, path in draw_verdicts(judged, out)]
-            write_text(out / "confidence.json", judged.model.to_json())
-            parts.append(
-                "The coefficients of the confidence model of all graphs: [confidence.json](confidence.json).\n"
-            )
+    if judged is not None:
+        parts += ["## Confidence\n", *confidence_tables(judged, markdown_table)]
+        parts += [f"![{name}]({path.name})\n" for name, path in draw_verdicts(judged, out)]
+        write_text(out / "confidence.json", judged.models.to_json())
+        parts.append("The coefficients of the confidence models of all graphs: [confidence.json](confidence.json).\n")
     write_text(out / "cells.csv", to_csv(experiment, cells))
     write_text(out / "errors.md", _errors(experiment, cells))
     parts.append("Error analysis with examples: [errors.md](errors.md).\n")

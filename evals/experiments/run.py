@@ -68,8 +68,10 @@ class SetOpener:
         if spec.kb is not None and not (spec.kb / "manifest.json").is_file():
             self.leave_out(name, f"no knowledge base {spec.kb}")
             return None
-        if spec.kb is not None and spec.questions is not None and not spec.questions.is_file():
-            self.leave_out(name, f"no questions {spec.questions}; run `triplecheck data generate {spec.kb}`")
+        if spec.questions is not None and not spec.questions.is_file():
+            self.leave_out(
+                name, f"no questions {spec.questions}; `triplecheck data generate` or `synthesize` makes some"
+            )
             return None
         if (name, limit, seed) not in self._opened:
             self._opened[name, limit, seed] = self._read(spec, limit, seed)

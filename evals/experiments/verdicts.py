@@ -1,23 +1,27 @@
-"""The tables and pictures of verdicts (`evals.truth`): each graph judged by a confidence model of the other graphs."""
+"""The tables and pictures of verdicts (`evals.truth`): each graph judged by confidence models of the other graphs."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from triplecheck.evals.experiments.config import Experiment
+from triplecheck.evals.experiments.config import Experiment, ModelSpec
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
 from triplecheck.kg.errors import extra
-from triplecheck.programs.judge.confidence import ConfidenceModel
+from triplecheck.lms.resolve import LANGUAGE_MODEL
+from triplecheck.programs.judge.confidence import ConfidenceModels
+from triplecheck.programs.judge.queries import QUERY
 
 _BINS = 10
-_INCHES, _DOTS_PER_INCH = (7.0, 4.5), 120
+_INCHES, _DOTS_PER_INCH = (6.0, 4.5), 120
+_LEAST = 100  # answers of a graph that has a line of its own
 _HEADER = (
     *("n", "proved", "of these right", "supported", "of these right", "unsupported", "abstained"),
     *("given: right", "given: wrong", "not given"),
@@ -29,12 +33,17 @@ class VerdictReport:
     """What a report says of verdicts.
 
     Attributes:
-        rows: every question, with the confidence and verdict of a model of the other graphs.
-        model: the confidence model of all graphs.
+        rows: every question, with the confidence and verdict of models of the other graphs.
+        models: the confidence models of all graphs.
     """
 
     rows: Sequence[Judged]
-    model: ConfidenceModel
+    models: ConfidenceModels
+
+    def of(self, cells: Sequence[Cell]) -> VerdictReport:
+        """The rows of some of the cells."""
+        named = {(cell.data, _program(cell)) for cell in cells}
+        return VerdictReport([row for row in self.rows if (row.data, row.program) in named], self.models)
 
 
 def verdict_report(experiment: Experiment, cells: Sequence[Cell]) -> VerdictReport:
@@ -46,14 +55,21 @@ def verdict_report(experiment: Experiment, cells: Sequence[Cell]) -> VerdictRepo
     rows: list[Judged] = []
     for cell in cells:
         graph = experiment.graph_of(cell.data)
-        rows += read_judged(graph, cell.data, cell.row.label, cell.rows())
+        rows += read_judged(graph, cell.data, _program(cell), cell.rows())
     return VerdictReport(left_out(rows), fit(rows))
+
+
+def _program(cell: Cell) -> str:
+    """The label of a cell's row, with its models unless they are the default."""
+    return (
+        cell.row.label if cell.model == ModelSpec(limit=cell.model.limit) else f"{cell.row.label}, {cell.model.title}"
+    )
 
 
 def verdict_tables(
     experiment: Experiment, report: VerdictReport, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 ) -> list[str]:
-    """Markdown: verdicts by program, by data set, and the confidence of each left-out graph.
+    """Markdown: verdicts in all, and by program and data set.
 
     Args:
         experiment: names the data sets.
@@ -70,19 +86,55 @@ def verdict_tables(
             own = [row for row in rows if (row.program, row.data) == (program, data)]
             lines.append([experiment.data[data].title or data, *_figures(worth(own))])
         parts.append(table([program, *_HEADER], lines))
-    lines = []
-    for graph in dict.fromkeys(row.graph for row in rows):
-        found = worth([row for row in able if row.graph == graph])
-        proved = sum(found.shares["proved"])
-        figures = [_share(proved), _share(found.proved_right), *map(_number, (found.auroc, found.ece, found.aurc))]
-        lines.append([graph, str(found.n), *figures])
-    header = ["left-out graph, questions with an answer", "n", "proved", "of these right", "AUROC", "ECE", "AURC"]
-    parts.append(table(header, lines))
+    return parts
+
+
+def confidence_tables(
+    report: VerdictReport, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
+) -> list[str]:
+    """Markdown: what the confidence of left-out graphs is worth, by kind of model and way to the answer, and by graph.
+
+    Args:
+        report: the judged rows of all tables.
+        table: writes a table.
+    """
+    able = [row for row in report.rows if row.answerable]
+    groups = {_group(*group): [r for r in able if r.features and r.group == group] for group in _groups(able)}
+    graphs = {graph: [row for row in able if row.graph == graph] for graph in dict.fromkeys(row.graph for row in able)}
+    figures = ("n", "answers", "of these right", "proved", "of these right", "AUROC", "ECE", "AURC")
+    tables = {"confidence of left-out graphs, questions with an answer": groups, "left-out graph": graphs}
+    parts = [table([first, *figures], [_line(*one) for one in found.items()]) for first, found in tables.items()]
+    levels = [
+        f"{_group(kind, way)}: {model.proved:.3f}"
+        for kind, ways in report.models.models.items()
+        for way, model in ways.items()
+    ]
     parts.append(
         f"An answer is given by default if it is proved, or supported with a confidence of at least "
-        f"{report.model.floor:.2f}. The model of all graphs calls an answer proved from {report.model.proved:.3f}.\n"
+        f"{report.models.bar:.2f}, which was chosen on graphs that were left out in turn. The "
+        f"models of all graphs call an answer proved from these confidences ({'; '.join(levels)}).\n"
     )
+    if LANGUAGE_MODEL not in report.models.models:
+        parts.append(
+            "No language model was asked here, so the models of the baseline serve answers of language models, too; "
+            "`--lm MODEL` adds its answers and fits models for them.\n"
+        )
     return parts
+
+
+def _groups(rows: Sequence[Judged]) -> list[tuple[str, str]]:
+    return sorted({row.group for row in rows if row.features})
+
+
+def _group(kind: str, way: str) -> str:
+    return f"{kind}, {'computed by a query' if way == QUERY else 'read from facts'}"
+
+
+def _line(name: str, rows: Sequence[Judged]) -> list[str]:
+    found, (_, correct) = worth(rows), curve(rows)
+    right = sum(correct) / len(correct) if correct else None
+    shares = [_share(right), _share(sum(found.shares["proved"])), _share(found.proved_right)]
+    return [name, str(found.n), str(len(correct)), *shares, *map(_number, (found.auroc, found.ece, found.aurc))]
 
 
 def _without(rows: Sequence[Judged], able: Sequence[Judged]) -> list[Judged]:
@@ -109,47 +161,69 @@ def _number(value: float | None) -> str:
 
 
 def draw_verdicts(report: VerdictReport, out: Path) -> list[tuple[str, Path]]:
-    """Draw risk against coverage and accuracy against confidence, a line for each left-out graph: titles and files."""
+    """Draw reliability diagrams and risk against coverage, with a line for each left-out graph: titles and files.
+
+    A diagram shows answers of one kind of model, found in one way. Graphs with few answers share a line.
+    """
+    rows = [row for row in report.rows if row.answerable and row.confidence is not None]
+    groups = {_group(*group): [row for row in rows if row.group == group] for group in _groups(rows)}
     return [
-        _draw("Risk and coverage on each left-out graph", out / "risk-coverage.png", report, _risk),
-        _draw("Calibration on each left-out graph", out / "calibration.png", report, _calibration),
+        _draw("Reliability of the confidence of left-out graphs", out / "reliability.png", groups, _reliability),
+        _draw("Risk and coverage of left-out graphs", out / "risk-coverage.png", groups, _risk),
     ]
 
 
 def _draw(
-    title: str, path: Path, report: VerdictReport, plot: Callable[[Any, str, list[float], list[bool]], None]
+    title: str,
+    path: Path,
+    groups: Mapping[str, Sequence[Judged]],
+    plot: Callable[[Any, str, Sequence[Judged], bool], None],
 ) -> tuple[str, Path]:
     with extra("plots", "A figure"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
 
-    picture = Figure(figsize=_INCHES, layout="constrained")
+    width, height = _INCHES
+    picture = Figure(figsize=(width * len(groups), height), layout="constrained")
     FigureCanvasAgg(picture)
-    axes = picture.add_subplot()
-    for graph in dict.fromkeys(row.graph for row in report.rows):
-        confidences, correct = curve(row for row in report.rows if row.graph == graph and row.answerable)
-        if correct:
-            plot(axes, graph, confidences, correct)
-    axes.set_title(title)
-    axes.grid(alpha=0.3)
-    axes.legend(frameon=False, fontsize="small")
+    panels = picture.subplots(1, len(groups), squeeze=False)[0]
+    for axes, (name, rows) in zip(panels, groups.items(), strict=True):
+        sizes = Counter(row.graph for row in rows)
+        lines = {graph: [row for row in rows if row.graph == graph] for graph, n in sizes.items() if n >= _LEAST}
+        if few := [row for row in rows if sizes[row.graph] < _LEAST]:
+            lines[f"{len({row.graph for row in few})} smaller graphs"] = few
+        for graph, own in lines.items():
+            plot(axes, graph, own, False)
+        plot(axes, "all", rows, True)
+        axes.set_title(f"{name} ({len(rows)} answers)", fontsize="medium")
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize="small")
+    picture.suptitle(title)
     path.parent.mkdir(parents=True, exist_ok=True)
     picture.savefig(path, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None})
     return title, path
 
 
-def _risk(axes: Any, graph: str, confidences: list[float], correct: list[bool]) -> None:
-    found = risk_coverage(confidences, correct)
-    axes.plot(found.coverage, found.risk, label=graph)
+def _risk(axes: Any, name: str, rows: Sequence[Judged], is_all: bool) -> None:
+    found = risk_coverage(*curve(rows))
+    axes.plot(found.coverage, found.risk, label=name, **_style(is_all))
     axes.set_xlabel("share of answers, the surest first")
     axes.set_ylabel("share of wrong answers among them")
 
 
-def _calibration(axes: Any, graph: str, confidences: list[float], correct: list[bool]) -> None:
-    order = np.argsort(confidences)
-    parts = [part for part in np.array_split(order, min(_BINS, len(order))) if len(part)]
+def _reliability(axes: Any, name: str, rows: Sequence[Judged], is_all: bool) -> None:
+    confidences, correct = curve(rows)
     sure, right = np.array(confidences), np.array(correct, float)
-    axes.plot([sure[p].mean() for p in parts], [right[p].mean() for p in parts], marker="o", label=graph)
-    axes.plot([0, 1], [0, 1], color="grey", linewidth=0.5)
-    axes.set_xlabel("confidence")
-    axes.set_ylabel("share of right answers")
+    parts = [part for part in np.array_split(np.argsort(sure), min(_BINS, len(sure))) if len(part)]
+    axes.plot([sure[p].mean() for p in parts], [right[p].mean() for p in parts], label=name, **_style(is_all))
+    if is_all:
+        axes.plot([0, 1], [0, 1], color="grey", linewidth=0.5)
+        axes.hist(
+            sure, bins=np.linspace(0, 1, 2 * _BINS + 1), weights=np.full(len(sure), 1 / len(sure)), color="lightgrey"
+        )
+    axes.set(xlabel="confidence; grey: share of answers", ylabel="share of right answers", xlim=(0, 1), ylim=(0, 1.02))
+
+
+def _style(is_all: bool) -> dict[str, Any]:
+    """Of a line: that of all graphs stands out."""
+    return {"color": "black", "linewidth": 2.0, "marker": "."} if is_all else {"linewidth": 1.0}

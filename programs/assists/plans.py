@@ -21,6 +21,7 @@ from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.base import Program
+from triplecheck.programs.judge.queries import query_features
 from triplecheck.programs.offers import Offer, described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
@@ -85,12 +86,12 @@ class _Planning:
     def outcome(self) -> Outcome | None:
         shown = offer(self._graph, self._read, self._topics, self._program.sources.relations)
         problem, before, found = "", "", None
-        for _ in range(_TRIES):
+        for tries in range(_TRIES):
             text = self._written(shown, problem)
             if text.casefold().rstrip(".") in _NONE or text == before:
                 return found
             try:
-                found, reason = self._answered(text)
+                found, reason = self._answered(text, tries)
             except UserError as error:
                 found, reason = None, str(error)
             if not reason:
@@ -116,8 +117,8 @@ class _Planning:
         self._program.wrote(self._trace, self._step, reply)
         return str(reply.query).strip()
 
-    def _answered(self, text: str) -> tuple[Outcome | None, str]:
-        """The outcome of a query, and what may be wrong with it; no outcome where it is surely wrong.
+    def _answered(self, text: str, tries: int) -> tuple[Outcome | None, str]:
+        """The outcome of a query after so many others, and what may be wrong with it; none where it is surely wrong.
 
         Raises:
             UserError: it cannot be read or run.
@@ -138,7 +139,9 @@ class _Planning:
         abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
         names = unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)
         doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
-        return replace(self._concluded(plan, answers), doubts=tuple(doubts)), " ".join(hint.text for hint in hints)
+        features = query_features(plan, answers, missing, hints, tries)
+        concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
+        return concluded, " ".join(hint.text for hint in hints)
 
     @property
     def _likeness(self) -> Likeness:

@@ -21,7 +21,7 @@ from triplecheck.language.coverage import unnamed_nouns, unsayable
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit
+from triplecheck.language.operations import Join, Limit
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
@@ -211,7 +211,12 @@ class Proof:
         others = [name for node in self.topics for name in self.graph.entity(node).aliases]
         others += [name for label in labels for name in respelt(label)]
         names = (*self.topics.values(), *labels, *(name for name in others if name in question))
-        known = dict.fromkeys(write_topic(name) for name in names)
+        kinds = {self.graph.type_label(kind) for node in self.topics for kind in self.graph.types(node)}
+        known: dict[str, None] = {}
+        for name in names:
+            # "the river Thames", "the Sales team": the class says which thing is meant, and nothing of it.
+            titled = [text for kind in kinds for text in (f"{kind} {name}", f"{name} {kind}") if text in question]
+            known |= dict.fromkeys(map(write_topic, titled or [name]))
         return read_question(self.question, list(known), language=self._language)
 
     @cached_property
@@ -305,25 +310,46 @@ class Proof:
     @cached_property
     def unjoined(self) -> list[str]:
         """The topics that "and" joins, without a triple between them and each answer."""
-        joined = any(join.kind == "and" for join in self.parsed.joins) and not self.parsed.asks_whether
-        if not joined or self.computed or len(self.topics) < 2:
+        if self.computed or len(self.topics) < 2 or not self._joins:
             return []
-        near: dict[int, set[int]] = {}
-        for head, _, tail in self.found.evidence:
-            near.setdefault(head, set()).add(tail)
-            near.setdefault(tail, set()).add(head)
-        found = []
-        for mention in dict.fromkeys(self.topics.values()):
-            meant = {node for node, name in self.topics.items() if name == mention}
-            if any(meant.isdisjoint(near.get(answer, ())) for answer in self.found.answers[:_MOST_JOINED]):
-                found.append(mention)
+        answers = self.found.answers[:_MOST_JOINED]
+        return [name for name in self._mentions if any(not self._ways(name, answer) for answer in answers)]
+
+    @cached_property
+    def mixed(self) -> list[str]:
+        """Topics that "and" joins to one whole, if they and an answer are joined by different relations."""
+        spelt = {normalize(name): name for name in self._mentions}
+        for join in self._joins:
+            names = [spelt[normalize(member)] for member in join.members if normalize(member) in spelt]
+            for answer in self.found.answers[:_MOST_JOINED] if len(names) > 1 else ():
+                ways = [self._ways(name, answer) for name in names]
+                if all(ways) and not set.intersection(*ways):
+                    return names
+        return []
+
+    @property
+    def _joins(self) -> list[Join]:
+        """What "and" joins in the question, unless it asks whether something is so."""
+        return [] if self.parsed.asks_whether else [join for join in self.parsed.joins if join.kind == "and"]
+
+    @property
+    def _mentions(self) -> dict[str, set[int]]:
+        """The topics by their mention."""
+        found: dict[str, set[int]] = {}
+        for node, name in self.topics.items():
+            found.setdefault(name, set()).add(node)
         return found
 
     @cached_property
     def unlisted(self) -> list[str]:
         """What is joined with all topics of a question as the first answer is, and yet is no answer."""
-        mentions = dict.fromkeys(self.topics.values())
-        if self.computed or self.unjoined or len(mentions) < 2 or not self.found.answers or self.parsed.asks_whether:
+        if (
+            self.computed
+            or self.unjoined
+            or len(self._mentions) < 2
+            or not self.found.answers
+            or self.parsed.asks_whether
+        ):
             return []
         first, answers = self.found.answers[0], set(self.found.answers)
         hops: dict[str, set[int]] = {}
@@ -332,9 +358,17 @@ class Proof:
             if first in (head, tail) and topic in self.topics:
                 reached = self.graph.neighbors(topic, relation, direction, _MOST_ALTERNATIVES)
                 hops.setdefault(self.topics[topic], set()).update(reached.tolist())
-        if len(hops) < len(mentions):
+        if len(hops) < len(self._mentions):
             return []
         return self.graph.labels(sorted(set.intersection(*hops.values()) - answers - self.topics.keys())[:_NEAREST])
+
+    def _ways(self, mention: str, answer: int) -> set[tuple[int, bool]]:
+        """The relations, and whether they lead to the answer, of the triples between a topic and an answer."""
+        meant = self._mentions[mention]
+        to = {(relation, True) for head, relation, tail in self.found.evidence if head in meant and tail == answer}
+        return to | {
+            (relation, False) for head, relation, tail in self.found.evidence if tail in meant and head == answer
+        }
 
     @property
     def _opposed(self) -> list[str]:

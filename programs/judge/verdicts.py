@@ -11,12 +11,9 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
-from triplecheck.programs.judge.confidence import (
-    features_of,
-    packaged_model,
-    says_what_is_asked,
-    uncovered_parts,
-)
+from triplecheck.lms.resolve import kind_of
+from triplecheck.programs.judge.confidence import models_of, packaged_models
+from triplecheck.programs.judge.features import features_of, says_what_is_asked, uncovered_parts
 from triplecheck.programs.judge.proof import Proof, nearest_facts
 from triplecheck.programs.options import Bar
 from triplecheck.programs.outcome import Outcome, Verdict
@@ -62,23 +59,15 @@ class Judge:
         """
         if found.abstained is not None:
             return replace(found, verdict="unknown")
-        if found.query:
-            # Its words were compared with the query before it was run.
-            verdict: Verdict = "supported" if found.doubts else "proved"
-            return replace(found, verdict=verdict, confidence=packaged_model().query)
-        if not found.evidence:
+        if not (found.evidence or found.query):
             return replace(found, verdict="unsupported")
-        model = packaged_model()
         proof = Proof(self._graph, self._encode, question, found, steps, self._language)
         features = features_of(proof, self._ranker, self._relations)
-        left_out = [f"the proof does not cover {part!r}" for part in (*uncovered_parts(proof), *proof.unnamed)]
-        left_out += [f"the proof does not join the answer with {mention!r}" for mention in proof.unjoined]
-        left_out += [f"the same triples hold of {name!r}" for name in proof.unlisted]
-        doubts = tuple(dict.fromkeys((*found.doubts, *left_out)))
+        doubts = found.doubts if found.query else tuple(dict.fromkeys((*found.doubts, *_left_out(proof))))
+        model = packaged_models().of(kind_of(models_of(steps)), features)
         confidence = model(features)
-        says = bool(found.evidence) and not doubts and says_what_is_asked(features)
-        sure = confidence >= model.proved and found.grounded and says
-        verdict = "proved" if sure else "supported"
+        says = not doubts and says_what_is_asked(features)
+        verdict: Verdict = "proved" if says and found.grounded and confidence >= model.proved else "supported"
         own = confidence if found.confidence is None else found.confidence
         return replace(found, verdict=verdict, confidence=own, doubts=doubts, features=features)
 
@@ -88,9 +77,7 @@ class Judge:
             return True
         if found.verdict != "supported" or bar == "proved":
             return False
-        if bar == "likely" and found.features.get("uncovered"):
-            return False  # a bound, a negation or a number of the question is left out
-        return bar == "supported" or (found.confidence is not None and found.confidence >= packaged_model().floor)
+        return bar == "supported" or packaged_models().gives(found.confidence, found.features)
 
     def withheld(self, question: str, found: Outcome, reason: str, steps: Sequence[TraceEvent]) -> Outcome:
         """The abstention in place of an answer."""
@@ -107,3 +94,13 @@ class Judge:
         """An abstention with the facts that are nearest to the question."""
         nearest = nearest_facts(Proof(self._graph, self._encode, question, Outcome(), steps, self._language))
         return replace(abstained, missing=nearest.missing, nearest=nearest.triples)
+
+
+def _left_out(proof: Proof) -> list[str]:
+    """The parts of a question that a proof leaves out, in sentences; the words of a query were compared before."""
+    found = [f"the proof does not cover {part!r}" for part in (*uncovered_parts(proof), *proof.unnamed)]
+    found += [f"the proof does not join the answer with {mention!r}" for mention in proof.unjoined]
+    found += [f"the same triples hold of {name!r}" for name in proof.unlisted]
+    if proof.mixed:
+        found.append(f"other relations join the answer with {' than with '.join(map(repr, proof.mixed))}")
+    return found

@@ -51,8 +51,8 @@ def test_json_is_one_object_with_every_field(run: Run, kb: Path, reader: str) ->
     assert [set(row) for row in found["evidence"]] == [TRIPLE, TRIPLE]
     assert found["abstained"] is False
     assert found["grounded"] is True
-    assert found["steps"][-1] == {"kind": "answered", "answer": "Germany", "grounded": True, "verdict": "supported"}
-    assert found["verdict"] == "supported" and found["confidence"] > 0.5
+    assert found["steps"][-1] == {"kind": "answered", "answer": "Germany", "grounded": True, "verdict": "proved"}
+    assert found["verdict"] == "proved" and found["confidence"] > 0.5
     assert found["usage"]["calls"] == 5
     assert set(found["usage"]["by_role"]) == {"extract", "query", "prune", "answer"}
     assert {"prompt_tokens", "completion_tokens", "seconds"} <= found["usage"].keys()
@@ -76,10 +76,10 @@ def test_quiet_shows_the_answer_and_its_proof_alone(run: Run, kb: Path, reader: 
     result = run(*words, "--kb", kb, "--lm", reader)
     assert result.exit_code == 0, result.output
     lines = result.stdout.splitlines()
-    assert lines.pop(1).startswith("Verdict supported, confidence 0.")
+    assert lines.pop(1).startswith("Verdict proved, confidence 0.")
     assert lines == [
         "Answer  Germany",
-        "Triples",
+        "Proof",
         "  Bernhard Heiden —student of→ Paul Hindemith",
         "  Paul Hindemith —nationality→ Germany",
     ]
@@ -132,6 +132,21 @@ def test_the_extractive_engine_is_named(run: Run, kb: Path) -> None:
     assert "Germany" in result.stdout
 
 
+def test_a_cascade_asks_the_model_only_where_nothing_is_proved(
+    run: Run, kb: Path, reader: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    unproved = "Which country is Bernhard Heiden's teacher from?"
+    words = ["ask", unproved, "--kb", kb, "--lm", reader, "--json"]
+    found = json.loads(run(*words, "--cascade", "extractive").stdout)
+    asked = [step["models"] for step in found["steps"] if step["kind"] == "asked"]
+    assert (found["program"], found["answer"]) == ("cascade", "Germany")
+    assert asked == [{"default": "extractive"}, {"default": reader}]
+    assert set(found["usage"]["by_model"]) == {"extractive", reader}
+    monkeypatch.setenv("TRIPLECHECK_CASCADE", "extractive, extractive?ranker=none")
+    result = run("ask", QUESTION, "--kb", kb, "--lm", "extractive?ranker=none", "--json")
+    assert result.exit_code == 2 and "asked twice" in result.stderr
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -153,6 +168,10 @@ def test_the_extractive_engine_is_named(run: Run, kb: Path) -> None:
         (["Who?", "--option", "limits.value=3"], "limits.value"),
         (["Who?", "--option", "hops"], "hops"),
         (["Who?", "--lm", " "], "model"),
+        (["Who?", "--cascade", "extractive"], "asked twice"),
+        (["Who?", "--cascade", "kerag", "--lm", "openai/x"], "neither a model"),
+        (["Who?", "--cascade", ".", "--lm", "openai/x"], "name the directory of a bundle"),
+        (["Who?", "--program", "cascade"], "--cascade"),
         (["Who?", "--no-such-flag"], "--no-such-flag"),
         ([], "QUESTION"),
     ],
@@ -194,8 +213,8 @@ def test_an_unreachable_model_has_an_exit_code_of_its_own(process: Process, kb: 
 def test_no_color_means_none(run: Run, kb: Path) -> None:
     coloured = run("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color")
     plain = run("ask", QUESTION, "--kb", kb, FORCE_COLOR="1", TERM="xterm-256color", NO_COLOR="1")
-    assert "\x1b[33m" in coloured.stdout
-    assert "\x1b[33m" not in plain.stdout
+    assert "\x1b[32m" in coloured.stdout
+    assert "\x1b[32m" not in plain.stdout
     assert "\x1b[" not in run("ask", QUESTION, "--kb", kb).stdout
 
 

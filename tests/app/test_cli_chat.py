@@ -46,6 +46,13 @@ def test_the_role_query_rewrites(kb: Path) -> None:
     assert f"  {QUESTION}" in result.stdout.splitlines()
 
 
+def test_a_cascade_chats(kb: Path) -> None:
+    result = chat(kb, QUESTION, "/why", words=("--cascade", "extractive", "--lm", "extractive?ranker=none"))
+    assert result.exit_code == 0, result.output
+    assert "program: cascade; model: extractive, extractive?ranker=none" in result.stdout
+    assert "1. kerag with extractive" in result.stdout and "Answer  Germany" in result.stdout
+
+
 def test_a_new_conversation_has_nothing_to_refer_to(kb: Path) -> None:
     result = chat(kb, "Where was Bernhard Heiden born?", "/new", "And Paul Hindemith?")
     assert "Where was Paul Hindemith born?" not in result.stdout

@@ -46,6 +46,14 @@ def test_an_unfinished_run_is_resumed(run: Run, kb: Path, questions: Path) -> No
     assert Path(second["out"], "rows.jsonl").read_text("utf-8").startswith(before)
 
 
+def test_a_cascade_is_evaluated(run: Run, kb: Path, questions: Path) -> None:
+    words = ["eval", "kerag", "--kb", kb, "--questions", questions, "--lm", "extractive?ranker=none", "--json"]
+    found = json.loads(run(*words, "--cascade", "extractive").stdout)
+    assert found["out"] == str(Path("runs/cascade-kerag-questions-extractive?ranker=none"))
+    assert found["configuration"]["switches"]["members"] == [[0, {"default": "extractive"}], [1, None]]
+    assert "twice" in run(*words, "--cascade", "extractive?ranker=none").stderr
+
+
 def test_the_two_parts_share_no_question(run: Run, kb: Path, elsewhere: Path) -> None:
     asked = [QUESTIONS[0] | {"id": f"q{number}"} for number in range(8)]
     Path("questions.jsonl").write_text("\n".join(map(json.dumps, asked)), "utf-8")

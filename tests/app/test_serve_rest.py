@@ -15,6 +15,8 @@ import pytest
 from cli_support import fields
 from serving import SIBLINGS, TEACHER, Running, service_of, serving
 
+from triplecheck.app.config import load_settings
+from triplecheck.app.serve.service import Service
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms.testing import scripted_model
 
@@ -152,6 +154,17 @@ def test_patterns_are_matched(server: Running) -> None:
     reply = server.http.get("/v1/match", params={"patterns": "?pupil 'student of' 'Paul Hindemith'"}).json()
     assert (reply["variable"], reply["count"]) == ("pupil", 3)
     assert reply["answers"][0]["triples"] == [["Bernhard Heiden", "student of", "Paul Hindemith"]]
+
+
+def test_a_cascade_serves_unless_a_client_names_a_program(bundled: KnowledgeBase) -> None:
+    given = {"cascade": ["extractive"], "lm": "extractive?ranker=none"}
+    service = Service(load_settings(kb=str(bundled.path), **given))
+    answer = service.ask(TEACHER)
+    assert (answer.program, answer.answer, answer.steps[0].kind) == ("cascade", "German", "asked")
+    assert service.ask(TEACHER, program="cascade").steps[-1].kind == "chosen"
+    assert service.ask(TEACHER, program="kerag").program == "kerag"
+    listed = service.list_programs()
+    assert (listed.default, listed.programs[0].name) == ("cascade", "cascade")
 
 
 def test_bases_and_programs_are_listed(server: Running) -> None:

@@ -7,8 +7,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from triplecheck.evals.truth import FLOOR, Judged, fit, left_out, read_judged, worth
+from triplecheck.evals.truth import Judged, fit, left_out, read_judged, worth
 from triplecheck.kg import UserError
+from triplecheck.lms.resolve import BASELINE, LANGUAGE_MODEL
+from triplecheck.programs.judge.confidence import FACTS, FLOOR
+from triplecheck.programs.judge.queries import QUERY
 
 
 def rows(graph: str, n: int = 120, turned: bool = False) -> list[Judged]:
@@ -35,13 +38,40 @@ def test_likely_answers_are_proved_and_unlikely_ones_withheld() -> None:
     held = [row for row in judged if not row.is_given]
     assert proved and held
     assert np.mean([row.right for row in proved]) > 0.75 > 0.45 > np.mean([row.right for row in held])
-    assert fit(rows("a") + rows("bb") + rows("ccc")).proved >= FLOOR
+    assert fit(rows("a") + rows("bb") + rows("ccc")).models[BASELINE][FACTS].proved >= FLOOR
+
+
+def test_the_bar_withholds_what_is_rather_wrong() -> None:
+    """Half of the answers of a likeness of 0.5 are right; a bar at which as many are wrong as right loses nothing."""
+    bar = fit([*rows("a", 400), *rows("bb", 400), *rows("ccc", 400)]).bar
+    assert 0.3 < bar <= 0.55
+    mostly_wrong = [replace(row, right=row.right and at % 5 == 0) for at, row in enumerate(rows("a", 400))]
+    turned = [replace(row, graph=name) for row in mostly_wrong for name in ("a", "bb", "ccc")]
+    assert np.mean([row.is_given for row in left_out(turned)]) < 0.15
 
 
 def test_an_answer_that_proves_nothing_is_never_proved() -> None:
     unprovable = [replace(row, provable=False) for row in rows("a")]
     judged = left_out([*unprovable, *rows("bb"), *rows("ccc")])
     assert {row.verdict for row in judged if row.graph == "a"} == {"supported"}
+
+
+def test_a_language_model_and_queries_have_models_of_their_own() -> None:
+    known = [*rows("a"), *rows("bb"), *rows("ccc")]
+    other = [replace(row, kind=LANGUAGE_MODEL, right=row.right and at % 4 == 0) for at, row in enumerate(known)]
+    asked = [replace(row, features={QUERY: 1.0, "weakest": row.features["likeness"]}) for row in known]
+    models = fit([*known, *other, *asked]).models
+    assert {kind: set(ways) for kind, ways in models.items()} == {BASELINE: {FACTS, QUERY}, LANGUAGE_MODEL: {FACTS}}
+    likely = {"likeness": 0.95, "hops": 1.0}
+    assert models[BASELINE][FACTS](likely) > 0.8 > 0.4 > models[LANGUAGE_MODEL][FACTS](likely)
+    before = [row.confidence for row in left_out(known)]
+    assert [row.confidence for row in left_out([*known, *other]) if row.kind == BASELINE] == before
+
+
+def test_a_kind_with_too_few_answers_has_no_model() -> None:
+    known = [*rows("a"), *rows("bb"), *rows("ccc")]
+    few = [replace(row, kind=LANGUAGE_MODEL) for row in rows("a")]
+    assert set(fit([*known, *few]).models) == {BASELINE}
 
 
 def test_one_graph_cannot_be_left_out() -> None:
@@ -65,10 +95,12 @@ def test_rows_of_an_evaluation_are_read() -> None:
     asked = [
         {**row, "features": features},
         {**row, "features": features, "doubts": ["it may not"]},
+        {**row, "features": {"query": 1.0}, "steps": [{"kind": "wrote", "model": "openai/x"}, {"kind": "linked"}]},
         {**row, "crag": "missing", "answer": "", "abstained": True, "grounded": False},
         {"status": "error"},
     ]
-    given, doubted, abstained = read_judged("g", "d", "p", asked)
+    given, doubted, computed, abstained = read_judged("g", "d", "p", asked)
     assert given.provable and given.right and given.answered
     assert not doubted.provable
+    assert computed.provable and computed.group == (LANGUAGE_MODEL, QUERY) and given.group == (BASELINE, FACTS)
     assert not abstained.answered and abstained.features == {}

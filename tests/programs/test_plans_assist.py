@@ -86,6 +86,15 @@ class TestAnswers:
         assert (result.answer, result.verdict) == ("Aurora", "supported")
         assert list(result.doubts) == ["the query may mean something else than 'sell'"]
 
+    def test_its_confidence_has_features_of_the_query(self, violins: KnowledgeBase) -> None:
+        result = asked(violins, DEAREST, BY_PRICE)
+        found = {name: result.features[name] for name in ("query", "joins", "operations", "ties", "maybe", "again")}
+        assert found == {"query": 1, "joins": 0, "operations": 1, "ties": 1, "maybe": 0, "again": 0}
+        assert 0 < result.confidence < 1
+        doubtful = "SELECT ?violin { ?violin <made by> <Lena Roth> . ?violin <built> ?date . FILTER(?date < 1925) }"
+        sold = asked(violins, "Which violins did Lena Roth sell before 1925?", doubtful, names=("Lena Roth",))
+        assert sold.features["maybe"] == 1 and sold.features["weakest"] < result.features["weakest"]
+
     def test_the_prompt_has_the_schema_of_the_graph(self, violins: KnowledgeBase) -> None:
         _, engine = play(KERAG(violins), DEAREST, topics(), query(BY_PRICE))
         request = engine.requests[1]
