@@ -17,7 +17,7 @@ import numpy as np
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
-from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, normalize, respelt, similarity
+from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, may_be_misspelt, normalize, respelt, similarity
 from triplecheck.kg.readable import singular
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.vectors import VectorIndex
@@ -178,6 +178,8 @@ class GraphLinker:
     def _add_similar(self, form: str, found: dict[int, Candidate]) -> None:
         if self._trigrams is not None:
             for similar in self._trigrams.similar(form):
+                if not may_be_misspelt(form, similar.form):
+                    continue
                 for named in self._names.nodes_of(similar.number):
                     self._keep(found, named, "typo", spelling_fit(similar.similarity) * _SOURCE_WEIGHT[named.source])
 
@@ -185,7 +187,8 @@ class GraphLinker:
         """Names that contain the text, or are similar in meaning."""
         if self._trigrams is not None and len(form) <= _LONGEST_PART:
             for named, fit in self._partial(form):
-                self._keep(found, named, "partial", _PART_OF_NAME * fit * _SOURCE_WEIGHT[named.source])
+                if not (named.source == "value" and form.isdigit()):  # a year is no part of the name of a day
+                    self._keep(found, named, "partial", _PART_OF_NAME * fit * _SOURCE_WEIGHT[named.source])
         if self._name_vectors is not None and self._encoder is not None:
             rows, cosines = self._name_vectors.search(self._encoder.encode([form])[0], _DENSE_CANDIDATES)
             for node, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):

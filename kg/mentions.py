@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from triplecheck.kg.names import TrigramIndex, normalize, respelt, similarity
+from triplecheck.kg.names import TrigramIndex, may_be_misspelt, normalize, respelt, similarity
 from triplecheck.kg.words import common_words, nearest_word
 
 _LONGEST_NAME = 14  # tokens
@@ -196,7 +196,8 @@ class MentionDetector:
                 if words.are_misspelt(low, high):
                     text = words.form(low, high)
                     for _, form in self._trigrams.one_edit(text):
-                        yield low, high, form, similarity(text, form)
+                        if may_be_misspelt(text, form):
+                            yield low, high, form, similarity(text, form)
 
 
 def _gain(mention: Mention) -> float:
@@ -219,7 +220,7 @@ def _best_window(words: _Words, start: int, end: int, form: str) -> tuple[float,
             if not shortest <= len(text) <= longest or len(text) < _SHORTEST_MISSPELT:
                 continue
             score = similarity(text, form, _LEAST_SIMILARITY)
-            if score <= (best[0] if best else 0.0) or words.is_ordinary(low, high):
+            if score <= (best[0] if best else 0.0) or words.is_ordinary(low, high) or not may_be_misspelt(text, form):
                 continue
             if score >= _LEAST_OF_WORDS or not words.are_words(low, high):
                 best = (score, low, high)

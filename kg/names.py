@@ -306,6 +306,10 @@ _SHORTLIST = 64
 # Lengths of texts that are looked up under all spellings one edit away, about 54 per character.
 _SHORT = range(3, 13)
 _LARGEST_SIZE = 1 << 16
+_DIGITS = re.compile(r"\d+")
+_SHORTEST_OTHER = 3  # letters of a word that may be another
+_LEAST_OF_WORD = 0.5
+"""Similarity from which a word may be another one with typing errors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -404,6 +408,23 @@ def _one_edit(form: str) -> Iterator[str]:
 def similarity(a: str, b: str, least: float = 0.0) -> float:
     """1 - edit distance / longer length; a swap of neighbours counts as one edit; 0 if below `least`."""
     return float(OSA.normalized_similarity(a, b, score_cutoff=least))
+
+
+def may_be_misspelt(text: str, form: str) -> bool:
+    """Whether a text may be a name with typing errors, both normalised: not if a word or a number is another one.
+
+    "leter on the oven" may be "letter on the oven"; "letter on the war" is another letter, "duck race 2015" another
+    race than that of 2014.
+    """
+    if _DIGITS.findall(text) != _DIGITS.findall(form):
+        return False
+    ours, theirs = text.split(), form.split()
+    if len(ours) != len(theirs):  # words may be run together
+        return True
+    return all(
+        max(len(one), len(other)) < _SHORTEST_OTHER or similarity(one, other) >= _LEAST_OF_WORD
+        for one, other in zip(ours, theirs, strict=True)
+    )
 
 
 def build_trigrams(forms: Sequence[str], folder: Path) -> None:

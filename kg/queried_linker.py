@@ -15,7 +15,7 @@ from cachetools import LRUCache
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, spelling_fit
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
-from triplecheck.kg.names import composed, normalize, respelt, similarity
+from triplecheck.kg.names import composed, may_be_misspelt, normalize, respelt, similarity
 from triplecheck.kg.queried import chunks
 
 _LONGEST_NAME = 8  # words
@@ -140,7 +140,7 @@ class QueriedLinker:
 def _fit(form: str, name: str) -> tuple[str, float]:
     """How a name fits a text that it is not equal to: as a misspelling, or as a longer name with the same words."""
     same = similarity(form, name)
-    if same >= _LEAST_SIMILARITY:
+    if same >= _LEAST_SIMILARITY and may_be_misspelt(form, name):
         return "typo", spelling_fit(same)
     longer = min(len(form), len(name)) / max(len(form), len(name), 1)
     return "partial", _PARTIAL * (0.9 + 0.1 * longer)

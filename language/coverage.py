@@ -25,6 +25,8 @@ from triplecheck.language.times import TimeLimit
 
 LEAST, LEAST_OF_NOUNS = 0.5, 0.7
 """Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
+_LEAST_OF_VERBS = 0.4
+"""Likeness from which a name says a verb roughly."""
 _SURELY = 0.62
 """Likeness from which it says the word surely."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -133,6 +135,24 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
     asked = question.asked.at if question.asked.kind != "number" else -1
     nouns = [at for at in nouns if at not in named and at != asked]
     return [parse.tokens[at].text for at in nouns if _likeness(parse.words[at], own, likeness) < LEAST_OF_NOUNS]
+
+
+def unnamed_words(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
+    """The verbs of a question that no name says even roughly; all its words if no name says one of them surely.
+
+    Args:
+        question: read with its topics masked.
+        names: of relations and classes.
+        likeness: of words and names.
+    """
+    parse = question.parse
+    own = QuerySays([[name] for name in names], False, names, False, (), ())
+    likeness.prepare(names)
+    words = {at: _likeness(parse.words[at], own, likeness) for at in content_words(parse, _operating(question))}
+    least = _LEAST_OF_VERBS if max(words.values(), default=1.0) >= _SURELY else 1.0
+    return [
+        parse.tokens[at].text for at in sorted(words) if words[at] < least and (least == 1.0 or parse.pos(at) == "VERB")
+    ]
 
 
 def _likeness(word: str, said: QuerySays, likeness: Likeness) -> float:

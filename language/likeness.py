@@ -7,11 +7,16 @@ from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
 import numpy.typing as npt
+from rapidfuzz.distance import Prefix
 
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import pipeline
 from triplecheck.language.relevance import Encode
 from triplecheck.language.text import words_of
+
+_OF_ONE_STEM = 0.7
+"""Likeness of words that begin alike."""
+_SHORTEST_STEM, _STEM = 5, 0.65  # letters, and share of the longer word
 
 
 class Likeness:
@@ -57,13 +62,19 @@ class Likeness:
         return best
 
     def of_word(self, word: str, wordings: Sequence[str]) -> float:
-        """Of one content word and a relation by its names: 1 if a name has it."""
-        base = self.bases(word)
-        if any(base & self.bases(wording) for wording in wordings):
+        """Of one content word and a relation by its names: 1 if a name has it, less if it has a word of its stem."""
+        base, named = self.bases(word), frozenset[str]().union(*map(self.bases, wordings))
+        if base & named:
             return 1.0
+        least = _OF_ONE_STEM if any(_share_stem(one, other) for one in base for other in named) else 0.0
         parts = [part for wording in wordings for part in (wording, *words_of(wording))]
         self.prepare([word, *parts])
-        return max(self.cosine(word, part) for part in parts)
+        return max(least, *(self.cosine(word, part) for part in parts))
+
+
+def _share_stem(one: str, other: str) -> bool:
+    """Whether two words begin alike: "assist" and "assistant", "specialise" and "specialty"."""
+    return Prefix.similarity(one, other) >= max(_SHORTEST_STEM, _STEM * max(len(one), len(other)))
 
 
 @functools.lru_cache(20_000)

@@ -153,14 +153,15 @@ def _counted(question: Question, found: list[Unit]) -> list[Unit]:
 
 
 def _as_predicate(parse: Parse, found: list[Unit]) -> list[Unit]:
-    """The units; "who is a captain" asks for captains."""
+    """The units; "who is a captain" asks for captains, and "which captains" though a parser takes them for a verb."""
     word = question_word(parse)
     if word is None or any(unit.is_asked for unit in found):
         return found
     for unit in found:
         above = word in parse.dependents(unit.at, "nsubj") and parse.dependents(unit.at, "cop")
         below = unit.at in parse.dependents(word, "nsubj") and parse.dependents(word, "cop")
-        if unit.kind == "class" and (above or below):
+        determined = parse.is_a(word, "det") and parse.tokens[word].head == unit.at
+        if unit.kind == "class" and (above or below or determined):
             return [replace(one, is_asked=one is unit) for one in found]
     return found
 

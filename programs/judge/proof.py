@@ -7,6 +7,7 @@ program and every model.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -17,7 +18,7 @@ from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.names import respelt
 from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.coverage import unnamed_nouns, unsayable
+from triplecheck.language.coverage import unnamed_nouns, unnamed_words, unsayable
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import Likeness
@@ -51,6 +52,7 @@ LEAST_COVERAGE = 0.3
 """Cosine below which no phrase of a proof covers a part of a question."""
 
 _YEAR = re.compile(r"\b[12]\d{3}\b")
+_NUMBER = re.compile(r"\d+")
 _PLAIN_YEAR = re.compile(r"-?\d{3,4}")
 
 WrittenHops = tuple[WrittenHop, ...]
@@ -299,13 +301,39 @@ class Proof:
 
     @cached_property
     def unnamed(self) -> list[str]:
-        """The nouns of the question that neither proof nor topics' classes name, if the graph has classes."""
-        if not self.graph.has_types:
-            return []
+        """The words of the question that neither proof nor topics' classes name; nouns if the graph has classes."""
         said = [wording for path in self.paths for hop in path for wording in wordings(hop.label)]
         said += [self.graph.type_label(kind) for node in self.topics for kind in self.graph.types(node)]
         likeness = Likeness(self.encode, self._language)
-        return unnamed_nouns(self.parsed, list(dict.fromkeys([*said, *self.types])), likeness)
+        names = list(dict.fromkeys([*said, *self.types]))
+        words = unnamed_words(self.parsed, names, likeness)
+        nouns = unnamed_nouns(self.parsed, names, likeness) if self.graph.has_types else []
+        return list(dict.fromkeys([*words, *nouns, *self._further(likeness)]))
+
+    def _further(self, likeness: Likeness) -> list[str]:
+        """The noun that is asked for, if it names a relation of the answer, and so what lies beyond it."""
+        asked = likeness.bases(self.parsed.asked.lemma)
+        used = {relation for _, relation, _ in self.found.evidence}
+        beyond = {
+            count.relation
+            for count in self.graph.relation_counts(list(self.found.answers[:_NEAREST]))
+            if asked and self.found.answers
+            if count.direction is Direction.OUT and count.relation not in used
+        }
+        abouts = [self.graph.relation(number) for number in beyond]
+        named = any(asked <= likeness.bases(name) for about in abouts for name in (about.label, *about.aliases))
+        return [self.parsed.asked.noun] if named else []
+
+    @cached_property
+    def other_names(self) -> list[str]:
+        """The topics whose number the question does not say, though it says another one: "the race of 2015"."""
+        said = {
+            node: _NUMBER.findall(name)
+            for node, name in zip(self.topics, self.graph.labels(list(self.topics)), strict=True)
+        }
+        asked = Counter(_NUMBER.findall(self.question))
+        other = asked - Counter(number for numbers in said.values() for number in numbers)
+        return self.graph.labels([node for node, numbers in said.items() if other and not set(numbers) <= asked.keys()])
 
     @cached_property
     def unjoined(self) -> list[str]:

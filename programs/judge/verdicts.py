@@ -100,6 +100,7 @@ def _left_out(proof: Proof) -> list[str]:
     """The parts of a question that a proof leaves out, in sentences; the words of a query were compared before."""
     found = [f"the proof does not cover {part!r}" for part in (*uncovered_parts(proof), *proof.unnamed)]
     found += [f"the proof does not join the answer with {mention!r}" for mention in proof.unjoined]
+    found += [f"{name!r} may be another than the question names" for name in proof.other_names]
     found += [f"the same triples hold of {name!r}" for name in proof.unlisted]
     if proof.mixed:
         found.append(f"other relations join the answer with {' than with '.join(map(repr, proof.mixed))}")
