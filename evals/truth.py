@@ -162,7 +162,7 @@ def _bar(rows: Sequence[Judged]) -> float:
 
     A right answer counts 1 and a wrong one -1, as in CRAG's truthfulness. Of bars whose sums differ by less than one
     standard error the lowest is taken, which withholds least: the rule of one standard error (Breiman et al. 1984,
-    Classification and Regression Trees, section 3.4.3).
+    Classification and Regression Trees, section 3.4.3). It is not below the floor, whatever the graphs say.
     """
     open_to = [row for row in rows if not row.features.get("uncovered")]
     weights = weights_of([row.graph for row in open_to], _shares(open_to))
@@ -170,7 +170,8 @@ def _bar(rows: Sequence[Judged]) -> float:
     sure = np.array([row.confidence or 0.0 for row in open_to])
     best = max(_BARS, key=lambda bar: gains[sure >= bar].sum())
     between = [gains[(sure >= bar) & (sure < best)] for bar in _BARS]
-    return float(min(bar for bar, lost in zip(_BARS, between, strict=True) if -lost.sum() <= np.sqrt((lost**2).sum())))
+    near = [bar for bar, lost in zip(_BARS, between, strict=True) if -lost.sum() <= np.sqrt((lost**2).sum())]
+    return max(FLOOR, float(min(near)))
 
 
 def _shares(rows: Sequence[Judged]) -> list[float]:

@@ -50,7 +50,7 @@ _MOST = 300
 _MISFIT = 0.1
 """Greatest confidence in an answer from facts of another kind than asked for: of 46 on seven sets 3 were right."""
 FLOOR = 0.5
-"""Least confidence of a proved answer: below it, it is more likely wrong than right."""
+"""Least confidence of an answer that is proved or given by default: below it, it is more likely wrong than right."""
 
 
 def models_of(steps: Iterable[TraceEvent]) -> list[str]:
