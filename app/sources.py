@@ -133,7 +133,7 @@ class SourceOptions:
             "Whether 03/04/2024 is in April. Default: as the other dates of its column say.",
         ),
     ] = None
-    skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, and list them.")] = False
+    skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, of Turtle statements, and list them.")] = False
     strict: Annotated[
         bool,
         flag("--strict", "Refuse IRIs and language tags in RDF files that RDF does not allow, and most parsers read."),

@@ -79,6 +79,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
         said: what the query says.
         likeness: of words and relations.
     """
+    question = question.naming(name for names in said.relations for name in names)
     found, maybe, weakest = dict(_operations(question, said, likeness)), [], 1.0
     parse = question.parse
     named = {at for place in places(question, list(said.classes)) for at in range(place.start, place.end)}
@@ -122,6 +123,8 @@ def unasked(question: Question, relations: Sequence[Sequence[str]], likeness: Li
 def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
     """The nouns of a question that no name of a relation or class says, but for the class of things that it asks for.
 
+    What is asked for by "the revenue of X" is no class.
+
     Args:
         question: read with its topics masked.
         names: of relations and classes.
@@ -133,6 +136,8 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
     likeness.prepare(names)
     nouns = [at for at in sorted(content_words(parse, _operating(question))) if parse.pos(at) == "NOUN"]
     asked = question.asked.at if question.asked.kind != "number" else -1
+    if any(parse.is_topic(at) for at in parse.dependents(asked, "nmod")):
+        asked = -1
     nouns = [at for at in nouns if at not in named and at != asked]
     return [parse.tokens[at].text for at in nouns if _likeness(parse.words[at], own, likeness) < LEAST_OF_NOUNS]
 

@@ -36,6 +36,7 @@ class Lexicon:
         questions: question words, and what each asks for.
         nouns: nouns for times, and other nouns that say what kind of answer is asked for.
         attributes: what question words ask for, in words that relations have.
+        meanings: verbs that names of relations seldom have, and what they say in words of relations.
         implied: what is asked for where a question has no content words but its topic.
         requests: verbs that begin a request.
         light: open-class words without content of their own.
@@ -93,6 +94,7 @@ class Lexicon:
     questions: Mapping[str, str] = field(default_factory=dict)
     nouns: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
+    meanings: Mapping[str, str] = field(default_factory=dict)
     implied: Mapping[str, str] = field(default_factory=dict)
     requests: frozenset[str] = frozenset()
     light: frozenset[str] = frozenset()

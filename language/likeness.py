@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Prefix
 
+from triplecheck.language.lexicon import lexicon
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import pipeline
 from triplecheck.language.relevance import Encode
@@ -48,6 +49,16 @@ class Likeness:
 
     def of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str] = ()) -> float:
         """Of content words and a relation by its names; `besides`: words that a name may have, too."""
+        meant = {at: means for at, word in enumerate(words) if (means := self._meanings(word))}
+        others = [[*words[:at], one, *words[at + 1 :]] for at, means in meant.items() for one in means]
+        return max(self._of_written(own, wordings, besides) for own in (words, *others))
+
+    def _meanings(self, word: str) -> list[str]:
+        """What a verb says in words of relations."""
+        known = lexicon(pipeline(self._language).code).meanings
+        return known.get(pipeline(self._language).lemma(word, "VERB"), "").split() if known else []
+
+    def _of_written(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
         phrase = " ".join(words)
         said = self.bases(phrase)
         best = 0.0
@@ -63,6 +74,9 @@ class Likeness:
 
     def of_word(self, word: str, wordings: Sequence[str]) -> float:
         """Of one content word and a relation by its names: 1 if a name has it, less if it has a word of its stem."""
+        return max(self._of_one(own, wordings) for own in (word, *self._meanings(word)))
+
+    def _of_one(self, word: str, wordings: Sequence[str]) -> float:
         base, named = self.bases(word), frozenset[str]().union(*map(self.bases, wordings))
         if base & named:
             return 1.0

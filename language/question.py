@@ -31,7 +31,7 @@ from triplecheck.language.operations import (
 )
 from triplecheck.language.parse import Parse, parse, stop_words
 from triplecheck.language.pipeline import ENGLISH
-from triplecheck.language.text import TOPIC, mask, words_of
+from triplecheck.language.text import TOPIC, mask, plain, words_of
 from triplecheck.language.times import TimeLimit, time_limits
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
 
@@ -199,8 +199,13 @@ class Question:
     def naming(self, phrases: Iterable[str]) -> Question:
         """The question, read with names of relations: each one in it is content, and mends misspelt words."""
         named = {tuple(words_of(phrase)) for phrase in phrases}
-        grammar = _mended(self.parse, named)
-        return replace(self, parse=grammar, segments=tuple(_segments(self, grammar, _named(grammar.words, named))))
+        grammar = _without_operations(_mended(self.parse, named), named)
+        known = self
+        if grammar.lexicon is not self.parse.lexicon and self.aggregate is not None:
+            found = aggregate(grammar, self.compares)
+            asks_it = self.asked.at >= 0 and self.parse.words[self.asked.at] == plain(self.aggregate.text)
+            known = replace(self, aggregate=self.aggregate if found is None and asks_it else found)
+        return replace(known, parse=grammar, segments=tuple(_segments(known, grammar, _named(grammar.words, named))))
 
     def masked(self, name: str = "") -> str:
         """The question in lower case, with marks in place of its topics, as a ranker of paths reads it.
@@ -397,6 +402,15 @@ def _mended(grammar: Parse, phrases: Collection[tuple[str, ...]]) -> Parse:
         for at, word in enumerate(grammar.words)
     )
     return grammar if words == grammar.words else replace(grammar, words=words)
+
+
+def _without_operations(grammar: Parse, phrases: Collection[tuple[str, ...]]) -> Parse:
+    """The grammar, where a word that is the name of a relation says no operation: "the total of order 7"."""
+    lexicon, own = grammar.lexicon, {" ".join(phrase) for phrase in phrases}
+    if own.isdisjoint(lexicon.containers.union(*lexicon.aggregates.values())):
+        return grammar
+    aggregates = {kind: tuple(one for one in said if one not in own) for kind, said in lexicon.aggregates.items()}
+    return replace(grammar, lexicon=replace(lexicon, aggregates=aggregates, containers=lexicon.containers - own))
 
 
 def _named(words: Sequence[str], phrases: Collection[tuple[str, ...]]) -> set[int]:

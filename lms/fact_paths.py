@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from triplecheck.signatures.notation import Hops, WrittenFact, WrittenHop, WrittenPath, write_path
 
 NOTHING_FOUND = "The facts do not tell it."
-_NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?$")
+_NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$")
 _DATE = re.compile(r"^-?\d{3,4}-\d{2}(?:-\d{2})?$")
 _MOST_HOPS = 3
 

@@ -7,7 +7,7 @@ are sets of fetched values and not matches over the graph.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from triplecheck.kg import Graph
 from triplecheck.kg.patterns import Measured, extremes, measure
@@ -100,7 +100,15 @@ def _refuse_cut(facts: Sequence[Fact], wanted: str) -> None:
         raise NotComputableError(f"not all values were fetched, so that {wanted}")
 
 
+def _of_others(fact: Fact) -> Fact:
+    """A fact without the edge from a thing to itself, if it has others: no one is a partner of their own."""
+    if len(fact.values) < 2 or fact.anchor not in fact.values:
+        return fact
+    return replace(fact, values=tuple(value for value in fact.values if value != fact.anchor), total=fact.total - 1)
+
+
 def _count(facts: Sequence[Fact]) -> Result:
+    facts = list(map(_of_others, facts))
     if len(facts) == 1:
         # The graph's own total is exact even if not all values were fetched.
         return Result(str(facts[0].total), (), _all(facts))

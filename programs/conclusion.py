@@ -140,7 +140,7 @@ class Conclusion:
             )
             # Other facts that the model cited stay in the evidence: they may be how it found the answer.
             besides = [t for fact in self.cited if len(fact.values) == 1 for t in fact.triples()]
-            proof = tuple(dict.fromkeys([*evidence, *besides]))
+            proof = proving([*evidence, *besides])
             return Outcome(", ".join(self.graph.labels(nodes)), tuple(nodes), proof, True)
         return self._ungrounded(Outcome(", ".join(unfounded), grounded=False), "the answer is in no retrieved fact")
 
@@ -158,7 +158,9 @@ class Conclusion:
             doubt = "which of the cited values is greater was not computed"
             self.trace.add(Checked("answer", True, f"the cited facts give the values that are compared; {doubt}"))
             return Outcome(said, (), evidence, grounded=True, doubts=(doubt,))
-        held = any(map(self._says if said == "yes" else self._excludes, self.cited))
+        if said == "yes" and (says := [edge for fact in self.cited for edge in fact.triples(self._said_by(fact))]):
+            evidence = self.with_chains(self.cited, says)
+        held = any(map(self._said_by if said == "yes" else self._excludes, self.cited))
         wanted = "says what the question asks" if said == "yes" else "excludes what the question asks"
         reason = f"{'a' if held else 'no'} cited fact {wanted}"
         self.trace.add(Checked("answer", held, f"{said}: {reason}"))
@@ -175,9 +177,9 @@ class Conclusion:
             and len({fact.path[0] for fact in ends}) > 1
         )
 
-    def _says(self, fact: Fact) -> bool:
-        """Whether a fact relates its topic to another thing that the question names."""
-        return any(value != fact.path[0] and self._is_named(value) for value in fact.values)
+    def _said_by(self, fact: Fact) -> list[int]:
+        """The things that the question names and to which a fact relates its topic."""
+        return [value for value in fact.values if value != fact.path[0] and self._is_named(value)]
 
     def _excludes(self, fact: Fact) -> bool:
         """Whether all values of a fact are known, none is named, and there can be no other.
@@ -201,7 +203,13 @@ class Conclusion:
     def with_chains(self, facts: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
         """The triples, after those that connect them with the topic."""
         chains = [edge for fact in facts for edge in self.reading.subgraph.chain(fact)]
-        return tuple(dict.fromkeys([*chains, *triples]))
+        return proving([*chains, *triples])
+
+
+def proving(triples: Sequence[Edge]) -> tuple[Edge, ...]:
+    """Triples, each once; those from a thing to itself only if all are."""
+    found = tuple(dict.fromkeys(triples))
+    return tuple((head, relation, tail) for head, relation, tail in found if head != tail) or found
 
 
 def is_functional(graph: Graph, fact: Fact) -> bool:

@@ -36,19 +36,19 @@ class Leniency:
         ]
 
 
-def parsed(line: bytes, form: ox.RdfFormat, leniency: Leniency) -> list[ox.Quad]:
-    """The statement of a line.
+def parsed(text: bytes, form: ox.RdfFormat, leniency: Leniency, base: str | None = None) -> list[ox.Quad]:
+    """The triples of a line, or of a statement with the directives before it.
 
     Raises:
         SyntaxError: it is malformed.
     """
     try:
-        return list(ox.parse(line, form))
+        return list(ox.parse(text, form, base_iri=base))
     except SyntaxError:
         if leniency.strict:
             raise
         try:
-            quads = list(ox.parse(line, form, lenient=True))
+            quads = list(ox.parse(text, form, base_iri=base, lenient=True))
         except SyntaxError:
             quads = []
         if not quads or not all(map(_is_readable, quads)):

@@ -16,7 +16,6 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, Protocol
 from urllib.parse import quote, unquote
-from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa
@@ -37,6 +36,9 @@ from triplecheck.kg.readers._rdf_schema import (
     stated_properties,
     superclasses_of,
 )
+from triplecheck.kg.readers._rdf_xml import check_prolog, error_line
+from triplecheck.kg.readers._turtle_statements import UnsafeError
+from triplecheck.kg.readers._turtle_statements import read as read_past_errors
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
     BadLine,
@@ -81,8 +83,8 @@ def read_rdf(
 
     Args:
         paths: files; the extension determines the format (.nt .nq .ttl .trig .rdf .owl .xml .jsonld, and .gz after it).
-        skip_bad: skip malformed lines of N-Triples and N-Quads and list them in `skipped`; other formats cannot be read
-            past an error.
+        skip_bad: skip malformed lines of N-Triples and N-Quads, and malformed statements of Turtle, and list them in
+            `skipped`; other formats cannot be read past an error.
         fetch_contexts: read the contexts that a JSON-LD file refers to, from the network or from local files. Without
             it such a file is refused, because its author would choose what is read.
         axioms: whether axioms are edges. None: if most subjects are classes and relations. False: nor do types have
@@ -304,7 +306,7 @@ def statements(
     Args:
         path: the file, plain or gzipped; its extension determines the format.
         blank: returns the id of a blank node.
-        skipped: receives the malformed lines of N-Triples and N-Quads; None: they are errors.
+        skipped: receives the malformed lines of N-Triples and N-Quads and statements of Turtle; None: they are errors.
         fetch_contexts: see `read_rdf`.
         leniency: whether what RDF does not allow is read; None: it is.
 
@@ -325,7 +327,7 @@ def statements(
             elif form in _LINE_FORMATS:
                 yield from _lines(path, file, form, blank, skipped, leniency)
             else:
-                yield from _document(path, file, form, blank, skipped is not None, leniency)
+                yield from _document(path, file, form, blank, skipped, leniency)
     except _BAD_INPUT as error:
         raise ReadError(path, None, f"cannot be read: {error}") from error
 
@@ -382,8 +384,17 @@ def _plain(id: str) -> str:
 
 
 def _document(
-    path: Path, file: IO[bytes], form: ox.RdfFormat, blank: Blank, skip_bad: bool, leniency: Leniency
+    path: Path,
+    file: IO[bytes],
+    form: ox.RdfFormat,
+    blank: Blank,
+    skipped: list[BadLine] | None,
+    leniency: Leniency,
 ) -> Iterator[list[Statement]]:
+    if skipped is not None and form is ox.RdfFormat.TURTLE and not _is_well_formed(path):
+        yield from _past_errors(path, file, blank, skipped, leniency)
+        return
+    skip_bad = skipped is not None
     parser = ox.parse(file, form, base_iri=_base(path))
     done, ids = 0, list[str]()
 
@@ -417,6 +428,31 @@ def _document(
         raise ReadError(path, line, _reason(error) + (way_out if skip_bad else "")) from error
     except _QuotedTripleError as error:
         raise ReadError(path, None, _reason(error) + (way_out if skip_bad else "")) from error
+
+
+def _is_well_formed(path: Path) -> bool:
+    with _open(path) as file:
+        try:
+            return all(True for _ in ox.parse(file, ox.RdfFormat.TURTLE, base_iri=_base(path)))
+        except SyntaxError:
+            return False
+
+
+def _past_errors(
+    path: Path, file: IO[bytes], blank: Blank, skipped: list[BadLine], leniency: Leniency
+) -> Iterator[list[Statement]]:
+    """The well-formed statements of a Turtle document; the others are noted with their lines."""
+
+    def skip(line: int, error: SyntaxError) -> None:
+        skipped.append(BadLine(str(path), line, _reason(error)))
+
+    try:
+        for quads in read_past_errors(file.read().decode(), _base(path), leniency, skip):
+            yield _convert(quads, blank)
+    except UnsafeError as error:
+        raise ReadError(path, error.line, f"{error}; what follows cannot be read past it; correct it") from error
+    except (UnicodeDecodeError, _QuotedTripleError) as error:
+        raise ReadError(path, None, _reason(error)) from error
 
 
 def _labels_of(quads: Iterable[ox.Quad]) -> Iterator[str]:
@@ -533,55 +569,3 @@ def _from_rdflib(subject: Any, predicate: Any, target: Any, blank: Blank) -> Sta
         datatype = XSD + "string" if target.datatype is None else str(target.datatype)
         return head, str(predicate), str(target), datatype, target.language
     return head, str(predicate), blank(str(target)) if isinstance(target, rdflib.BNode) else str(target), None, None
-
-
-# --- XML -----------------------------------------------------------------------------------------
-# Ontologies abbreviate namespaces by entities, which are no longer than an IRI.
-_LONGEST_ENTITY = 1000
-
-
-class _PrologOverError(Exception):
-    """The first element is reached."""
-
-
-def check_prolog(path: Path, file: IO[bytes]) -> None:
-    """Reject entity expansion attacks, before a parser expands them.
-
-    Raises:
-        ReadError: an entity that contains other entities, or a very long one; not XML.
-    """
-    parser = expat.ParserCreate()
-
-    def declared(
-        name: str, _parameter: bool, value: str | None, _base: object, _system: object, _public: object, _note: object
-    ) -> None:
-        if value is not None and ("&" in value or len(value) > _LONGEST_ENTITY):
-            reason = f"entity {name!r} contains other entities or is too long; replace it by its content"
-            raise ReadError(path, parser.CurrentLineNumber, reason)
-
-    def element(_name: str, _attributes: object) -> None:
-        raise _PrologOverError
-
-    parser.EntityDeclHandler = declared
-    parser.StartElementHandler = element
-    try:
-        parser.ParseFile(file)
-    except _PrologOverError:
-        return
-    except LookupError as error:
-        raise ReadError(path, 1, str(error)) from error
-    except expat.ExpatError as error:
-        if error.code != expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]:
-            raise ReadError(path, error.lineno, expat.ErrorString(error.code)) from error
-
-
-def error_line(file: IO[bytes]) -> int | None:
-    """Line of the first XML error; None if the XML is valid and only its RDF is wrong."""
-    parser = expat.ParserCreate()
-    try:
-        parser.ParseFile(file)
-    except LookupError:  # an unknown encoding
-        return 1
-    except expat.ExpatError as error:
-        return error.lineno
-    return None

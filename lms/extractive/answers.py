@@ -5,10 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
+from triplecheck.kg.types import Literal as Value
+from triplecheck.kg.values import quantity
 from triplecheck.language.described import says_only
 from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question, spelling
@@ -60,6 +63,7 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     text, topics = prompt.text("question"), prompt.items("topics")
     read = [read_topic(topic) for topic in topics]
     paths = follow(read_facts(prompt.items("facts")), [topic.name for topic in read])
+    paths = [path for path in paths if path.ends != [path.topic]] or paths
     if not paths:
         return Conclusion().fields()
     question = prompt.question(phrases(hop for path in paths for hop in path.hops))
@@ -251,10 +255,7 @@ class _Reader:
         return None
 
 
-def _size(value: str) -> float | None:
-    if not is_quantity(value):
-        return None
-    date = _DATE.match(value)
-    if date:
-        return int(date[1]) + int(date[2]) / 100 + int(date[3] or 0) / 10_000
-    return float(value.replace(",", ""))
+def _size(value: str) -> Fraction | int | None:
+    """The size of a number, or of a date, exactly; None for other values."""
+    found = quantity(Value(value)) if is_quantity(value) else None
+    return None if found is None else found.size

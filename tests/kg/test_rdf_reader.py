@@ -260,13 +260,36 @@ class TestMalformed:
             read_rdf([path])
         assert len(read_rdf([path], skip_bad=True)) == 1
 
-    def test_turtle_names_the_line_and_cannot_skip(self, tmp_path: Path) -> None:
-        text = "ex:a ex:p ex:b .\nex:a ex:p undefined .\nex:a ex:p ex:c ."
+    def test_turtle_names_the_line(self, tmp_path: Path) -> None:
         with pytest.raises(ReadError) as caught:
-            read(tmp_path, text)
+            read(tmp_path, "ex:a ex:p ex:b .\nex:a ex:p undefined .\nex:a ex:p ex:c .")
         assert caught.value.line == PREFIXES.count("\n") + 2
-        with pytest.raises(ReadError, match=r"cannot be read past an error.*N-Triples"):
-            read(tmp_path, text, skip_bad=True)
+
+    @pytest.mark.parametrize(
+        "bad",
+        [
+            "ex:a ex:p undefined .",
+            'ex:a ex:p "not closed .',
+            "ex:a ex:p ex:: g g .",
+            "ex:a ex:p [ ex:q 5 .",
+            "ex:a ex:p un:known .",
+            "<http://e/a ex:p ex:b .",
+            "ex:a ex:p ex:x\nex:b ex:p ex:y .",
+        ],
+    )
+    def test_turtle_is_read_from_the_next_statement_on(self, tmp_path: Path, bad: str) -> None:
+        good = "ex:a ex:p \"1. 2\" , '''3\n.''' , 4.5 , _:n . # a comment.\n<http://e/x#y> ex:p ex:v.1 .\n_:n ex:p 6.\n"
+        whole = read(tmp_path, good)
+        raw = read(tmp_path, f"{good}{bad}\n_:n ex:q ex:z .", skip_bad=True)
+        assert len(raw) == len(whole) + 1
+        assert [one.line for one in raw.skipped] == [PREFIXES.count("\n") + good.count("\n") + 1]
+        assert raw.heads.to_pylist()[-1] == whole.heads.to_pylist()[-1] == "_:b0"
+
+    @pytest.mark.parametrize("bad", ["@prefix ey <http://e/> .", 'ex:a ex:p """not closed .'])
+    def test_turtle_is_not_read_past_what_all_else_depends_on(self, tmp_path: Path, bad: str) -> None:
+        with pytest.raises(ReadError, match="what follows cannot be read past it") as caught:
+            read(tmp_path, f"ex:a ex:p ex:b .\n{bad}\nex:c ex:p ex:d .", skip_bad=True)
+        assert caught.value.line == PREFIXES.count("\n") + 2
 
     def test_xml_names_the_line(self, tmp_path: Path) -> None:
         with pytest.raises(ReadError) as caught:

@@ -128,7 +128,9 @@ class TestFacts:
         assert last.ends == ["D", "E"]
         assert (last.numbers(), last.numbers({"E"})) == ([1, 2, 3], [1, 3])
 
-    @pytest.mark.parametrize("value", ["1", "-5", "+5", "1,000,000", "3.14", "1895-11-16", "1895-11", "-0044-03-15"])
+    @pytest.mark.parametrize(
+        "value", ["1", "-5", "+5", "1.3E7", "2e-3", "1,000,000", "3.14", "1895-11-16", "1895-11", "-0044-03-15"]
+    )
     def test_numbers_and_dates_are_quantities(self, value: str) -> None:
         assert is_quantity(value)
 

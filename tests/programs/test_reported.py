@@ -132,3 +132,124 @@ def test_a_name_is_found_in_another_spelling(firms: Asked, name: str, place: str
 )
 def test_a_shorter_name_proves_nothing_of_a_longer_one(firms: Asked, question: str) -> None:
     assert firms(question).verdict != "proved"
+
+
+# --- 5 and 10: exact numbers, also in scientific notation --------------------------------------------
+SIZES = ":size rdfs:label 'population' . :City rdfs:label 'city' .\n" + "\n".join(
+    f":{name} a :City ; rdfs:label '{name}' ; :size {size} ."
+    for name, size in {
+        "Tokyo": '"1.3E7"^^xsd:double', "Leeds": "900000", "Bern": '"1.3e5"^^xsd:float',
+        "Vasta": 10**20, "Vastra": 10**20 + 1,
+    }.items()
+)  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def sizes(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    return asking(SIZES, tmp_path_factory.mktemp("sizes"))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Is the population of Tokyo larger than the population of Leeds?", "yes"),
+        ("Is the population of Tokyo larger than that of Leeds?", "yes"),
+        ("Is Tokyo's population smaller than Leeds's?", "no"),
+        ("Is the population of Tokyo greater than 900000?", "yes"),
+        ("Is the population of Bern less than 900,000?", "yes"),
+        ("Which cities have a population over 1e6?", "Tokyo Vasta Vastra"),
+        ("Which city has the largest population?", "Vastra"),
+        ("Is the population of Vastra larger than the population of Vasta?", "yes"),
+        ("Is the population of Vasta larger than the population of Vastra?", "no"),
+        ("Do Vasta and Vastra have the same population?", "no"),
+    ],
+)
+def test_numbers_are_compared_exactly(sizes: Asked, question: str, names: str) -> None:
+    result = sizes(question)
+    assert (given(result), result.verdict) == (set(names.split()), "proved")
+
+
+def test_what_is_the_same_is_asked_of_two_things(sizes: Asked) -> None:
+    assert sizes("Does Tokyo have the same population?").verdict != "proved"
+
+
+# --- 6 and 8: symmetric and reflexive edges, and proofs of what is asked alone ------------------------
+FIRM_PARTNERS = (
+    ":partner a owl:SymmetricProperty ; rdfs:label 'partner' . :sib rdfs:label 'sibling of' . "
+    ":named rdfs:label 'named after' . :radius rdfs:label 'radius' .\n"
+    ":a rdfs:label 'Nordhav' ; :partner :a , :b . :b rdfs:label 'Sunvik' . :c rdfs:label 'Ostmar' ; :partner :a .\n"
+    ":e rdfs:label 'Emma' ; :sib :e , :f . :f rdfs:label 'Finn' .\n"
+    ":t rdfs:label 'Titan' ; :radius 2575 . :m rdfs:label 'Mercury' ; :radius 2440 ; :named :m .\n"
+)
+
+
+@pytest.fixture(scope="module")
+def partners(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
+    return asking(owl + FIRM_PARTNERS, tmp_path_factory.mktemp("partners"))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Who are the partners of Nordhav?", "Sunvik"),
+        ("How many partners does Nordhav have?", "1"),
+        ("Who are the siblings of Emma?", "Finn"),
+        ("Is Sunvik a partner of Nordhav?", "yes"),
+    ],
+)
+def test_no_one_is_a_partner_of_their_own(partners: Asked, question: str, names: str) -> None:
+    result = partners(question)
+    assert given(result) == set(names.split())
+    assert all(row["head"] != row["tail"] for row in result.evidence)
+
+
+@pytest.mark.parametrize("question", ["Is Titan larger than Mercury?", "Which is larger, Titan or Mercury?"])
+def test_a_proof_shows_what_proves_alone(partners: Asked, question: str) -> None:
+    result = partners(question)
+    assert {row["relation_label"] for row in result.evidence} == {"radius"}
+    assert result.verdict == "proved"
+
+
+# --- with entity types -----------------------------------------------------------------------------
+COMPANIES = (
+    ":parent rdfs:label 'parent company' . :staff rdfs:label 'employees' . :field rdfs:label 'industry' . "
+    ":seat rdfs:label 'headquarters' . :from rdfs:label 'founded in' . :Company rdfs:label 'company' . "
+    ":City rdfs:label 'city' . :Person rdfs:label 'person' . :home rdfs:label 'lives in' .\n"
+    ":o a :City ; rdfs:label 'Oslo' . :b a :City ; rdfs:label 'Bergen' . :bank rdfs:label 'banking' . "
+    ":oil rdfs:label 'energy' . :food rdfs:label 'food' .\n"
+    ":g a :Company ; rdfs:label 'Granite Bank' ; :staff 900 ; :field :bank ; :seat :o ; :parent :f .\n"
+    ":h a :Company ; rdfs:label 'Halden Oil' ; :staff 12000 ; :field :oil ; :seat :b ; :from :o .\n"
+    ":m a :Company ; rdfs:label 'Moss Foods' ; :staff 300 ; :field :food ; :seat :o ; :parent :f .\n"
+    ":f a :Company ; rdfs:label 'Fjell Retail' ; :staff 5000 ; :field :food ; :seat :b .\n"
+    ":p a :Person ; rdfs:label 'Ida Moe' ; :home :o . :q a :Person ; rdfs:label 'Jon Lie' ; :home :b .\n"
+)
+
+
+@pytest.fixture(scope="module")
+def companies(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    return asking(COMPANIES, tmp_path_factory.mktemp("companies"))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which company has the most employees?", {"Halden Oil"}),
+        ("Which company has the fewest employees?", {"Moss Foods"}),
+        ("Which companies are headquartered in Oslo?", {"Granite Bank", "Moss Foods"}),
+        ("Which companies are based in Oslo?", {"Granite Bank", "Moss Foods"}),
+        ("How many companies are based in Oslo?", {"2"}),
+        ("Is Moss Foods based in Oslo?", {"yes"}),
+        ("Which people live in Oslo?", {"Ida Moe"}),
+        ("How many people are there?", {"2"}),
+    ],
+)
+def test_companies(companies: Asked, question: str, names: set[str]) -> None:
+    result = companies(question)
+    assert (given(result), result.verdict) == (names, "proved")
+
+
+@pytest.mark.parametrize("noun", ["stock price", "share price", "revenue", "turnover", "phone number"])
+def test_what_the_graph_does_not_have_is_not_proved(companies: Asked, noun: str) -> None:
+    for question in (f"What is the {noun} of Granite Bank?", f"What is Granite Bank's {noun}?"):
+        assert companies(question).verdict != "proved"

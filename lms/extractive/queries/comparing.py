@@ -97,6 +97,40 @@ def standard_of(draft: Draft, found: Comparison) -> int | None:
     return None
 
 
+def compared_values(draft: Draft) -> str | None:
+    """The query for whether a named value of one thing is greater than that of another, "is the height of A greater
+    than that of B"; None if this is not asked."""
+    reading, parse, found = draft.reading, draft.reading.parse, draft.reading.question.compares
+    if found is None or found.degree == "Sup" or not reading.question.asks_whether or len(reading.topics) != 2:
+        return None
+    than = next((at for at in range(found.at, len(parse)) if parse.words[at] in parse.lexicon.than), None)
+    one, other = sorted(reading.topics, key=lambda number: reading.units[number].at)
+    if than is None or not reading.units[one].at < than < reading.units[other].at:
+        return None
+    nouns = [_noun_of(draft, number) for number in (one, other)]
+    if nouns[0] is None or any(draft.reading.units[n].at not in nouns for n in _units_but_topics(draft)):
+        return None
+    first = named_measure(draft, one, compound(reading, nouns[0]))
+    second = first if nouns[1] is None else named_measure(draft, other, compound(reading, nouns[1]))
+    operator = ">" if _operation(draft, found, first) == "max" else "<"
+    condition = f"{value(draft, one, first)} {operator} {value(draft, other, second)}"
+    write_filter(draft, condition, denied=is_denied(reading, found.at))
+    draft.said.add(found.at)
+    draft.say_units(range(len(reading.units)))
+    return f"ASK {draft.text.where}"
+
+
+def _units_but_topics(draft: Draft) -> list[int]:
+    return [number for number in range(len(draft.reading.units)) if number not in draft.reading.topics]
+
+
+def _noun_of(draft: Draft, topic: int) -> int | None:
+    """The noun that a topic possesses: "the height of A"; None if there is none."""
+    parse, at = draft.reading.parse, draft.reading.units[topic].at
+    head = parse.tokens[at].head
+    return head if head != at and parse.is_a(at, "nmod") and parse.pos(head) == "NOUN" else None
+
+
 def write_comparison(draft: Draft, found: Comparison, owner: int, standard: int) -> None:
     """A filter: the value of one thing is greater or smaller than that of another."""
     reading = draft.reading

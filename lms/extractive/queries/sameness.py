@@ -15,10 +15,16 @@ _SAME_CLASS = 0.55
 
 
 def shared_by_two(draft: Draft) -> str | None:
-    """The query for whether two topics have the same of something; None if this is not asked."""
+    """The query for whether two topics have the same of something; None if this is not asked.
+
+    Raises:
+        UnsaidError: not two things are named.
+    """
     reading, topics = draft.reading, draft.reading.topics
-    if not reading.question.asks_same or len(topics) != 2:
+    if not reading.question.asks_same:
         return None
+    if len(topics) != 2:
+        raise UnsaidError("What is the same is asked of two things.")
     relation = _shared(draft, [reading.joiner.ends.classes(topic) for topic in topics])
     _write_shared(draft, [name(reading, topic) for topic in topics], relation)
     return f"ASK {draft.text.where}"

@@ -10,7 +10,7 @@ from dataclasses import replace
 from triplecheck.language.kinds import fit
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.bounds import write_bounds
-from triplecheck.lms.extractive.queries.comparing import standard_of, write_comparison
+from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, begin, check_all_said, owner_of, select
 from triplecheck.lms.extractive.queries.joins import COVERED
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
@@ -89,6 +89,7 @@ def _written(reading: Reading) -> tuple[Draft, str]:
         or shared_by_two(draft)
         or sharing_with(draft)
         or choice(draft)
+        or compared_values(draft)
         or _whether(draft)
         or _selected(draft)
     )
