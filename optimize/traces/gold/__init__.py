@@ -15,6 +15,15 @@ from triplecheck.optimize.traces.gold.engine import (
     is_template,
     uncomputable,
 )
-from triplecheck.optimize.traces.gold.known import GoldReply
+from triplecheck.optimize.traces.gold.known import GoldReply, NoRightReplyError
 
-__all__ = ["NAME", "GoldEngine", "GoldReply", "check_computable", "gold_engine", "is_template", "uncomputable"]
+__all__ = [
+    "NAME",
+    "GoldEngine",
+    "GoldReply",
+    "NoRightReplyError",
+    "check_computable",
+    "gold_engine",
+    "is_template",
+    "uncomputable",
+]
