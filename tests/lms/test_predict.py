@@ -252,12 +252,25 @@ class TestWorkedExamples:
         one.demos.pop()
         assert two.demos == RolePredict(SelectPaths).demos
 
-    def test_a_reset_brings_them_back(self) -> None:
+    def test_a_reset_takes_away_only_what_was_bootstrapped(self) -> None:
         step = RolePredict(SelectPaths)
-        before, step.demos = step.demos, []
-        assert step.reset_copy().demos == before
-        step.without_worked_examples()
-        assert step.reset_copy().demos == step.demos == []
+        worked, bootstrapped = list(step.demos), step.demos[0].copy(worked=False, augmented=True)
+        step.demos = [*worked, bootstrapped]
+        assert step.reset_copy().demos == worked
+        step.demos = worked[:1]
+        assert step.reset_copy().demos == worked[:1]
+        step.demos = []
+        assert step.reset_copy().demos == []
+
+    def test_what_is_assigned_first_after_a_reset_is_added(self) -> None:
+        step = RolePredict(SelectPaths)
+        worked, own = list(step.demos), demonstrations(SelectPaths)[0]
+        other = step.reset_copy()
+        copied = other.deepcopy()
+        other.demos = [own]
+        assert other.demos == [*worked, own]
+        other.demos = copied.demos = [own]
+        assert other.demos == copied.demos == [own]
 
     def test_without_them_a_step_keeps_its_own(self) -> None:
         step, own = RolePredict(SelectPaths), demonstrations(SelectPaths)[0]
