@@ -25,6 +25,7 @@ from dspy.utils.exceptions import (
     LMTransportError,
     LMUnsupportedModelError,
 )
+from pydantic_core import to_jsonable_python
 
 from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.kg.redaction import redacted
@@ -322,6 +323,8 @@ class RolePredict(dspy.Predict):
             state: dict[str, Any] = super().dump_state(json_mode)
         finally:
             self.lm = own
+        if json_mode:
+            state["demos"] = to_jsonable_python(state["demos"])  # JSON has no keys that are numbers
         # Models that are made from a model string are made again from it.
         model = {"model": own.name} if isinstance(own, MeteredLM) else {}
         return state | {"config": dict(self.config), "names": list(self.signature.fields), **model}

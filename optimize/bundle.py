@@ -213,9 +213,13 @@ def save_bundle(
         about: plain data on how it was compiled.
 
     Raises:
-        UserError: `path` holds something else, or the state of the program is not plain data.
+        UserError: `path` holds something else, or it is no program of this package or its state is not plain data.
     """
     path = Path(path)
+    if not isinstance(program, Program):
+        raise UserError(
+            f"{type(program).__name__} is no program of this package: keep it with its `save`, or its parts as bundles"
+        )
     if path.exists() and not (path / "manifest.json").is_file():
         raise UserError(f"{path}: exists and is not a bundle; choose another directory")
     if roles is None:
