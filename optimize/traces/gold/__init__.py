@@ -10,6 +10,7 @@ lists the steps, and why the replies to others cannot be computed.
 from triplecheck.optimize.traces.gold.engine import (
     NAME,
     GoldEngine,
+    WorstEngine,
     check_computable,
     gold_engine,
     is_template,
@@ -22,6 +23,7 @@ __all__ = [
     "GoldEngine",
     "GoldReply",
     "NoRightReplyError",
+    "WorstEngine",
     "check_computable",
     "gold_engine",
     "is_template",

@@ -28,6 +28,7 @@ from triplecheck.optimize.traces.gold import exploration, patterns, references
 from triplecheck.optimize.traces.gold.answering import answer_from_facts, judge_proof
 from triplecheck.optimize.traces.gold.distractors import with_distractors
 from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, NoRightReplyError, Solver
+from triplecheck.optimize.traces.gold.worst import worst_reply
 from triplecheck.optimize.traces.queries import right_query
 from triplecheck.optimize.traces.records import StepRecord
 from triplecheck.programs import Program, Sources
@@ -152,10 +153,13 @@ class GoldEngine:
         if right is None:
             asked = prompt.text("question")
             raise NoRightReplyError(f"no right reply of {step.__name__} to {asked!r} can be computed from the graph")
-        text = with_distractors(step, right, prompt, self._distractors).text
+        text = self._said(step, right, prompt).text
         size = sum(len(message["content"]) for message in messages)
         tokens = size // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN
         return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
+
+    def _said(self, step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
+        return with_distractors(step, right, prompt, self._distractors)
 
     def reply_to(self, call: StepRecord) -> GoldReply | None:
         """The right reply to a recorded call."""
@@ -220,6 +224,17 @@ class GoldEngine:
         return self
 
 
+class WorstEngine(GoldEngine):
+    """Replies the opposite of what is right, where the right reply can be computed (`worst_reply`)."""
+
+    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, distractors: int = 0) -> None:
+        super().__init__(sources, questions, hops, distractors)
+        self.fingerprint = digest([self.fingerprint, type(self).__name__])[:16]
+
+    def _said(self, step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
+        return worst_reply(step, right, prompt)
+
+
 def is_template(model: str) -> bool:
     """Whether a model writes its reasoning from templates: the rule-based baseline, or gold replies."""
     return is_extractive(model) or model.startswith(f"{NAME}-")
@@ -244,12 +259,12 @@ def check_computable(program: Program) -> None:
 
 @contextmanager
 def gold_engine(
-    program: Program, questions: Sequence[Question], distractors: int = 0
+    program: Program, questions: Sequence[Question], distractors: int = 0, kind: type[GoldEngine] = GoldEngine
 ) -> Iterator[tuple[str, GoldEngine]]:
     """Register the engine for a program's questions; yields its model string and the engine."""
     options = program.options
     hops = getattr(options, "hops", None) or getattr(options, "depth", None) or _DEFAULT_HOPS
-    engine = GoldEngine(program.sources, questions, hops, distractors)
+    engine = kind(program.sources, questions, hops, distractors)
     name = f"{NAME}-{engine.fingerprint}"
     register_engine(name, engine)
     try:
