@@ -13,6 +13,8 @@ from triplecheck.app.opening import Batch, open_batch
 from triplecheck.app.options import RUNS, BatchOptions, flag, flattened
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from triplecheck.optimize.bracket import Bracket
 
 _CHANGES = str.maketrans("/?=&:", "-----")
@@ -67,13 +69,18 @@ def bracket(
         show(found, batch)
 
 
-def show(found: Sequence[Bracket], batch: Batch) -> None:
-    """Print a line for each step, and where there is most room."""
+def brackets_table(found: Sequence[Bracket]) -> Table:
+    """A line for each step."""
     table = columns("step", numbers=("questions", "worst", "model", "gold", "room"))
     for one in found:
         shares = (f"{share:.3f}" for share in (one.worst, one.model, one.gold, one.room))
         table.add_row(one.step, f"{one.questions}", *shares)
-    stdout().print(table)
+    return table
+
+
+def show(found: Sequence[Bracket], batch: Batch) -> None:
+    """Print a line for each step, and where there is most room."""
+    stdout().print(brackets_table(found))
     if found and found[0].room > 0:
         stdout().print(f"most room: {found[0].step}", soft_wrap=True)
     elif found:
