@@ -47,9 +47,10 @@ _TABLE = (
 class CompileOptions:
     """How a program is compiled."""
 
-    optimizer: Annotated[str, flag("--optimizer NAME", "Optimizer; see `triplecheck optimizers`.")] = (
-        "BootstrapFewShotWithRandomSearch"
-    )
+    optimizer: Annotated[
+        str | None,
+        flag("--optimizer NAME", "Optimizer; see `triplecheck optimizers`. Default: none, whatever pays is tried."),
+    ] = None
     held_out: Annotated[
         Path | None, flag("--held-out FILE", "Measure on these questions, and compile with all the others.", DATA)
     ] = None
@@ -68,7 +69,12 @@ class CompileOptions:
         ),
     ] = None
     prompt_model: Annotated[
-        str | None, flag("--prompt-model MODEL", "Model that writes instructions. Default: that of --lm.", MODEL)
+        str | None,
+        flag(
+            "--prompt-model MODEL",
+            "Model that writes instructions. Default: with --optimizer that of --lm; else none are written.",
+            MODEL,
+        ),
     ] = None
     calls: Annotated[
         Path | None,
@@ -80,14 +86,27 @@ class CompileOptions:
     ] = None
     estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and time, and stop.", LIMITS)] = False
 
+    def check(self) -> None:
+        """Check that what belongs to an optimizer comes with one.
+
+        Raises:
+            UserError: the message names the option.
+        """
+        from triplecheck.kg import UserError
+
+        given = {"--step": self.step, "--set": self.setting, "--teacher": self.teacher}
+        alone = next((name for name, value in given.items() if value), None)
+        if self.optimizer is None and alone is not None:
+            raise UserError(f"{alone} belongs to an optimizer: name one with --optimizer, or leave it out")
+
 
 @flattened(
     "cascade",
     "bundle",
     "part",
     "timeout",
-    questions="Half of them, by a hash of their ids, are held out to measure on. Default: the bundled training "
-    "questions, measured on the bundled dev questions.",
+    questions="Some of them, by a hash of their ids, are held out to measure on: half with --optimizer, else a third. "
+    "Default: the bundled training questions, measured on the bundled dev questions.",
 )
 def compile_program(
     program: ProgramArgument,
@@ -96,12 +115,22 @@ def compile_program(
 ) -> None:
     """Compile a program: choose demonstrations, rewrite instructions, or train the model.
 
-    Prints an estimate of the cost and the time first, and keeps to its budget. Writes all candidates with their scores,
-    the program's scores before and after on held-out questions, and a bundle for --bundle of `ask` and `eval`.
-    The same command resumes a run that was interrupted or that its budget stopped. With -v: the
-    optimizer's own log.
+    Without --optimizer it does what pays. It shows what each step is worth (`triplecheck lm bracket`), trains a ranker
+    of paths, gives each step the demonstrations, and with --prompt-model the instruction, that its own metric likes
+    best on recorded calls, and gives roles to the rule-based baseline. What makes the whole program win more
+    validation questions than it loses is kept. One table has all choices; a bundle is written if the result beats the
+    program as written by more than chance (McNemar's exact test, p < .05). It needs 60 questions, and 300 are better.
+
+    With --optimizer it runs one of DSPy's optimizers, prints an estimate of the cost and the time first, and writes all
+    candidates with their scores, the program's scores before and after on held-out questions, and a bundle for --bundle
+    of `ask` and `eval`.
+
+    Both keep to the budget, and the same command resumes a run that was interrupted or that its budget stopped. With
+    -v: the optimizer's own log.
 
     Examples:
+
+        triplecheck compile kerag --kb kbs/films --questions films.jsonl --lm openai/gpt-4o-mini
 
         triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm openai/gpt-4o-mini
 
@@ -115,16 +144,49 @@ def compile_program(
         from triplecheck.optimize import resolve_optimizer
         from triplecheck.optimize.candidates import check_objective
 
-        optimizer, objective = resolve_optimizer(how.optimizer).name, check_objective(how.objective)
+        optimizer = None if how.optimizer is None else resolve_optimizer(how.optimizer).name
+        objective = check_objective(how.objective)
         held_out = _held_out(how, run)
+        how.check()
     batch = open_batch(settings, run, ("train",), err)
     step = f"-{how.step}" if how.step else ""
-    place = run.out or RUNS / f"{batch.program.name}-{batch.source}-{optimizer}{step}"
+    place = run.out or RUNS / f"{batch.program.name}-{batch.source}-{optimizer or 'compiled'}{step}"
+    if optimizer is None:
+        _tune(batch, run, how, held_out, place, err)
+        return
     result = _compiled(_plan(batch, run, how, optimizer, objective, held_out), batch, place, how, err)
     if run.json:
         print_json(result.to_json() | {"out": str(place)})
     elif not how.estimate:
         show(result, place)
+
+
+def _tune(
+    batch: Batch,
+    run: BatchOptions,
+    how: CompileOptions,
+    held_out: list[Question] | None,
+    place: Path,
+    err: Console,
+) -> None:
+    from triplecheck.app import tuning
+
+    result = tuning.tuned(
+        batch,
+        held_out,
+        place,
+        err,
+        prompt_model=how.prompt_model,
+        seed=run.seed,
+        calls=how.calls,
+        estimate_only=how.estimate,
+    )
+    if result is None:
+        return
+    if run.json:
+        print_json(result.to_json() | {"out": str(place)})
+    else:
+        tuning.show(result, place)
 
 
 def _held_out(how: CompileOptions, run: BatchOptions) -> list[Question] | None:

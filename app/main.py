@@ -17,6 +17,7 @@ from typer.core import TyperGroup
 
 from triplecheck.app import (
     ask,
+    bracketing,
     catalog,
     chat,
     collect,
@@ -100,6 +101,7 @@ app.command("rescore", rich_help_panel=_LEARN)(runs.rescore)
 app.add_typer(runs.commands, name="runs", rich_help_panel=_LEARN)
 app.add_typer(data.commands, name="data", rich_help_panel=_BASES)
 app.add_typer(kb.commands, name="kb", rich_help_panel=_BASES)
+models.commands.command("bracket")(bracketing.bracket)
 app.add_typer(models.commands, name="lm", rich_help_panel=_BASES)
 
 

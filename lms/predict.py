@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -148,8 +148,12 @@ class RolePredict(dspy.Predict):
     argument `lm=` take precedence. Without a session, `dspy.settings.lm` is used, else the default model.
 
     It is made with the worked examples of its step (`signatures.demonstrations`) as `demos`, each with the mark
-    `worked` (`is_worked` tells), and `reset` brings them back. Optimizers may keep, drop and replace them; what is in
-    `demos` is what is shown. `without_worked_examples` takes them away for good.
+    `worked` (`is_worked` tells). Optimizers may keep, drop and replace them; what is in `demos` is what is shown.
+    `without_worked_examples` takes them away for good.
+
+    DSPy's optimizers of demonstrations reset a copy of the program and assign what they found, or nothing, to `demos`.
+    So that they start from what is there, `reset` takes only the demonstrations away that an optimizer bootstrapped
+    (DSPy marks them as `augmented`), and the first assignment after it puts the new ones behind the others.
 
     Worked examples are for models that follow instructions (`MeteredLM.general`). A model made for the prompts of this
     project, such as the baseline or a distilled model, is shown all demonstrations but these. The prompts of a general
@@ -179,6 +183,8 @@ class RolePredict(dspy.Predict):
         BudgetExceededError: the session's budget is used up.
         UserError: this thread has no session, and one is open in another thread.
     """
+
+    _kept: tuple[Any, ...] = ()  # the demonstrations of a step that was reset, until others are assigned
 
     def __init__(
         self,
@@ -347,6 +353,7 @@ class RolePredict(dspy.Predict):
                 f"{self.signature.__name__} has {now}: compile the program again"
             )
         model = state.pop("model", None)
+        self._kept = ()
         super().load_state(state, allow_unsafe_lm_state=allow_unsafe_lm_state)
         found = restored(self.signature, state["demos"])
         self.demos = [demo for demo in found if self.has_examples or not is_worked(demo)]
@@ -354,20 +361,41 @@ class RolePredict(dspy.Predict):
             self.lm = language_model(model)
         return self
 
+    @property
+    def demos(self) -> list[Any]:
+        """The demonstrations that prompts show."""
+        return self._demos
+
+    @demos.setter
+    def demos(self, demos: Iterable[Any]) -> None:
+        kept, self._kept, given = self._kept, (), list(demos)
+        self._demos = [*(demo for demo in kept if demo not in given), *given]
+
     def reset(self) -> None:
-        """Forget what was learned: the demonstrations are the worked examples again.
+        """Forget what was learned: demonstrations that an optimizer bootstrapped.
 
         A model from `set_lm` stays: it is not learned.
         """
-        own = vars(self).get("lm")  # DSPy resets a step while it makes it
+        made = "_demos" in vars(self)  # DSPy resets a step while it makes it
+        own, demos = vars(self).get("lm"), self._demos if made else self._worked_examples()
         super().reset()
-        self.lm = own
-        step = step_of(self.signature) if self.has_examples else None
-        self.demos = [demo.copy(**{WORKED: True}) for demo in demonstrations(step)] if step else []
+        self.lm, self._kept = own, ()
+        self.demos = [demo for demo in demos if not demo.get("augmented")]
+        self._kept = tuple(self.demos) if made else ()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """What a copy has: not that it was reset, so that its demonstrations are replaced when others are assigned."""
+        state: dict[str, Any] = super().__getstate__()
+        return {name: value for name, value in state.items() if name != "_kept"}
+
+    def _worked_examples(self) -> list[dspy.Example]:
+        step = step_of(self.signature)
+        return [demo.copy(**{WORKED: True}) for demo in demonstrations(step)] if step else []
 
     def without_worked_examples(self) -> None:
-        """Take the worked examples away, also after a `reset` and from states that are loaded; others stay."""
+        """Take the worked examples away, also from states that are loaded; others stay."""
         self.has_examples = False
+        self._kept = ()
         self.demos = [demo for demo in self.demos if not is_worked(demo)]
 
     @contextmanager

@@ -35,7 +35,7 @@ from triplecheck.programs.options import check_options, with_new_names
 
 # Adapters of distilled models inside a bundle.
 
-FOLDER = "models"
+FOLDER, RANKER = "models", "ranker.safetensors"
 
 Carried = dict[str, dict[str, str]]
 """By model string: `folder`, the adapter's folder in the bundle, and `sha256`, a hash of its files."""
@@ -114,6 +114,8 @@ class Bundle:
     format_version: int = VERSION
     about: Mapping[str, Any] = field(default_factory=dict)
     """How it was compiled, and its scores."""
+    ranker: Path | None = None
+    """The file of its own ranker of paths, if it was compiled with one."""
 
     def program(self, sources: AnySources, options: Mapping[str, Any] | None = None) -> Program:
         """The compiled program on a graph.
@@ -128,6 +130,8 @@ class Bundle:
             UserError: a step has other fields than when it was compiled; the message lists them.
         """
         sources = Sources.of(sources)
+        if self.ranker is not None:
+            sources = sources.with_ranker(self.ranker)
         bare = self._bare(sources, {})
         self._check(bare)
         bare = self._bare(sources, options) if options else bare
@@ -213,9 +217,13 @@ def save_bundle(
         about: plain data on how it was compiled.
 
     Raises:
-        UserError: `path` holds something else, or the state of the program is not plain data.
+        UserError: `path` holds something else, or it is no program of this package or its state is not plain data.
     """
     path = Path(path)
+    if not isinstance(program, Program):
+        raise UserError(
+            f"{type(program).__name__} is no program of this package: keep it with its `save`, or its parts as bundles"
+        )
     if path.exists() and not (path / "manifest.json").is_file():
         raise UserError(f"{path}: exists and is not a bundle; choose another directory")
     if roles is None:
@@ -245,8 +253,12 @@ def save_bundle(
         "sha256": _hash(text.encode("utf-8", "surrogatepass")),
         "about": dict(about or {}),
     }
+    ranker = program.sources.given_ranker
     with replaced_directory(path) as new:
         manifest["models"] = carry(manifest["model_ids"], new)
+        if ranker is not None:
+            shutil.copy(ranker, new / RANKER)
+            manifest["ranker"] = _hash((new / RANKER).read_bytes())
         (new / "program.json").write_bytes(text.encode("utf-8", "surrogatepass"))
         (new / "manifest.json").write_text(json.dumps(manifest, indent=1, ensure_ascii=False) + "\n", "utf-8")
     return path
@@ -291,9 +303,19 @@ def load_bundle(path: Path | str) -> Bundle:
             versions=manifest["versions"],
             format_version=manifest["version"],
             about=manifest["about"],
+            ranker=_ranker_of(path, manifest.get("ranker")),
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ReadError(file, None, f"lacks something ({error}); compile again") from error
+
+
+def _ranker_of(bundle: Path, sha256: str | None) -> Path | None:
+    if sha256 is None:
+        return None
+    file = bundle / RANKER
+    if not file.is_file() or _hash(file.read_bytes()) != sha256:
+        raise ReadError(file, None, "is missing, or is not the ranker that the bundle was saved with; restore it")
+    return file.absolute()
 
 
 class _Carried(TypedDict):
@@ -318,6 +340,7 @@ class _Manifest(TypedDict):
     adapter: str
     versions: dict[str, str]
     about: dict[str, Any]
+    ranker: NotRequired[str]
 
 
 @functools.cache

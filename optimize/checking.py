@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -20,7 +21,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, PromptTooLongError, language_model, session
 from triplecheck.optimize.metrics.case import Case, TracedCall
 from triplecheck.optimize.metrics.feedback import score_call
-from triplecheck.optimize.traces.gold import gold_engine
+from triplecheck.optimize.traces.gold import NoRightReplyError, gold_engine
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import make_program
 
@@ -106,12 +107,13 @@ def check_steps(
 
 
 def calls_by_step(program: Program, questions: Sequence[Question]) -> dict[str, list[tuple[TracedCall, Case]]]:
-    """The calls that right replies lead to, by step."""
+    """The calls that right replies lead to, by step; those of a question end where no right reply can be computed."""
     found: dict[str, list[tuple[TracedCall, Case]]] = {}
     with gold_engine(program, questions) as (name, _), session(name):
         for question in questions:
             with dspy.context(trace=[]):
-                program(question=question.question)
+                with contextlib.suppress(NoRightReplyError):
+                    program(question=question.question)
                 for call in dspy.settings.trace:
                     case = Case(question, program.sources)
                     found.setdefault(call[0].signature.__name__, []).append((call, case))

@@ -17,7 +17,7 @@ from typing import Any
 import dspy
 
 from triplecheck.evals import Summary, evaluate
-from triplecheck.evals.configuration import describe, digest, plain, row_key
+from triplecheck.evals.configuration import describe, digest, plain
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
@@ -335,9 +335,5 @@ def _configuration(plan: CompilePlan, spec: OptimizerSpec, settings: Any, kb: Kn
         "teacher": plan.teacher,
         "prompt_model": plan.prompt_model,
         "seed": plan.seed,
-        "questions": {
-            "train": digest([row_key(question, "") for question in plan.questions.train]),
-            "validation": digest([row_key(question, "") for question in plan.questions.validation]),
-            "held_out": digest([row_key(question, "") for question in plan.questions.held_out]),
-        },
+        "questions": plan.questions.identity,
     }

@@ -76,24 +76,6 @@ def keeping_instructions() -> Iterator[None]:
 
 
 @contextmanager
-def keeping_worked_examples() -> Iterator[None]:
-    """BootstrapFewShot leaves a step its worked examples if no right run calls it; DSPy's own takes them away."""
-    from dspy.teleprompt import BootstrapFewShot
-
-    before = BootstrapFewShot._train
-
-    def train(self: Any) -> Any:
-        worked = {name: step.demos for name, step in self.student.named_predictors()}
-        student = before(self)
-        for name, step in student.named_predictors():
-            step.demos = step.demos or worked[name]
-        return student
-
-    with _replaced(BootstrapFewShot, "_train", train):
-        yield
-
-
-@contextmanager
 def quiet() -> Iterator[None]:
     """Suppress the output, progress bars and log lines of optimizers on the terminal; `logged_to` keeps the log."""
     loggers = [logging.getLogger(name) for name in _LOGGERS]

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 import dspy
 
+from triplecheck.evals.configuration import digest, row_key
 from triplecheck.evals.questions import Question, part_of
 from triplecheck.kg import TriplecheckError, UnavailableError, UserError
 from triplecheck.lms import BudgetExceededError, session
@@ -19,6 +20,10 @@ from triplecheck.programs import Program
 
 VALIDATION = 0.4
 """Share of the questions for the validation set."""
+LEAST_PART, LEAST_OF_ALL = 20, 60
+"""Questions that `three_parts` needs: for measuring, and in all."""
+ENOUGH = 100
+"""Validation questions among which ten more right answers than wrong ones are hardly chance."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +39,11 @@ class Split:
     train: tuple[Question, ...]
     validation: tuple[Question, ...]
     held_out: tuple[Question, ...]
+
+    @property
+    def identity(self) -> dict[str, str]:
+        """A hash of each part: what a run that is resumed must have in common."""
+        return {name: digest([row_key(question, "") for question in part]) for name, part in vars(self).items()}
 
 
 def split(questions: Sequence[Question], held_out: Sequence[Question] | None = None) -> Split:
@@ -65,8 +75,46 @@ def split(questions: Sequence[Question], held_out: Sequence[Question] | None = N
 
 
 def _chooses(id: str) -> bool:
-    lot = hashlib.sha256(f"validation\0{id}".encode("utf-8", "surrogatepass")).digest()
-    return int.from_bytes(lot[:4], "big") < VALIDATION * 2**32
+    return int.from_bytes(_lot(id)[:4], "big") < VALIDATION * 2**32
+
+
+def _lot(id: str) -> bytes:
+    return hashlib.sha256(f"validation\0{id}".encode("utf-8", "surrogatepass")).digest()
+
+
+def three_parts(questions: Sequence[Question], held_out: Sequence[Question] | None = None) -> Split:
+    """Split questions so that a gain can be told from chance: 100 validation questions or more where there are enough.
+
+    Args:
+        questions: only those with published answers are used, and one of several with the same text.
+        held_out: questions to measure on; None: a third of the questions.
+
+    Raises:
+        UserError: there are too few questions with answers; the message has the numbers.
+    """
+    if held_out is None:
+        usable = _usable(questions, LEAST_OF_ALL)
+        tested = len(usable) // 3
+        test, usable = usable[:tested], usable[tested:]
+    else:
+        test = _usable(held_out, LEAST_PART)
+        known = {question.question for question in test}
+        usable = [one for one in _usable(questions, 2 * LEAST_PART) if one.question not in known]
+    chosen = max(min(ENOUGH, len(usable) * 3 // 5), len(usable) // 2)
+    return Split(tuple(usable[chosen:]), tuple(usable[:chosen]), tuple(test))
+
+
+def _usable(questions: Sequence[Question], least: int) -> list[Question]:
+    """The questions with known answers, in an order that depends on their ids."""
+    found = {one.question: one for one in reversed(questions) if one.answers_known}
+    if len(found) < least:
+        unknown = sum(not question.answers_known for question in questions)
+        without = f" ({unknown} more have no published answer)" if unknown else ""
+        raise UserError(
+            f"{len(found)} questions with answers are too few to tell a gain from chance{without}: give {least} or "
+            "more; 300 are better. `triplecheck synthesize` makes questions from a graph"
+        )
+    return sorted(found.values(), key=lambda one: (_lot(one.id), one.id))
 
 
 def whole_examples(questions: Iterable[Question]) -> list[dspy.Example]:

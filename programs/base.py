@@ -105,6 +105,16 @@ class Sources:
         documents, language = given.documents_elsewhere, given.language
         return cls(given.graph, given.linker, given.relation_vectors, base, documents=documents, language=language)
 
+    def with_ranker(self, ranker: Path) -> Sources:
+        """The same sources with another ranker of paths."""
+        base, documents = self.knowledge_base, self._documents
+        return Sources(self.graph, self.linker, self.relations, base, ranker, documents, self.language)
+
+    @property
+    def given_ranker(self) -> Path | None:
+        """The file of a ranker of paths that was given beside the knowledge base, if there is one."""
+        return self._ranker
+
     @property
     def documents(self) -> Documents | None:
         """The documents that were given, else those of the knowledge base, if it has any."""

@@ -251,12 +251,19 @@ def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
     labels = graph.labels(order) if order else []
     plain = {n: clean(label) or clean(graph.node_id(n)) or "?" for n, label in zip(order, labels, strict=True)}
     names = dict(plain)
-    for distinction in (_types, _description, _id, _number):
+    for distinction in _DISTINCTIONS:
         for node in _alike(names):
             # Literals with the same text are the same; entities are disambiguated.
             if graph.literal(node) is None and (what := clean(distinction(graph, node))):
                 names[node] = with_note(plain[node], what)
     return names
+
+
+def noted_names(graph: Graph, node: int) -> set[str]:
+    """The texts that `node_names` may give a node besides its plain label."""
+    plain = clean(graph.label(node))
+    notes = (clean(distinction(graph, node)) for distinction in _DISTINCTIONS)
+    return {with_note(plain, note) for note in notes if note}
 
 
 def names_of_facts(graph: Graph, facts: Iterable[Fact], topics: Mapping[int, str]) -> dict[int, str]:
@@ -285,3 +292,7 @@ def _id(graph: Graph, node: int) -> str:
 
 def _number(_graph: Graph, node: int) -> str:
     return f"no. {node}"
+
+
+_DISTINCTIONS = (_types, _description, _id, _number)
+"""What tells homonyms apart, in the order in which it is tried."""

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from triplecheck.lms import Roles, session
     from triplecheck.optimize import compile_program, load_bundle, save_bundle
     from triplecheck.optimize.metrics import feedback_metric
+    from triplecheck.optimize.tuning.compiled import compile
     from triplecheck.programs import KERAG, AnchorRAG, Cascade, FourStepFocus, Know3RAG, Sources
 
 __all__ = [
@@ -36,6 +37,7 @@ __all__ = [
     "KnowledgeBase",
     "Roles",
     "Sources",
+    "compile",
     "compile_program",
     "evaluate",
     "feedback_metric",
@@ -53,6 +55,7 @@ _HOME = {
     "KnowledgeBase": "kg",
     "Roles": "lms",
     "Sources": "programs",
+    "compile": "optimize.tuning.compiled",
     "compile_program": "optimize",
     "evaluate": "evals",
     "feedback_metric": "optimize.metrics",

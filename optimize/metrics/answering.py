@@ -10,6 +10,7 @@ from triplecheck.evals.gold import comparable, resolve_predicted
 from triplecheck.evals.metrics import Predicted, set_scores
 from triplecheck.lms import RolePredict
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall, listed
+from triplecheck.optimize.traces.derivations import Derivation
 from triplecheck.optimize.traces.gold import is_template
 from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.optimize.traces.verification import corrected
@@ -33,7 +34,8 @@ def answers_in(output: str) -> StepMetric:
 def answers_from_facts(call: StepCall, case: Case) -> StepScore | None:
     """F1 of the answers, halved if no cited fact contains one. If no fact contains an answer, the list must be empty.
 
-    If an operation computes the answer, the cited facts must contain it, or their count must equal it.
+    If an operation computes the answer, it must be the right one, and the cited facts must contain the answer, or their
+    count must equal it.
     """
     facts = [str(fact) for fact in call.inputs.get("facts") or ()]
     cited = [facts[number - 1] for number in call.outputs.get("cited") or () if 0 < number <= len(facts)]
@@ -80,6 +82,8 @@ def judges_proof(call: StepCall, case: Case) -> StepScore | None:
 
 
 def _computed(case: Case, operation: str, cited: Sequence[str]) -> StepScore:
+    if case.derivation is not None and operation not in (wanted := _operations(case.derivation)):
+        return StepScore(0.0, f"The operation is {operation}, and should be {wanted[0]}. ")
     if case.question.computed and operation == "count":
         values = {value for fact in read_facts(cited) for value in fact.values}
         return judged(case, [str(len(values))]) or StepScore(0.0)
@@ -87,6 +91,12 @@ def _computed(case: Case, operation: str, cited: Sequence[str]) -> StepScore:
         return StepScore(float(bool(cited)), "" if cited else "No facts were cited to compute the answer from. ")
     held = any(case.names_answer(fact) for fact in cited)
     return StepScore(float(held), "" if held else "The facts cited for the operation do not contain the answer. ")
+
+
+def _operations(derivation: Derivation) -> tuple[str, ...]:
+    """The operations that give the answers, the plainest first; what several paths share is a look-up, too."""
+    several = derivation.operation == "none" and len(derivation.topics) > 1
+    return (derivation.operation, "common") if several else (derivation.operation,)
 
 
 def whole(case: Case, prediction: dspy.Prediction) -> StepScore:

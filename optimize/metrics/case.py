@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import mean
 from typing import Any, Self, TypeAlias
 
-import numpy as np
-
 from triplecheck.evals.gold import Gold, linker_names, resolve_gold
 from triplecheck.evals.questions import Question
-from triplecheck.kg import Direction, Graph, IntArray, Words, normalize
+from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.plausibility import Grounder
 from triplecheck.language.pipeline import read_text
-from triplecheck.optimize.traces.gold_paths import follow, found_paths, given_paths
+from triplecheck.optimize.traces.derivations import Asked, Derivation
+from triplecheck.optimize.traces.derive import derive
+from triplecheck.optimize.traces.queries import right_query
 from triplecheck.programs import Sources
 from triplecheck.programs.subgraph import ARROWS, Hop
 from triplecheck.signatures.notation import WrittenHop, clean, is_relation
@@ -63,30 +63,6 @@ def listed(what: str, items: Sequence[str]) -> str:
 Hops = tuple[Hop, ...]
 
 
-def gold_paths(
-    graph: Graph, question: Question, topics: Sequence[Collection[int]], answers: Collection[int], furthest: int
-) -> tuple[Hops, ...]:
-    """The relations that lead from topics to answers: those of the data set, else those that fit best.
-
-    Args:
-        graph: of the relations.
-        question: may name the paths, or the relations along one (`Question.gold`).
-        topics: per topic the nodes that it may be.
-        answers: nodes at the ends.
-        furthest: maximum number of hops of a search.
-    """
-    own = sorted({node for nodes in topics for node in nodes})
-    if not own or not answers:
-        return ()
-    given = [path.hops for path in given_paths(graph, question.gold)]
-    if not given:
-        starts, ends = np.array(own, np.int64), set(answers)
-        given = [hops for names in _named(question) for hops in _along(graph, names, starts, ends)]
-    if not given:
-        given = [path.hops for path in found_paths(graph, topics, answers, furthest)]
-    return tuple(dict.fromkeys(given))
-
-
 def leads_on(graph: Graph, written: Sequence[WrittenHop], path: Hops) -> bool:
     """Whether written hops are a prefix of a path."""
     return 0 < len(written) <= len(path) and all(
@@ -98,35 +74,6 @@ def is_written(graph: Graph, hop: Hop, written: WrittenHop) -> bool:
     """Whether a written hop is this hop, by its label, with or without an alias."""
     label = clean(graph.relation(hop.relation).label)
     return written.arrow == ARROWS[hop.direction] and is_relation(written.label, label)
-
-
-def _named(question: Question) -> list[list[str]]:
-    """Relations that the data set names, by id or label, one list a path."""
-    several = question.gold.get("gold_paths")
-    one = question.gold.get("relations", question.gold.get("gold_path"))
-    lists = several if isinstance(several, list) else [one]
-    return [names for names in lists if isinstance(names, list) and names and all(isinstance(n, str) for n in names)]
-
-
-def _along(graph: Graph, names: Sequence[str], nodes: IntArray, answers: set[int]) -> Iterator[Hops]:
-    """The directions in which a chain of relations leads to an answer."""
-    for relation in _relations(graph, names[0]):
-        for direction in (Direction.OUT, Direction.IN):
-            hop = Hop(relation, direction)
-            ends = follow(graph, nodes, hop)
-            if len(names) == 1:
-                if not answers.isdisjoint(ends.tolist()):
-                    yield (hop,)
-            elif len(ends):
-                yield from ((hop, *rest) for rest in _along(graph, names[1:], ends, answers))
-
-
-def _relations(graph: Graph, name: str) -> list[int]:
-    by_id = graph.find_relation(name)
-    if by_id is not None:
-        return [by_id]
-    wanted = normalize(name)
-    return [n for n in range(graph.num_relations) if normalize(graph.relation(n).label) == wanted]
 
 
 _FURTHEST = 3
@@ -176,9 +123,23 @@ class Case:
     @cached_property
     def paths(self) -> tuple[Hops, ...]:
         """Relations that lead from the topics to the answers; empty: not known."""
+        return () if self.derivation is None else tuple(dict.fromkeys(path.hops for path in self.derivation.paths))
+
+    @cached_property
+    def derivation(self) -> Derivation | None:
+        """How the answers follow from the graph; None: not known, or there are none."""
+        return derive(self._asked)
+
+    @cached_property
+    def query(self) -> str | None:
+        """The query that gives the answers, `none` if a look-up is enough or there are none; None: not known."""
+        return right_query(self._asked, self.derivation)
+
+    @cached_property
+    def _asked(self) -> Asked:
         hops = self.question.hops
-        furthest = min(hops, _FURTHEST) if isinstance(hops, int) else _FURTHEST - 1
-        return gold_paths(self.graph, self.question, self.gold.topics, self.answers, furthest)
+        furthest = max(_FURTHEST - 1, min(hops, _FURTHEST)) if isinstance(hops, int) else _FURTHEST - 1
+        return Asked(self.sources, self.question, self.gold, furthest)
 
     @cached_property
     def grounder(self) -> Grounder:

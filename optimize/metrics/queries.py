@@ -4,39 +4,38 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Hashable, Iterator
-from weakref import WeakKeyDictionary
 
 from triplecheck.kg import Graph
-from triplecheck.kg.linking import Linker
-from triplecheck.kg.plans import Answers, Cell, Plan, PlanError, PlanNames, read_plan, run_plan
+from triplecheck.kg.plans import Answers, Cell, Plan, PlanError, read_plan, run_plan
 from triplecheck.kg.plans.algebra import Classes, Constant, End, Relations, TriplePattern, parts
 from triplecheck.kg.plans.write import write_triple
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.optimize.metrics.case import Case, StepCall, StepScore, listed
+from triplecheck.optimize.traces.queries import plan_names
 
 _PARTLY = 0.5
 """Factor for a query that can be read, but gives other answers."""
 _NONE = ("", "none")
-_names: WeakKeyDictionary[Graph, tuple[Linker, PlanNames]] = WeakKeyDictionary()
 
 
 def writes_query(call: StepCall, case: Case) -> StepScore | None:
     """1 if the query gives the same answers as the plan of the question, or if both are none.
 
     A query that can be read but gives other answers scores half the share of the plan's triple patterns and operations
-    that it has; one that cannot be read scores 0. None, no score, if the question has no plan (`Question.plan`) or
-    its plan does not fit the graph.
+    that it has; one that cannot be read scores 0. None, no score, if no plan of the question is known (`Case.query`),
+    or its plan does not fit the graph.
     """
-    gold = case.question.plan
+    gold = case.query
     if gold is None:
         return None
     reply = str(call.outputs.get("query") or "").strip()
     if _is_none(gold):
+        why = "The graph does not have what is asked for" if not case.gold.answers else "A look-up is enough"
         if _is_none(reply):
-            return StepScore(1.0, "The graph does not have what is asked for, so no query is correct. ")
-        return StepScore(0.0, "The graph does not have what is asked for: the query must be none. ")
-    names = _plan_names(case)
+            return StepScore(1.0, f"{why}, so no query is correct. ")
+        return StepScore(0.0, f"{why}: the query must be none. ")
+    names = plan_names(case.sources)
     try:
         wanted = read_plan(gold, names)
         right = run_plan(case.graph, wanted).with_ties()
@@ -69,15 +68,6 @@ def _partly(plan: Plan, wanted: Plan, problem: str) -> StepScore:
 
 def _is_none(query: str) -> bool:
     return query.casefold().rstrip(".") in _NONE
-
-
-def _plan_names(case: Case) -> PlanNames:
-    """Looks up names in the graph of a case; made once for each graph."""
-    linker = case.sources.linker
-    known = _names.get(case.graph)
-    if known is None or known[0] is not linker:
-        known = _names[case.graph] = linker, PlanNames(case.graph, linker)
-    return known[1]
 
 
 # --- answers -------------------------------------------------------------------------------------

@@ -59,13 +59,26 @@ _BETA = 2.0
 
 
 def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
-    """F2 of the numbers in a field against the paths that lead on to the answer."""
+    """F2 of the numbers in a field against the paths that lead on to the answer.
+
+    If all offered paths go on from where the answer already is, none of them may be kept.
+    """
 
     def is_right(case: Case, line: str) -> bool:
         written = read_path(line).hops
         return any(leads_on(case.graph, written, path) for path in case.paths)
 
-    return _keeps(output, offered, is_right, "relation")
+    keeps = _keeps(output, offered, is_right, "relation")
+
+    def score(call: StepCall, case: Case) -> StepScore | None:
+        lengths = [len(read_path(str(line)).hops) for line in call.inputs.get(offered) or ()]
+        if not case.paths or not lengths or min(lengths) <= max(map(len, case.paths)):
+            return keeps(call, case)
+        kept = call.outputs.get(output) or ()
+        told = "The facts at hand already answer the question, so no further path is needed. "
+        return StepScore(float(not kept), told)
+
+    return score
 
 
 def keeps_facts(output: str, offered: str = "facts") -> StepMetric:

@@ -14,7 +14,6 @@ from typing import Any
 import dspy
 
 from triplecheck.kg import TriplecheckError
-from triplecheck.optimize.dspy_patches import keeping_worked_examples
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 from triplecheck.optimize.state import steps_of
 
@@ -82,8 +81,7 @@ def _bootstrap(job: OptimizerJob) -> dspy.Module:
         max_labeled_demos=0,
         max_rounds=1,
     )
-    with keeping_worked_examples():
-        return optimizer.compile(job.student, trainset=train)
+    return optimizer.compile(job.student, trainset=train)
 
 
 def _random_search(job: OptimizerJob) -> dspy.Module:
@@ -101,11 +99,10 @@ def _random_search(job: OptimizerJob) -> dspy.Module:
         num_candidate_programs=candidates,
         num_threads=job.workers,
     )
-    with keeping_worked_examples():
-        # Without seed -2: with labelled examples only, of which there are none, it is the bare program again.
-        return optimizer.compile(
-            job.student, trainset=train, valset=list(job.validation), restrict=[-3, -1, *range(candidates)]
-        )
+    # Without seed -2: with labelled examples only, of which there are none, it is the bare program again.
+    return optimizer.compile(
+        job.student, trainset=train, valset=list(job.validation), restrict=[-3, -1, *range(candidates)]
+    )
 
 
 def _train_once(size: Size, settings: Mapping[str, Value]) -> Runs:

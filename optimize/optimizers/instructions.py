@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 import dspy
 
-from triplecheck.optimize.dspy_patches import keeping_instructions, keeping_worked_examples
+from triplecheck.optimize.dspy_patches import keeping_instructions
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 
 
@@ -49,7 +49,7 @@ def _mipro(job: OptimizerJob) -> dspy.Module:
         seed=job.seed + 1,  # 0 would count as no seed
         init_temperature=float(job.settings["temperature"]),
     )
-    with keeping_instructions(), keeping_worked_examples():
+    with keeping_instructions():
         return optimizer.compile(
             job.student,
             trainset=list(job.train),

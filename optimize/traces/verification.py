@@ -39,8 +39,8 @@ Rejection = Literal[
 error; `unreadable`: a reply could not be parsed; `cut`: a reply ended at its length limit; `abstained`: although
 there is an answer; `ungrounded`: the answer is in no retrieved fact; `wrong`: no answer is correct; `incomplete`:
 some answers are missing or wrong; `nothing_cited`; `cited_not_in_graph`; `cited_not_retrieved`: for a cited triple,
-neither were both ends retrieved, nor does a kept passage name both; `not_proved`: the verdict on the answer is lower;
-`disagreed`: too few samples prove this answer.
+neither were both ends retrieved, nor does a kept passage name both, nor did a query give it; `not_proved`: the verdict
+on the answer is lower; `disagreed`: too few samples prove this answer.
 """
 
 
@@ -124,6 +124,8 @@ def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
     known = [edge for edge in edges if edge is not None]
     if len(known) < len(edges):
         return "cited_not_in_graph"
+    if prediction.get("query"):
+        return None  # the query was run, and these are the triples that satisfy it
     retrieved = frozenset(map(int, getattr(prediction, "retrieved", None) or ()))
     read = [Words(step.text) for step in prediction.steps if _was_read(step)]
     found = all({head, tail} <= retrieved or _named(graph, (head, tail), read) for head, _, tail in known)

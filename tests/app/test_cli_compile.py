@@ -33,11 +33,31 @@ def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path) -> 
     assert "Bootstrapped" not in made.output, "nothing that DSPy prints"
     again = json.loads(run(*words, "--out", "run", "--json").stdout)
     assert again["after"]["f1"] == 1
-    assert again["usage"]["cached_calls"] == again["usage"]["calls"]
+    usage = again["usage"]
+    assert usage["cached_calls"] + usage["failed_calls"] == usage["calls"], (
+        "only what has no right reply is asked again"
+    )
     asked = json.loads(run("ask", "What is the capital of Mongolia?", "--bundle", "run/bundle", "--json").stdout)
     assert [answer["label"] for answer in asked["answers"]] == ["Ulaanbaatar"]
     summary = json.loads(run("eval", "kerag", "--bundle", "run/bundle", "--limit", 2, "--out", "eval", "--json").stdout)
     assert summary["configuration"]["switches"]["hops"] == 1, "with the options that it was compiled with"
+
+
+def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Path) -> None:
+    kinds = ("one_hop", "alias", "homonym", "misspelt")
+    lines = [line for part in ("train", "dev") for line in bundled_questions(part).read_text().splitlines()]
+    asked = elsewhere / "asked.jsonl"
+    asked.write_text("\n".join(line for line in lines if json.loads(line)["kind"] in kinds) + "\n")
+    words = ("compile", "kerag", "--questions", asked, "--kb", "bundled", "--hops", 1, "--option", "assist=-plans")
+    told = run(*words, "--estimate", "--out", "run")
+    assert told.exit_code == 0, told.output
+    assert "to choose by" in told.stderr and "may take" in told.stderr and told.stdout == ""
+    made = run(*words, "--out", "run")
+    assert made.exit_code == 0, made.output
+    assert "worst" in made.stdout and "as written (kept)" in made.stdout
+    assert "nothing won more than chance does, so there is no bundle" in made.stdout
+    report = json.loads(run(*words, "--out", "run", "--json").stdout)
+    assert report["bundle"] is None and report["choices"][0]["test"]["right"] > 0.9
 
 
 def test_only_an_estimate(run: Run) -> None:
@@ -63,7 +83,10 @@ def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Pa
         (("compile", "kerag", "--optimizer", "GEPA"), 2, "name one with --prompt-model"),
         (("compile", "kerag", "--optimizer", "Avatar-Optimizer"), 2, "does not run with this DSPy"),
         (("compile", "kerag", "--objective", "speed"), 2, "accuracy, cost, balanced"),
-        (("compile", "kerag", "--set", "demos=many"), 2, "demos is 'many'"),
+        (("compile", "kerag", *FEW[:2], "--set", "demos=many"), 2, "demos is 'many'"),
+        (("compile", "kerag", "--set", "demos=4"), 2, "--set belongs to an optimizer"),
+        (("compile", "kerag", "--limit", 30), 2, "30 questions with answers are too few"),
+        (("compile", "kerag", "--hops", 1, "--limit", 60, "--budget-calls", 20), 2, "20 calls is too small"),
         (("compile", "bm25"), 2, "calls no model"),
         (("compile", "kerag", "--kb", "bundled", "--split", "dev"), 2, "name it with --data"),
         (("compile", "kerag", *FEW, "--out", "run", "--budget-calls", 12), 4, "budget of 12 calls is used up"),

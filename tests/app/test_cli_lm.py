@@ -119,3 +119,13 @@ def test_a_name_that_is_no_model(run: Run, model: str) -> None:
     assert result.exit_code in (2, 3)
     assert result.stderr.startswith("error: ")
     assert "Traceback" not in result.output
+
+
+def test_the_bracket_shows_what_each_step_is_worth(run: Run) -> None:
+    few = ("--limit", 4, "--hops", 1, "--option", "assist=-plans", "--out", "bracket")
+    shown = run("lm", "bracket", "extractive", *few)
+    assert shown.exit_code == 0, shown.output
+    assert "worst" in shown.stdout and "summarize" in shown.stdout
+    steps = json.loads(run("lm", "bracket", "extractive", *few, "--json").stdout)["steps"]
+    assert all(step["worst"] <= step["gold"] for step in steps)
+    assert run("lm", "bracket", "extractive", "--program", "bm25", "--limit", 1).exit_code == 2

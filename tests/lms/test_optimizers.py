@@ -41,16 +41,17 @@ def test_labelled_examples_become_demonstrations() -> None:
         assert len(engine.requests[0].messages) == 5
 
 
-def test_an_optimizer_finds_the_worked_examples_and_may_keep_them() -> None:
+def test_an_optimizer_starts_from_the_worked_examples_and_keeps_them() -> None:
     program, calls = RolePredict(JudgeKnowledge), demonstrations(JudgeKnowledge)
-    worked = program.demos
-    replaced = LabeledFewShot(k=1).compile(program, trainset=calls)
-    assert len(replaced.demos) == 1 and not is_worked(replaced.demos[0])
-    replaced.demos = [*worked, *replaced.demos]
+    worked = list(program.demos)
+    taught = LabeledFewShot(k=1).compile(program, trainset=calls)
+    assert taught.demos[:-1] == worked and not is_worked(taught.demos[-1])
+    bare = RolePredict(JudgeKnowledge)
+    bare.demos = []
+    assert len(LabeledFewShot(k=1).compile(bare, trainset=calls).demos) == 1
     with stand_in_server(lambda _: "Known: yes") as server, server.environment(), session(STAND_IN):
-        replaced(question="Who?")
-        replaced.reset_copy()(question="Who else?")
-    assert [len(request.messages) for request in server.asked] == [2 * len(worked) + 4, 2 * len(worked) + 2]
+        taught(question="Who?")
+    assert [len(request.messages) for request in server.asked] == [2 * len(worked) + 4]
     assert program.demos == worked
 
 

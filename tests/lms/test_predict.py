@@ -28,7 +28,7 @@ from triplecheck.lms import (
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.predict import Doubt
 from triplecheck.lms.testing import scripted_model
-from triplecheck.signatures import NameTopics, SelectPaths, demonstrations
+from triplecheck.signatures import STEPS, NameTopics, SelectPaths, Step, demonstrations
 from triplecheck.signatures.demonstrations import is_worked
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
@@ -252,12 +252,25 @@ class TestWorkedExamples:
         one.demos.pop()
         assert two.demos == RolePredict(SelectPaths).demos
 
-    def test_a_reset_brings_them_back(self) -> None:
+    def test_a_reset_takes_away_only_what_was_bootstrapped(self) -> None:
         step = RolePredict(SelectPaths)
-        before, step.demos = step.demos, []
-        assert step.reset_copy().demos == before
-        step.without_worked_examples()
-        assert step.reset_copy().demos == step.demos == []
+        worked, bootstrapped = list(step.demos), step.demos[0].copy(worked=False, augmented=True)
+        step.demos = [*worked, bootstrapped]
+        assert step.reset_copy().demos == worked
+        step.demos = worked[:1]
+        assert step.reset_copy().demos == worked[:1]
+        step.demos = []
+        assert step.reset_copy().demos == []
+
+    def test_what_is_assigned_first_after_a_reset_is_added(self) -> None:
+        step = RolePredict(SelectPaths)
+        worked, own = list(step.demos), demonstrations(SelectPaths)[0]
+        other = step.reset_copy()
+        copied = other.deepcopy()
+        other.demos = [own]
+        assert other.demos == [*worked, own]
+        other.demos = copied.demos = [own]
+        assert other.demos == copied.demos == [own]
 
     def test_without_them_a_step_keeps_its_own(self) -> None:
         step, own = RolePredict(SelectPaths), demonstrations(SelectPaths)[0]
@@ -400,6 +413,29 @@ def test_nothing_about_models_is_saved_and_everything_else_is(tmp_path: Path) ->
         assert loaded.answer.role == "answer"
         assert dict(loaded.answer.demos[0])["answer"] == "demo"
         assert loaded.prune(question="Q?").answer == "Paris"
+
+
+@pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
+def test_demonstrations_are_equal_after_saving_whatever_their_fields_are(step: type[Step], tmp_path: Path) -> None:
+    class One(dspy.Module):  # type: ignore[misc]
+        def __init__(self) -> None:
+            super().__init__()
+            self.step = RolePredict(step)
+
+    program, loaded = One(), One()
+    program.step.demos = [demo.copy(augmented=True) for demo in program.step.demos]
+    program.save(tmp_path / "program.json")
+    loaded.load(tmp_path / "program.json")
+    assert loaded.step.demos == program.step.demos
+
+
+def test_a_saved_ensemble_loads_into_another() -> None:
+    first, second = (dspy.Ensemble(reduce_fn=dspy.majority).compile([Two(), Two()]) for _ in range(2))
+    first.programs[1].answer.demos = [dspy.Example(question="q", hint="h", answer="demo", augmented=True)]
+    second.load_state(json.loads(json.dumps(first.dump_state())))
+    assert [[dict(demo) for demo in step.demos] for step in second.predictors()] == [
+        [dict(demo) for demo in step.demos] for step in first.predictors()
+    ]
 
 
 def test_copies_keep_their_roles_and_are_found_by_optimizers() -> None:

@@ -232,6 +232,12 @@ def test_a_damaged_bundle_is_refused(damage: str, saved: Path) -> None:
         load_bundle(saved)
 
 
+def test_an_ensemble_is_no_bundle(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    both = dspy.Ensemble(reduce_fn=dspy.majority).compile([kerag(bundled), kerag(bundled)])
+    with pytest.raises(UserError, match="EnsembledProgram is no program of this package: keep it with its `save`"):
+        save_bundle(both, tmp_path / "bundle", EXTRACTIVE)
+
+
 def test_a_bundle_replaces_only_a_bundle(saved: Path, bundled: KnowledgeBase) -> None:
     save_bundle(kerag(bundled), saved, EXTRACTIVE, kerag(bundled))
     assert load_bundle(saved).state == state_of(kerag(bundled))

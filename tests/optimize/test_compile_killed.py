@@ -22,8 +22,7 @@ def _start(bundled: KnowledgeBase, out: Path, optimizer: str, log: Path) -> subp
     return subprocess.Popen(
         [sys.executable, killed_compiles.__file__, str(bundled.path), str(out), optimizer, str(log)],
         stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True"},
+        env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": os.pathsep.join(sys.path)},
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import functools
 from pathlib import Path
 from typing import Any
@@ -25,12 +24,10 @@ from triplecheck.optimize import compile_program, load_bundle
 from triplecheck.optimize.dspy_patches import (
     calls_kept_in,
     keeping_instructions,
-    keeping_worked_examples,
     patient,
     quiet,
 )
 from triplecheck.programs import Sources, program_names, resolve_program
-from triplecheck.signatures import JudgeKnowledge
 
 YES = "[[ ## answer ## ]]\nyes\n\n[[ ## completed ## ]]"
 
@@ -56,25 +53,6 @@ def test_calls_are_stored_with_the_run_and_nowhere_else(tmp_path: Path) -> None:
         engine.fingerprint = "always"
         step(question="q?")
         assert engine.left == 0, "outside of the run its calls are not known"
-
-
-@pytest.mark.parametrize("kept", [True, False])
-def test_a_step_that_no_right_run_calls_keeps_its_worked_examples(kept: bool) -> None:
-    class OneOfTwo(dspy.Module):  # type: ignore[misc]
-        def __init__(self) -> None:
-            super().__init__()
-            self.called, self.left_out = RolePredict(JudgeKnowledge), RolePredict(JudgeKnowledge)
-
-        def forward(self, question: str) -> dspy.Prediction:
-            return self.called(question=question)
-
-    optimizer = dspy.BootstrapFewShot(metric=lambda *_: True, max_labeled_demos=0)
-    examples = [dspy.Example(question="Who?").with_inputs("question")]
-    keeping = keeping_worked_examples() if kept else contextlib.nullcontext()
-    with scripted_model([YES.replace("answer", "known")], "a"), session("a"), keeping:
-        compiled = optimizer.compile(OneOfTwo(), trainset=examples)
-    assert [demo.question for demo in compiled.called.demos] == ["Who?"]
-    assert compiled.left_out.demos == (RolePredict(JudgeKnowledge).demos if kept else [])
 
 
 def test_bars_and_prints_stay_off_the_terminal(

@@ -77,14 +77,15 @@ EVERY = (TAUGHT, FROM, BOTH, BIGGER, SMALLEST, COUNT, NOBODY)
 # What a system cannot do, whatever is replied: the pattern system neither counts nor compares two that are named.
 SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
     "kerag": ({}, EVERY),
-    "anchorrag": ({"prefilter": None, "width": 2}, EVERY),
-    "anchorrag asking for each": ({"per_relation_calls": True, "width": 2}, EVERY),
+    "kerag without plans": ({"assist": "-plans"}, EVERY),
+    "anchorrag": ({"prefilter": None, "width": 2, "assist": "-plans"}, EVERY),
+    "anchorrag asking for each": ({"per_relation_calls": True, "width": 2, "assist": "-plans"}, EVERY),
     "4stepfocus": ({}, (TAUGHT, FROM, BOTH, SMALLEST, NOBODY)),
     "4stepfocus one by one": ({"rerank": "each", "critic": True}, (TAUGHT, FROM, BOTH, SMALLEST)),
     "know3rag": ({}, EVERY),
     "know3rag as in the paper": ({"paper_calls": True}, EVERY),
-    "tog": ({}, EVERY),
-    "pog": ({"width": 2}, EVERY),
+    "tog": ({"assist": "-plans"}, EVERY),
+    "pog": ({"width": 2, "assist": "-plans"}, EVERY),
 }
 
 
@@ -162,7 +163,8 @@ def test_every_taught_step_of_a_system_has_rows(
     collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str, world: KnowledgeBase
 ) -> None:
     expected = {
-        "kerag": "AnswerFromFacts NameTopics SelectPaths",
+        "kerag": "AnswerFromFacts NameTopics SelectPaths WriteQuery",
+        "kerag without plans": "AnswerFromFacts NameTopics SelectPaths",
         "anchorrag": "AnswerFromFacts AnswerFromMemory ExtractKeywords JudgeAndGoOn ScoreRelations",
         "anchorrag asking for each": "AnswerFromFacts AnswerFromMemory ExtractKeywords FilterTriples JudgeSufficiency "
         "ScoreRelations",

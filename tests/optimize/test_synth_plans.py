@@ -19,7 +19,7 @@ from triplecheck.kg.plans import PlanNames, read_plan, run_plan
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, step_metric
 from triplecheck.optimize.synth import PLAN_KINDS, synthesise_plans
 from triplecheck.optimize.traces.gold.exploration import write_query
-from triplecheck.optimize.traces.gold.known import GoldQuestion, KnownGold
+from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold
 from triplecheck.programs import Sources
 
 LAMPS = {
@@ -197,11 +197,10 @@ def test_without_a_plan_there_is_no_score(base: KnowledgeBase) -> None:
 
 
 def test_the_gold_teacher_replies_with_the_plan(base: KnowledgeBase) -> None:
-    def reply(plan: str | None) -> tuple[Any, bool]:
-        known = KnownGold(base.graph, GoldQuestion("Which?", (), (), plan=plan))
-        found = write_query(known, None)  # type: ignore[arg-type]
-        return found.outputs["query"], found.taught
+    def reply(query: str | None) -> GoldReply | None:
+        known = KnownGold(base.graph, GoldQuestion("Which?", (), query=query))
+        return write_query(known, None)  # type: ignore[arg-type]
 
-    assert reply(GOLD) == (GOLD, True)
-    assert reply("none") == ("none", True)
-    assert reply(None) == ("none", False)
+    assert reply(GOLD) == GoldReply({"query": GOLD})
+    assert reply("none") == GoldReply({"query": "none"})
+    assert reply(None) is None

@@ -56,25 +56,25 @@ def question(
 def test_the_shortest_path_that_leads_to_the_answers_alone_is_found(world: KnowledgeBase) -> None:
     graph = world.graph
     start, end = node(graph, "heiden"), node(graph, "sekles")
-    (path,) = found_paths(graph, [{start}], {end}, 2)
+    (path,) = found_paths(graph, [{start}], [{end}], 2)
     assert path == GoldPath(start, (hop(graph, "studentOf"), hop(graph, "studentOf")))
 
 
 def test_a_path_that_leads_to_more_than_the_answers_proves_nothing(world: KnowledgeBase) -> None:
     graph = world.graph
-    assert found_paths(graph, [{node(graph, "hindemith")}], {node(graph, "viola")}, 1) == ()
+    assert found_paths(graph, [{node(graph, "hindemith")}], [{node(graph, "viola")}], 1) == ()
 
 
 def test_two_topics_are_two_conditions(world: KnowledgeBase) -> None:
     graph = world.graph
     topics = [{node(graph, "frankfurt")}, {node(graph, "german")}]
-    found = found_paths(graph, topics, {node(graph, "sekles")}, 1)
+    found = found_paths(graph, topics, [{node(graph, "sekles")}], 1)
     assert {path.hops for path in found} == {(hop(graph, "bornIn", "in"),), (hop(graph, "nationality", "in"),)}
 
 
 def test_paths_out_of_reach_are_not_found(world: KnowledgeBase) -> None:
     graph = world.graph
-    assert found_paths(graph, [{node(graph, "heiden")}], {node(graph, "sekles")}, 1) == ()
+    assert found_paths(graph, [{node(graph, "heiden")}], [{node(graph, "sekles")}], 1) == ()
 
 
 def test_a_path_is_written_so_that_it_is_read_back(world: KnowledgeBase) -> None:

@@ -10,11 +10,22 @@ lists the steps, and why the replies to others cannot be computed.
 from triplecheck.optimize.traces.gold.engine import (
     NAME,
     GoldEngine,
+    WorstEngine,
     check_computable,
     gold_engine,
     is_template,
     uncomputable,
 )
-from triplecheck.optimize.traces.gold.known import GoldReply
+from triplecheck.optimize.traces.gold.known import GoldReply, NoRightReplyError
 
-__all__ = ["NAME", "GoldEngine", "GoldReply", "check_computable", "gold_engine", "is_template", "uncomputable"]
+__all__ = [
+    "NAME",
+    "GoldEngine",
+    "GoldReply",
+    "NoRightReplyError",
+    "WorstEngine",
+    "check_computable",
+    "gold_engine",
+    "is_template",
+    "uncomputable",
+]

@@ -9,6 +9,7 @@ from triplecheck.kg import Literal
 from triplecheck.kg.values import Quantity, quantity
 from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow
 from triplecheck.lms.prompt import Prompt
+from triplecheck.optimize.traces.derivations import Derivation
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs.subgraph import ARROWS
@@ -19,15 +20,28 @@ Way = tuple[GoldPath, FactPath]
 NO_ANSWER = GoldReply({"reasoning": NOTHING_FOUND, "cited": [], "operation": "none", "answers": []})
 
 
-def answer_from_facts(known: KnownGold, prompt: Prompt) -> GoldReply:
-    """The answer as the facts write it, with the facts that prove it; none if the facts do not contain it."""
-    ways = _whole(known, prompt)
-    if not ways:
+def answer_from_facts(known: KnownGold, prompt: Prompt) -> GoldReply | None:
+    """The answer as the facts write it or as it is computed, with the facts that prove it.
+
+    No answer if the facts do not contain it. None if they do, but no operation over them gives it, such as a count of
+    some of the values of a fact.
+    """
+    ways, derivation = _whole(known, prompt), known.gold.derivation
+    if not ways or derivation is None:
         return NO_ANSWER
-    if known.gold.computed is not None:
-        return _counted(ways[0])
-    if known.measured:
-        return _compared(known, ways)
+    match derivation.operation:
+        case "count" | "sum":
+            return _counted(known, ways, derivation)
+        case "max" | "min":
+            return _compared(known, ways, derivation)
+        case "same":
+            return _reply(explain(*ways, then="compare"), _numbers(ways), "same", [])
+    if derivation.said:
+        linked = {end for way in ways for end in way.ends if known.is_called(end, derivation.ends)}
+        cited = dict.fromkeys(number for way in ways for number in way.numbers(linked or None))
+        return _reply(explain(*ways), list(cited), "none", [derivation.said])
+    if derivation.beyond:
+        return _bounded(known, ways[0])
     if len({way.topic for way in ways}) > 1:
         return _common(known, ways)
     way = ways[0]
@@ -90,31 +104,50 @@ def _written(known: KnownGold, path: GoldPath) -> Hops:
     return tuple(WrittenHop(known.names[hop.relation], ARROWS[hop.direction]) for hop in path.hops)
 
 
-def _counted(way: FactPath) -> GoldReply:
-    return _reply(explain(way, then="count"), [fact.number for fact in way.facts], "count", [])
+def _counted(known: KnownGold, ways: Sequence[FactPath], derivation: Derivation) -> GoldReply | None:
+    """The operation over all values at the end of one path; None if only some of them count."""
+    way = ways[0]
+    if len({one.topic for one in ways}) > 1 or not all(known.is_called(end, derivation.ends) for end in way.ends):
+        return None
+    cited = [fact.number for fact in way.facts]
+    return _reply(explain(way, then=derivation.operation), cited, derivation.operation, [])
 
 
-def _compared(known: KnownGold, ways: Sequence[FactPath]) -> GoldReply:
-    """The greatest or the smallest value, depending on the answer."""
-    facts = [fact for way in ways for fact in way.facts]
+def _compared(known: KnownGold, ways: Sequence[FactPath], derivation: Derivation) -> GoldReply | None:
+    """The greatest or the smallest value of what is compared; None if the facts do not show that it is the answer's."""
+    facts = [fact for way in ways for fact in way.facts if known.is_called(fact.anchor, derivation.ends)]
     sizes = [(size, known.is_answer(fact.anchor)) for fact in facts if (size := _size(fact.values)) is not None]
     if len({size.kind for size, _ in sizes}) != 1:
         return NO_ANSWER
-    of_answer = {size for size, right in sizes if right}
-    for operation, extreme in (("max", max(sizes)[0]), ("min", min(sizes)[0])):
-        if of_answer == {extreme}:
-            numbers = list(dict.fromkeys(fact.number for fact in facts))
-            return _reply(each(ways[0].hops[-1].label, "compare"), numbers, operation, [])
-    return NO_ANSWER
+    best = (max if derivation.operation == "max" else min)(size for size, _ in sizes)
+    if {size for size, right in sizes if right} != {best}:
+        return None
+    numbers = list(dict.fromkeys(fact.number for fact in facts))
+    return _reply(each(ways[0].hops[-1].label, "compare"), numbers, derivation.operation, [])
+
+
+def _bounded(known: KnownGold, way: FactPath) -> GoldReply:
+    """The things whose value the question asks for."""
+    facts = [fact for fact in way.facts if known.is_answer(fact.anchor)]
+    names = dict.fromkeys(fact.anchor for fact in facts)
+    before = way.before.numbers(set(names)) if way.before else []
+    return (
+        _reply(explain(way), [*before, *(fact.number for fact in facts)], "none", list(names)) if facts else NO_ANSWER
+    )
 
 
 def _common(known: KnownGold, ways: Sequence[FactPath]) -> GoldReply:
+    """The answers that the paths share. A path that is not shown whole may have them among the rest."""
     best = {way.topic: way for way in reversed(ways)}
-    shared = [end for end in ways[0].ends if known.is_answer(end) and all(end in way.ends for way in best.values())]
-    numbers = list(dict.fromkeys(fact.number for way in best.values() for fact in way.facts))
-    return (
-        _reply(explain(*best.values(), then="take what they share"), numbers, "common", shared) if shared else NO_ANSWER
-    )
+    whole = [way for way in best.values() if not any(fact.more for fact in way.facts)]
+    shown = dict.fromkeys(end for way in whole or best.values() for end in way.ends if known.is_answer(end))
+    shared = [end for end in shown if all(end in way.ends for way in whole or best.values())]
+    reasoning = explain(*best.values(), then="take what they share")
+    return _reply(reasoning, _numbers(list(best.values())), "common", shared) if shared else NO_ANSWER
+
+
+def _numbers(ways: Sequence[FactPath]) -> list[int]:
+    return list(dict.fromkeys(fact.number for way in ways for fact in way.facts))
 
 
 def _reply(reasoning: str, cited: Sequence[int], operation: str, answers: Sequence[str]) -> GoldReply:

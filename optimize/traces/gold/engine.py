@@ -7,7 +7,6 @@ verified like those of a model.
 from __future__ import annotations
 
 import functools
-import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
@@ -23,14 +22,17 @@ from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
 from triplecheck.lms.resolve import is_extractive
+from triplecheck.optimize.traces.derivations import Asked
+from triplecheck.optimize.traces.derive import derive
 from triplecheck.optimize.traces.gold import exploration, patterns, references
 from triplecheck.optimize.traces.gold.answering import answer_from_facts, judge_proof
-from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, Solver
-from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths
+from triplecheck.optimize.traces.gold.distractors import with_distractors
+from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, NoRightReplyError, Solver
+from triplecheck.optimize.traces.gold.worst import worst_reply
+from triplecheck.optimize.traces.queries import right_query
 from triplecheck.optimize.traces.records import StepRecord
 from triplecheck.programs import Program, Sources
 from triplecheck.signatures import Step, step_of
-from triplecheck.signatures.step import Numbers, hint_of
 
 _SOLVERS: Mapping[type[Step], Solver] = {
     steps.NameTopics: exploration.name_topics,
@@ -63,6 +65,13 @@ _SOLVERS: Mapping[type[Step], Solver] = {
     steps.CheckPassages: references.check_passages,
 }
 """Steps about a question with a known answer."""
+_WITHOUT_PATHS = frozenset(
+    (
+        *(steps.NameTopics, steps.ExtractKeywords, steps.AnswerFromMemory, steps.JudgeKnowledge),
+        *(steps.ScoreCandidates, steps.ScoreCandidate, steps.JudgeProof),
+    )
+)
+"""Steps whose right reply does not depend on how the answer follows from the graph."""
 
 
 def _passage(graph: Graph, prompt: Prompt, names: Names) -> GoldReply:
@@ -103,45 +112,6 @@ def why_not(signature: type[dspy.Signature]) -> str | None:
     return _REASONS.get(step, "it is none of the known steps") if step else "it is none of the known steps"
 
 
-_DISTRACTED: Mapping[type[Step], tuple[str, ...]] = {
-    steps.SelectPaths: ("keep",),
-    steps.ScoreRelations: ("relations",),
-    steps.FilterTriples: ("relevant",),
-    steps.JudgeAndGoOn: ("relevant", "follow"),
-}
-"""The fields of numbers that distractors are added to."""
-_SCORE = 0.05  # of a distractor
-
-
-def with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: int) -> GoldReply:
-    """The right reply with distractors: random items of each list, so that later steps see what they do not need.
-
-    With right replies only, every step would see only the facts that answer the question, and a student would learn
-    to copy everything. Distractors are followed but never labelled: training rows hold the right reply. If the facts
-    suffice, no paths are added.
-
-    Args:
-        step: of the prompt.
-        right: the right reply.
-        prompt: that it answers.
-        count: maximum number of distractors per list.
-    """
-    outputs = dict(right.outputs)
-    for field in _DISTRACTED.get(step, ()):
-        if field == "follow" and outputs["sufficient"]:
-            continue
-        numbers = hint_of(step, field)
-        assert isinstance(numbers, Numbers)
-        others = [n for n in range(1, len(prompt.items(numbers.of)) + 1) if n not in outputs[field]]
-        most = int(prompt.text("most") or len(others)) - len(outputs[field]) if numbers.of == "paths" else len(others)
-        rng = random.Random(digest([prompt.inputs, field]))
-        more = rng.sample(others, max(0, min(count, len(others), most)))
-        right_ones = outputs[field]
-        scored = isinstance(right_ones, dict)
-        outputs[field] = right_ones | dict.fromkeys(more, _SCORE) if scored else [*right_ones, *more]
-    return GoldReply(outputs, right.taught)
-
-
 NAME = "gold"
 _DEFAULT_HOPS = 2
 _KEPT = 256  # questions whose paths are cached, far more than run at once
@@ -170,7 +140,8 @@ class GoldEngine:
         """Answer one request.
 
         Raises:
-            InvalidRequestError: the reply cannot be computed.
+            NoRightReplyError: the reply cannot be computed.
+            InvalidRequestError: it is the prompt of no step.
         """
         messages = messages_of(request)
         prompt = read_request([(message["role"], message["content"]) for message in messages])
@@ -180,11 +151,15 @@ class GoldEngine:
             raise InvalidRequestError(f"the gold engine cannot answer this prompt: {error}") from error
         right = self.reply(step, prompt)
         if right is None:
-            raise InvalidRequestError(f"no right reply to this prompt of {step.__name__} can be computed")
-        text = with_distractors(step, right, prompt, self._distractors).text
+            asked = prompt.text("question")
+            raise NoRightReplyError(f"no right reply of {step.__name__} to {asked!r} can be computed from the graph")
+        text = self._said(step, right, prompt).text
         size = sum(len(message["content"]) for message in messages)
         tokens = size // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN
         return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
+
+    def _said(self, step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
+        return with_distractors(step, right, prompt, self._distractors)
 
     def reply_to(self, call: StepRecord) -> GoldReply | None:
         """The right reply to a recorded call."""
@@ -199,35 +174,32 @@ class GoldEngine:
         words = _words(prompt.text("question"))
         solve = _SOLVERS.get(step) if self._question(words) is not None else None
         if solve is not None:
-            return solve(self._known(words), prompt)
+            known = self._known(words)
+            return solve(known, prompt) if known.gold.is_solved or step in _WITHOUT_PATHS else None
         passing = _BY_GRAPH.get(step)
         return None if passing is None else passing(self._sources.graph, prompt, self._names)
 
     def has_paths(self, question: Question) -> bool:
-        """Whether paths to its answers are known, or none are needed since there is no answer."""
-        return not question.answers or bool(self._known(_words(question.question)).gold.paths)
+        """Whether it is known how its answers follow from the graph, or that there are none."""
+        return self._known(_words(question.question)).gold.is_solved
 
     def _known_of(self, words: str) -> KnownGold:
         sources, question = self._sources, self._question(words)
         assert question is not None  # looked up before
         gold = resolve_gold(question, sources.graph, self._names)
-        topics = tuple(sorted(frozenset[int]().union(*gold.topics)))
-        answers = frozenset[int]().union(*(one.nodes for one in gold.answers))
-        paths: tuple[GoldPath, ...] = given_paths(sources.graph, question.gold)
-        if not paths and answers:
-            paths = found_paths(sources.graph, gold.topics, answers, self._hops)
+        asked = Asked(sources, question, gold, self._hops)
+        derivation = derive(asked)
         # A question may start from fewer nodes than have the names of its topics.
-        begun = tuple(dict.fromkeys(path.topic for path in paths)) or topics
-        computed = question.answers[0] if question.computed and question.answers else None
+        topics = tuple(sorted(frozenset[int]().union(*gold.topics))) if derivation is None else derivation.topics
         known = GoldQuestion(
             words,
-            begun,
-            paths,
-            answers,
-            computed,
+            topics,
+            derivation,
+            asked.answers,
+            question.answers[0] if question.computed and question.answers else None,
             documents=tuple(question.documents),
             mended=self._mended(question),
-            plan=question.plan,
+            query=right_query(asked, derivation),
         )
         return KnownGold(sources.graph, known)
 
@@ -250,6 +222,17 @@ class GoldEngine:
     def __deepcopy__(self, memo: dict[int, object]) -> GoldEngine:
         """Optimizers deep-copy LMs; the engine is shared."""
         return self
+
+
+class WorstEngine(GoldEngine):
+    """Replies the opposite of what is right, where the right reply can be computed (`worst_reply`)."""
+
+    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, distractors: int = 0) -> None:
+        super().__init__(sources, questions, hops, distractors)
+        self.fingerprint = digest([self.fingerprint, type(self).__name__])[:16]
+
+    def _said(self, step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
+        return worst_reply(step, right, prompt)
 
 
 def is_template(model: str) -> bool:
@@ -276,12 +259,12 @@ def check_computable(program: Program) -> None:
 
 @contextmanager
 def gold_engine(
-    program: Program, questions: Sequence[Question], distractors: int = 0
+    program: Program, questions: Sequence[Question], distractors: int = 0, kind: type[GoldEngine] = GoldEngine
 ) -> Iterator[tuple[str, GoldEngine]]:
     """Register the engine for a program's questions; yields its model string and the engine."""
     options = program.options
     hops = getattr(options, "hops", None) or getattr(options, "depth", None) or _DEFAULT_HOPS
-    engine = GoldEngine(program.sources, questions, hops, distractors)
+    engine = kind(program.sources, questions, hops, distractors)
     name = f"{NAME}-{engine.fingerprint}"
     register_engine(name, engine)
     try:
@@ -293,7 +276,7 @@ def gold_engine(
 def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, distractors: int) -> str:
     base, graph = sources.knowledge_base, sources.graph
     about = base.manifest.content_hash if base else [graph.num_nodes, graph.num_relations, graph.num_triples]
-    code = code_hash(__file__, ["gold_paths.py"])
+    code = code_hash(__file__, ["gold_paths.py", "derivations.py", "derive.py", "computed.py", "queries.py"])
     return digest([code, about, hops, distractors, [question_row(question) for question in questions]])[:16]
 
 

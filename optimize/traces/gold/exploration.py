@@ -21,14 +21,15 @@ from triplecheck.signatures.notation import (
 )
 
 
-def write_query(known: KnownGold, _prompt: Prompt) -> GoldReply:
-    """The question's plan. Without one no query, which is not taught: an answer does not tell what computes it."""
-    plan = known.gold.plan
-    return GoldReply({"query": plan or "none"}, taught=plan is not None)
+def write_query(known: KnownGold, _prompt: Prompt) -> GoldReply | None:
+    """The query that gives the answers, or none if a look-up is enough or there are none. None: it is not known."""
+    return None if known.gold.query is None else GoldReply({"query": known.gold.query})
 
 
-def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply:
-    """The known names of the topics; else the label of a topic, if it is in the question."""
+def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply | None:
+    """The known names of the topics; else the label of a topic, if it is in the question. None: they are not known."""
+    if not known.gold.topics and known_names(prompt):
+        return None
     types = prompt.items("types")
     named = named_topics(known, prompt)
     domain = "unknown"
@@ -38,8 +39,10 @@ def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply:
     return GoldReply({"topics": list(dict.fromkeys(name for _, name in named)), "domain": domain})
 
 
-def extract_keywords(known: KnownGold, prompt: Prompt) -> GoldReply:
-    """The question with its topics spelt as in the graph, and their names."""
+def extract_keywords(known: KnownGold, prompt: Prompt) -> GoldReply | None:
+    """The question with its topics spelt as in the graph, and their names. None: they are not known."""
+    if not known.gold.topics and known_names(prompt):
+        return None
     names = [name for _, name in named_topics(known, prompt)]
     return GoldReply({"proofread": known.gold.mended, "keywords": list(dict.fromkeys(names))})
 
@@ -83,7 +86,7 @@ def _by_label(line: str) -> str:
 
 
 def named_topics(known: KnownGold, prompt: Prompt) -> list[tuple[int, str]]:
-    """The topics with their names in a prompt: a known name, else the label if it is in the question."""
+    """The topics with their names in a prompt: a known name, else the label if all of its words are in the question."""
     listed = [known.name for known in known_names(prompt)]
     question = Words(known.gold.mended)
     named = []
@@ -91,7 +94,7 @@ def named_topics(known: KnownGold, prompt: Prompt) -> list[tuple[int, str]]:
         entity = known.graph.entity(topic)
         wanted = {normalize(name) for name in (entity.label, *entity.aliases)}
         name = next((name for name in listed if normalize(name) in wanted), None)
-        if name is None and entity.label in question:
+        if name is None and all(word in question for word in entity.label.split()):
             name = entity.label
         if name is not None:
             named.append((topic, name))

@@ -9,16 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg import Direction, Graph, TriplecheckError
 from triplecheck.kg.types import Edge
 from triplecheck.lms.prompt import COMPLETED, HEADER, Prompt
 from triplecheck.lms.values import SCORES, render
-from triplecheck.optimize.traces.gold_paths import GoldPath, follow
-from triplecheck.programs.subgraph import Hop, RelationNames, render_path
+from triplecheck.optimize.traces.derivations import Derivation
+from triplecheck.optimize.traces.gold_paths import GoldPath, ends_of, follow
+from triplecheck.programs.subgraph import Hop, RelationNames, noted_names, render_path
 from triplecheck.signatures.notation import clean, read_topic
 
 _FETCHED = 2_000  # edges per (node, relation, direction)
-_XSD = "http://www.w3.org/2001/XMLSchema#"
+
+
+class NoRightReplyError(TriplecheckError):
+    """No right reply to a step can be computed: it is not known how the answer follows from the graph."""
 
 
 @dataclass(frozen=True)
@@ -28,22 +32,32 @@ class GoldQuestion:
     Attributes:
         question: as in the prompt, possibly with corrected spelling.
         topics: nodes that it is about.
-        paths: that lead from them to the answers.
+        derivation: how the answers follow from the graph; None: not known, or there are none.
         answers: nodes; empty if the answer is computed, or there is none.
         computed: the answer as text, if it is not a node.
         documents: titles of the documents with the answer, if known.
         mended: the question with its topics spelt as in the graph.
-        plan: the query that computes the answer, or `none` if the graph cannot tell; None: not known.
+        query: that gives the answer, `none` if a look-up is enough or there is no answer; None: not known.
     """
 
     question: str
     topics: tuple[int, ...]
-    paths: tuple[GoldPath, ...]
+    derivation: Derivation | None = None
     answers: frozenset[int] = frozenset()
     computed: str | None = None
     documents: tuple[str, ...] = ()
     mended: str = ""
-    plan: str | None = None
+    query: str | None = None
+
+    @property
+    def paths(self) -> tuple[GoldPath, ...]:
+        """That lead from the topics to the answers; empty: not known, or there are none."""
+        return () if self.derivation is None else self.derivation.paths
+
+    @property
+    def is_solved(self) -> bool:
+        """Whether it is known how the answers follow from the graph, or that there are none."""
+        return self.derivation is not None or not (self.answers or self.computed)
 
 
 class KnownGold:
@@ -58,7 +72,7 @@ class KnownGold:
         self.graph = graph
         self.gold = gold
         self.names = RelationNames(graph, None, gold.question)
-        self._labelled: dict[frozenset[int], frozenset[str]] = {}
+        self._labelled: dict[frozenset[int], Mapping[str, list[int]]] = {}
 
     # --- along the gold paths ------------------------------------------------------------------
     @cached_property
@@ -69,14 +83,10 @@ class KnownGold:
         """
         return {path: self._chain(path) for path in self.gold.paths}
 
-    @cached_property
+    @property
     def measured(self) -> bool:
-        """Whether the paths continue from the answers to values that are compared."""
-        if not self.gold.paths or not self.gold.answers:
-            return False
-        range_ = self.graph.schema(self.gold.paths[0].hops[-1].relation).range
-        ends_in_answers = any(self.graph.literal(node) is not None for node in self.gold.answers)
-        return not ends_in_answers and bool(range_) and range_[0][0].startswith(_XSD)
+        """Whether the paths continue from the answers, or from what is compared, to values."""
+        return self.gold.derivation is not None and self.gold.derivation.beyond
 
     @cached_property
     def kinds(self) -> frozenset[str]:
@@ -86,7 +96,7 @@ class KnownGold:
 
     def alone(self, path: GoldPath) -> bool:
         """Whether a path leads only to the answers, so no other condition is needed."""
-        ends = set(self._reached(path)[-1].tolist())
+        ends = set(ends_of(self.graph, path)[-1].tolist())
         return bool(self.gold.answers) and ends - set(self.gold.topics) <= self.gold.answers
 
     def edges(self, path: GoldPath) -> list[list[Edge]]:
@@ -97,14 +107,8 @@ class KnownGold:
             for before, hop, after in zip(chain, path.hops, chain[1:], strict=False)
         ]
 
-    def _reached(self, path: GoldPath) -> list[IntArray]:
-        levels: list[IntArray] = [np.array([path.topic], np.int64)]
-        for hop in path.hops:
-            levels.append(follow(self.graph, levels[-1], hop))
-        return levels
-
     def _chain(self, path: GoldPath) -> tuple[frozenset[int], ...]:
-        levels = self._reached(path)
+        levels = ends_of(self.graph, path)
         last = frozenset(levels[-1].tolist())
         if self.gold.computed is None and not self.measured:
             last &= self.gold.answers
@@ -129,23 +133,25 @@ class KnownGold:
         return render_path(name, hops, self.names)
 
     def is_called(self, text: str, nodes: Collection[int]) -> bool:
-        """Whether a text of a prompt is the name of one of these nodes."""
-        return not self._labels(frozenset(nodes)).isdisjoint(_without_notes(text))
+        """Whether a text of a prompt is the name of one of these nodes, with the note that tells homonyms apart."""
+        labels = self._labels(frozenset(nodes))
+        if text in labels:
+            return True
+        starts = [text[:at] for at in range(len(text)) if text.startswith(" (", at)]
+        return any(text in noted_names(self.graph, node) for start in starts for node in labels.get(start, ()))
 
     def is_answer(self, text: str) -> bool:
         """Whether a text of a prompt is the name of an answer."""
         return self.is_called(text, self.gold.answers)
 
-    def _labels(self, nodes: frozenset[int]) -> frozenset[str]:
+    def _labels(self, nodes: frozenset[int]) -> Mapping[str, list[int]]:
         if nodes not in self._labelled:
-            self._labelled[nodes] = frozenset(map(clean, self.graph.labels(sorted(nodes) or [])))
+            order = sorted(nodes)
+            found: dict[str, list[int]] = {}
+            for node, label in zip(order, self.graph.labels(order) if order else [], strict=True):
+                found.setdefault(clean(label), []).append(node)
+            self._labelled[nodes] = found
         return self._labelled[nodes]
-
-
-def _without_notes(text: str) -> set[str]:
-    """A name, and its prefixes without the notes that tell homonyms apart."""
-    starts = [at for at in range(len(text)) if text.startswith(" (", at)]
-    return {text, *(text[:at] for at in starts)}
 
 
 def _edges(graph: Graph, starts: Sequence[int], hop: Hop, ends: Collection[int]) -> Iterator[Edge]:

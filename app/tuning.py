@@ -1,0 +1,117 @@
+"""`triplecheck compile` without an optimizer: what pays is tried, and one table says what it brought."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from triplecheck.app.bracketing import brackets_table
+from triplecheck.app.console import columns, is_quiet, is_verbose, printable, reporting, stdout, total_of
+from triplecheck.app.opening import Batch
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from triplecheck.evals.questions import Question
+    from triplecheck.optimize.tuning.cost import Cost
+    from triplecheck.optimize.tuning.run import Choice, Tuned
+
+_NUMBERS = ("validation", "test", "95%", "won:lost", "p", "calls", "tokens", "seconds", "dollars")
+
+
+def tuned(
+    batch: Batch,
+    held_out: Sequence[Question] | None,
+    place: Path,
+    err: Console,
+    *,
+    prompt_model: str | None = None,
+    seed: int = 0,
+    calls: Path | None = None,
+    estimate_only: bool = False,
+) -> Tuned | None:
+    """Compile a program, and show what it may take and the progress.
+
+    Args:
+        batch: the program, its questions, models and budget.
+        held_out: test questions; None: a third of the questions.
+        place: directory of the run.
+        err: where progress is shown.
+        prompt_model, seed, calls: see `TunePlan` and `tune`.
+        estimate_only: stop after the estimate; the result is None.
+
+    Raises:
+        UserError: see `three_parts` and `tune`.
+    """
+    from triplecheck.optimize.dspy_patches import quiet
+    from triplecheck.optimize.examples import three_parts
+    from triplecheck.optimize.tuning.run import estimated, tune
+    from triplecheck.optimize.tuning.tries import TunePlan
+
+    questions = three_parts(batch.questions, held_out)
+    plan = TunePlan(
+        batch.program, questions, batch.roles, prompt_model, seed, batch.settings.workers, budget=batch.budget
+    )
+    sizes = [len(part) for part in (questions.train, questions.validation, questions.held_out)]
+    err.print("questions: {} to train, {} to choose by, {} to test on".format(*sizes), soft_wrap=True)
+
+    def announce(cost: Cost) -> None:
+        tokens = cost.whole * cost.tokens_per_call
+        err.print(f"may take {cost.whole:,} calls, {tokens:,.0f} tokens; at least {cost.least:,} calls", soft_wrap=True)
+
+    with reporting(err, "preparing") as tell, contextlib.nullcontext() if is_verbose() else quiet():
+        given: dict[str, Any] = {"knowledge_base": batch.kb, "calls": calls, "progress": tell}
+        if estimate_only:
+            announce(estimated(plan, place, **given))
+            return None
+        return tune(plan, place, announce=announce, **given)
+
+
+def show(result: Tuned, place: Path) -> None:
+    """Print what each step is worth, the table of choices, and where the bundle is or where there is room."""
+    out = stdout()
+    if not is_quiet():
+        out.print(brackets_table(result.brackets))
+    table = columns("choice", numbers=_NUMBERS)
+    for line in result.choices:
+        table.add_row(f"{printable(line.name)}{' (kept)' if line.kept else ''}", *_numbers(line))
+    out.print(table)
+    if not is_quiet():
+        for line in result.choices:
+            if line.note:
+                out.print(f"{printable(line.name)}: {printable(line.note)}", soft_wrap=True)
+        out.print(total_of(result.usage))
+    out.print(_said(result, place), soft_wrap=True)
+
+
+def _numbers(line: Choice) -> list[str]:
+    measured, test, gain = line.validation, line.test, line.gain
+    if measured is None:
+        return ["-"] * len(_NUMBERS)
+    low, high = (0.0, 0.0) if test is None else test.interval
+    return [
+        f"{measured.share:.3f}",
+        "" if test is None else f"{test.share:.3f}",
+        "" if test is None else f"{low:.2f}-{high:.2f}",
+        "" if gain is None else f"{gain.won}:{gain.lost}",
+        "" if gain is None else f"{gain.p:.3f}",
+        f"{measured.mean('calls'):.1f}",
+        f"{measured.mean('tokens'):,.0f}",
+        f"{measured.mean('seconds'):.2f}",
+        f"{measured.mean('dollars'):.5f}",
+    ]
+
+
+def _said(result: Tuned, place: Path) -> str:
+    where = f"report in {printable(str(place))}"
+    if result.bundle is not None and result.gain is not None:
+        gain = result.gain
+        return (
+            f"on {gain.scored} test questions {gain.won} won, {gain.lost} lost (p = {gain.p:.3f}); "
+            f"bundle: {printable(str(result.bundle))} ({where})"
+        )
+    room = ", ".join(f"{one.step} {one.room:.3f}" for one in result.brackets if one.room > 0)
+    left = f"there is room at {room}" if room else "right replies at a single step would gain nothing"
+    return f"nothing won more than chance does, so there is no bundle; {left} ({where})"

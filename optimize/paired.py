@@ -1,0 +1,121 @@
+"""Programs on the same questions: which are answered rightly, and whether a difference is more than chance."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+from triplecheck.evals.metrics import bootstrap_interval, mcnemar
+from triplecheck.evals.questions import Question
+from triplecheck.evals.run_directory import read_rows
+from triplecheck.evals.runner import evaluate
+from triplecheck.evals.trackers import Progress
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms import BudgetExceededError, Roles
+from triplecheck.optimize.candidates import Gain
+from triplecheck.programs import Program
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A program on some questions.
+
+    Attributes:
+        rows: by id of the question, as `evals.rows` describes them.
+    """
+
+    rows: Mapping[str, Mapping[str, Any]]
+
+    @property
+    def scored(self) -> list[str]:
+        """The ids of the questions that ended without an error and have a known answer."""
+        return [id for id, row in self.rows.items() if row["status"] != "error" and row["crag"] is not None]
+
+    def right(self, ids: Collection[str] | None = None) -> list[int]:
+        """1 for each question that is answered rightly, or rightly not answered; else 0.
+
+        Args:
+            ids: of the questions; None: all that are scored.
+        """
+        return [int(self.rows[id]["crag"] == "accurate") for id in (self.scored if ids is None else ids)]
+
+    @property
+    def share(self) -> float:
+        """The share of the scored questions that is right; 0 if there are none."""
+        return mean(self.right()) if self.scored else 0.0
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The 95% bootstrap interval of `share`."""
+        return bootstrap_interval(self.right()) if self.scored else (0.0, 1.0)
+
+    def mean(self, name: str) -> float:
+        """The mean of a figure of usage per question: `calls`, `tokens`, `seconds`, `dollars`."""
+        return mean(_usage(row, name) for row in self.rows.values()) if self.rows else 0.0
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers."""
+        low, high = self.interval
+        usage = {name: round(self.mean(name), 6) for name in ("calls", "tokens", "seconds", "dollars")}
+        return {"questions": len(self.scored), "right": self.share, "low": low, "high": high, **usage}
+
+
+def _usage(row: Mapping[str, Any], name: str) -> float:
+    if name == "seconds":
+        return float(row["seconds"])
+    usage = row["usage"]
+    return float(usage["prompt_tokens"] + usage["completion_tokens"] if name == "tokens" else usage[name])
+
+
+def measure(
+    program: Program,
+    questions: Sequence[Question],
+    out: Path,
+    *,
+    roles: Roles | None = None,
+    knowledge_base: KnowledgeBase | None = None,
+    workers: int = 1,
+    progress: Callable[[Progress], None] | None = None,
+) -> Measured:
+    """Ask a program questions, in a directory where an interrupted run is resumed.
+
+    Args:
+        program: to ask.
+        questions: with known answers.
+        out: directory of the evaluation.
+        roles: the models; None: those of the session.
+        knowledge_base: of the program's graph.
+        workers: questions in parallel.
+        progress: called after each question.
+
+    Raises:
+        BudgetExceededError: the budget of the session is used up.
+        UserError, UnavailableError: see `evaluate`.
+    """
+    summary = evaluate(
+        program,
+        questions,
+        out,
+        roles=roles,
+        knowledge_base=knowledge_base,
+        workers=workers,
+        settings={"ranker": program.sources.ranker.name},
+        progress=progress,
+    )
+    if summary.stopped is not None:
+        raise BudgetExceededError(f"{summary.stopped}; run the same command again to resume {out}")
+    asked = {question.id for question in questions}
+    return Measured({row["id"]: row for row in read_rows(out) if row["id"] in asked})
+
+
+def gain_over(new: Measured, old: Measured) -> Gain:
+    """What one program wins and loses against another on the questions that both answered, by McNemar's exact test."""
+    ids = [id for id in new.scored if id in set(old.scored)]
+    own, others = new.right(ids), old.right(ids)
+    won, lost = (
+        sum(a > b for a, b in pairs) for pairs in (zip(own, others, strict=True), zip(others, own, strict=True))
+    )
+    return Gain(won, lost, len(ids), mcnemar(others, own) if ids else 1.0)

@@ -1,0 +1,101 @@
+"""What compiling takes, told from recorded calls: before any call of a model is made."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from statistics import mean
+
+from triplecheck.kg import UserError
+from triplecheck.lms import Budget, Usage
+from triplecheck.lms.metering import price_of
+from triplecheck.lms.resolve import language_model
+from triplecheck.optimize.examples import Split
+from triplecheck.optimize.state import state_of
+from triplecheck.optimize.tuning.recorded import Recorded
+from triplecheck.optimize.tuning.steps import MOST_CALLS
+from triplecheck.programs import Program
+
+_SETS = 4  # of demonstrations
+_CHARACTERS_PER_TOKEN = 4
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Calls of the models, roughly.
+
+    Attributes:
+        per_question: calls of one question.
+        tokens_per_call: tokens of one call, with its demonstrations.
+        least: calls that are needed to measure the program as written and one choice.
+        whole: calls of everything that is tried, at most.
+    """
+
+    per_question: float
+    tokens_per_call: float
+    least: int
+    whole: int
+
+    def of(self, questions: int) -> int:
+        """Calls to answer some questions."""
+        return round(self.per_question * questions)
+
+
+def cost_of(program: Program, recorded: Recorded, split: Split, bracketed: int, rewrites: bool) -> Cost:
+    """What compiling a program takes.
+
+    Args:
+        program: as written.
+        recorded: calls of the training questions.
+        split: the questions.
+        bracketed: questions that each step is bracketed on.
+        rewrites: whether instructions are rewritten.
+    """
+    calls = [call for some in recorded.values() for call in some]
+    per_question = len(calls) / max(1, len({call.id for call in calls}))
+    shown = [len(json.dumps(row, ensure_ascii=False)) for row in state_of(program).values()]
+    size = (mean(call.size for call in calls) if calls else 0) + mean(shown)
+    steps, roles = len(recorded), len({step.role for step in program.predictors()})
+    chosen = 1 + steps * (2 if rewrites else 1) + roles
+    whole = (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + 2 * len(split.held_out)
+    alone = steps * _SETS * MOST_CALLS * (3 if rewrites else 1)
+    least = 2 * (len(split.validation) + len(split.held_out))
+    return Cost(
+        per_question, size / _CHARACTERS_PER_TOKEN, round(least * per_question), round(whole * per_question) + alone
+    )
+
+
+def check_budget(cost: Cost, budget: Budget, model: str) -> None:
+    """Refuse a budget that cannot show a gain.
+
+    Args:
+        cost: of the run.
+        budget: of the run.
+        model: whose price is taken.
+
+    Raises:
+        UserError: the budget is too small for the program as written and one choice.
+    """
+    tokens = round(cost.least * cost.tokens_per_call)
+    price = price_of(language_model(model))
+    needed: Mapping[str, float | None] = {
+        "calls": cost.least,
+        "tokens": tokens,
+        "dollars": None if price is None else price.of(tokens, 0),
+    }
+    for name, least in needed.items():
+        allowed = getattr(budget, name)
+        if allowed is not None and least is not None and least > allowed:
+            raise UserError(
+                f"a budget of {allowed:g} {name} is too small: to measure the program as written and one choice takes "
+                f"about {least:,.4g} {name}; raise --budget-{name}, or give fewer questions with --limit"
+            )
+
+
+def fits(cost: Cost, questions: int, reserved: int, budget: Budget, used: Usage) -> bool:
+    """Whether the rest of a budget is enough to answer some questions, and others that are reserved."""
+    calls = cost.of(questions + reserved)
+    left = {"calls": calls, "tokens": calls * cost.tokens_per_call}
+    limits = {name: getattr(budget, name) for name in left}
+    return all(limit is None or limit - getattr(used, name) >= left[name] for name, limit in limits.items())

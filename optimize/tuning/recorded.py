@@ -1,0 +1,143 @@
+"""Calls of each step, recorded once: the inputs that right replies lead to, and the right replies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import dspy
+from pydantic_core import to_jsonable_python
+
+from triplecheck.evals.configuration import describe, digest
+from triplecheck.evals.questions import Question, question_row
+from triplecheck.kg import TriplecheckError, UnavailableError
+from triplecheck.kg._atomic import write_text
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.values import parse_json
+from triplecheck.lms import BudgetExceededError, session
+from triplecheck.optimize.metrics import Case, score_call
+from triplecheck.optimize.metrics.case import TracedCall
+from triplecheck.optimize.state import steps_of
+from triplecheck.optimize.traces.gold import gold_engine, is_template, uncomputable
+from triplecheck.optimize.traces.reasoning import reasoning_gap
+from triplecheck.programs import Program
+from triplecheck.programs.steps import Assisted, TraceEvent
+from triplecheck.signatures.demonstrations import restored
+
+LOOK_UP, NOTHING, NONE_HERE = "look-up", "nothing found", "none of these"
+
+
+@dataclass(frozen=True)
+class RecordedCall:
+    """One call of a step.
+
+    Attributes:
+        id: of the question.
+        kind: of the question, and of the reply: what demonstrations are drawn by.
+        example: the inputs and the reply, by field.
+        full: whether the reply has the full score of the step's metric and no assist mended it.
+    """
+
+    id: str
+    kind: str
+    example: dspy.Example
+    full: bool
+
+    @property
+    def size(self) -> int:
+        """Characters of its values, as a measure of what it costs to show."""
+        return len(json.dumps(to_jsonable_python(dict(self.example)), ensure_ascii=False))
+
+
+Recorded = Mapping[str, Sequence[RecordedCall]]
+"""The calls of each step that can be scored, by its name in the program."""
+
+
+def record(
+    program: Program, questions: Sequence[Question], folder: Path, progress: ProgressCallback = no_progress
+) -> Recorded:
+    """The calls of each step while the program answers questions, from a file if they were recorded before.
+
+    The replies are right ones, which cost no call of a model. Where they cannot be computed for all steps of the
+    program, the models of the session reply.
+
+    Args:
+        program: it is not changed.
+        questions: with known answers.
+        folder: of the recorded calls; runs may share it.
+        progress: called with what is done, questions done and in all.
+
+    Raises:
+        BudgetExceededError, UnavailableError: the models of the session are asked, and cannot be.
+    """
+    with _teacher(program, questions):
+        described = describe(program, dspy.settings.lm_roles, program.sources.knowledge_base, None)
+        file = folder / f"{digest([described, [question_row(question) for question in questions]])}.jsonl"
+        if not file.is_file():
+            lines = []
+            for done, question in enumerate(questions):
+                progress("recording calls", done, len(questions))
+                lines += [json.dumps(to_jsonable_python(row), ensure_ascii=False) for row in _rows(program, question)]
+            folder.mkdir(parents=True, exist_ok=True)
+            write_text(file, "".join(f"{line}\n" for line in lines))
+    steps = steps_of(program)
+    found: dict[str, list[RecordedCall]] = {}
+    for row in map(parse_json, file.read_text("utf-8").splitlines()):
+        (example,) = restored(steps[row["step"]].signature, [row["example"]])
+        found.setdefault(row["step"], []).append(RecordedCall(row["id"], row["kind"], example, row["full"]))
+    return found
+
+
+@contextmanager
+def _teacher(program: Program, questions: Sequence[Question]) -> Iterator[None]:
+    if uncomputable(program):
+        yield
+        return
+    with gold_engine(program, questions) as (name, _), session(name):
+        yield
+
+
+def _rows(program: Program, question: Question) -> Iterator[dict[str, Any]]:
+    names = {id(step): name for name, step in steps_of(program).items()}
+    case = Case(question, program.sources)
+    with dspy.context(trace=[]):
+        try:
+            events: Sequence[TraceEvent] = program(question=question.question).steps
+        except (BudgetExceededError, UnavailableError):
+            raise
+        except TriplecheckError as error:  # the calls before are recorded
+            so_far = error.progress
+            events = so_far["steps"] if isinstance(so_far, dict) else ()
+        calls: list[TracedCall] = list(dspy.settings.trace)
+    mended = {event.step for event in events if isinstance(event, Assisted)}
+    for step, inputs, outputs in calls:
+        scored = score_call((step, inputs, outputs), case)
+        if id(step) not in names or scored is None:
+            continue
+        values = dict(outputs.items())
+        reasoned = is_template(step.model) or reasoning_gap(inputs, values) is None
+        full = scored.score == 1 and step.signature.__name__ not in mended and reasoned
+        example = dict(inputs) | {name: values[name] for name in step.signature.output_fields}
+        kind = kind_of(case, [values[name] for name in step.signature.output_fields])
+        yield {"step": names[id(step)], "id": question.id, "kind": kind, "example": example, "full": full}
+
+
+def kind_of(case: Case, outputs: Sequence[Any]) -> str:
+    """The kind of a question by how its answer follows from the graph, and whether this reply selects nothing."""
+    derivation = case.derivation
+    if derivation is None:
+        return NOTHING
+    longest = max(len(path.hops) for path in derivation.paths)
+    kind: str = LOOK_UP if longest == 1 else f"{longest} hops"
+    if derivation.operation != "none":
+        kind = derivation.operation
+    elif derivation.said or derivation.beyond:
+        kind = "comparison" if derivation.said else "bound"
+    elif len(derivation.topics) > 1:
+        kind = "two topics"
+    lists = [value for value in outputs if isinstance(value, list | dict)]
+    return f"{kind}, {NONE_HERE}" if lists and not any(lists) else kind

@@ -1,0 +1,269 @@
+"""Compile without an optimizer: whatever may pay is tried, the whole program decides, and what won becomes a bundle.
+
+tuned = tune(TunePlan(KERAG(kb), three_parts(questions), Roles("openai/gpt-4o-mini")), "runs/tuned", knowledge_base=kb)
+print(tuned.gain, tuned.bundle)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import dspy
+
+from triplecheck.evals.configuration import configuration_digest, describe
+from triplecheck.evals.run_directory import RunDirectory
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.lms import Usage, session
+from triplecheck.lms.ledger import Ledger
+from triplecheck.optimize.bracket import Bracket, bracket
+from triplecheck.optimize.bundle import save_bundle
+from triplecheck.optimize.candidates import Gain
+from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
+from triplecheck.optimize.paired import Measured, gain_over, measure
+from triplecheck.optimize.state import steps_of
+from triplecheck.optimize.traces.gold import uncomputable
+from triplecheck.optimize.tuning.cost import Cost, check_budget, cost_of, fits
+from triplecheck.optimize.tuning.recorded import Recorded, record
+from triplecheck.optimize.tuning.steps import check_readable
+from triplecheck.optimize.tuning.tries import State, Tries, TunePlan
+from triplecheck.programs import Program
+
+BRACKETED = 30
+"""Validation questions that each step is bracketed on, at most."""
+WRITTEN, ALL = "as written", "all that was kept"
+_VALIDATION, _TEST = "validation", "test"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A line of the table.
+
+    Attributes:
+        name: of the choice, which is tried on top of those that were kept before.
+        kept: whether it is part of the result.
+        validation: the program with it; None: it was not tried.
+        gain: against the program as written, on the validation questions.
+        test: on the test questions, for the program as written and the result.
+        note: why it was not tried, or what the step's own metric says.
+    """
+
+    name: str
+    kept: bool = False
+    validation: Measured | None = None
+    gain: Gain | None = None
+    test: Measured | None = None
+    note: str = ""
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain numbers."""
+        parts = {name: getattr(self, name) for name in ("validation", "gain", "test")}
+        return vars(self) | {name: None if part is None else part.to_json() for name, part in parts.items()}
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """The result.
+
+    Attributes:
+        program: with what won; as it was, if nothing did. Models of its own are set on its steps.
+        brackets: what each step is worth, most room first.
+        choices: the lines of the table, the program as written first and the result last.
+        gain: of the result against the program as written, on the test questions; None: nothing won.
+        bundle: None: nothing won.
+        usage: of the whole run.
+    """
+
+    program: Program
+    brackets: tuple[Bracket, ...]
+    choices: tuple[Choice, ...]
+    gain: Gain | None
+    bundle: Path | None
+    usage: Usage
+
+    def to_json(self) -> dict[str, Any]:
+        """Contents of `report.json`."""
+        return {
+            "brackets": [one.to_json() for one in self.brackets],
+            "choices": [one.to_json() for one in self.choices],
+            "gain": None if self.gain is None else self.gain.to_json(),
+            "bundle": None if self.bundle is None else str(self.bundle),
+            "usage": self.usage.to_json(),
+        }
+
+
+def tune(
+    plan: TunePlan,
+    out: Path | str,
+    *,
+    knowledge_base: KnowledgeBase | None = None,
+    calls: Path | None = None,
+    announce: Callable[[Cost], None] | None = None,
+    progress: ProgressCallback = no_progress,
+) -> Tuned:
+    """Compile a program: try what may pay, and keep what wins on the validation questions.
+
+    A ranker of paths is trained; each step gets the demonstrations, and with a prompt model the instruction, that its
+    own metric likes best on recorded calls; and each role is given to the rule-based baseline. Each choice is tried on
+    top of those that were kept, and is kept if the whole program wins more validation questions with it than it loses.
+    The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05); the
+    test questions choose nothing. An interrupted run is resumed by the same call.
+
+    Args:
+        plan: what to compile.
+        out: directory of the run.
+        knowledge_base: of the program's graph; without one no ranker is trained.
+        calls: directory of the models' replies and of recorded calls; None: one in `out`.
+        announce: called with what the run takes, before a model is asked.
+        progress: called with the stage, the number done and the total.
+
+    Raises:
+        UserError: the program calls no model, the budget is too small, or `out` holds another run.
+        TriplecheckError: no reply to a step can be read.
+        BudgetExceededError: the budget is used up.
+        UnavailableError: a model is not available.
+    """
+    with _opened(plan, Path(out), knowledge_base, calls, progress) as opened:
+        if announce is not None:
+            announce(opened.cost)
+        with session(plan.roles, plan.budget) as ledger:
+            check_readable(plan.program, opened.train)
+            tuned = opened.run.tuned(opened, ledger)
+        opened.directory.write("report.json", tuned.to_json())
+    return tuned
+
+
+def estimated(
+    plan: TunePlan,
+    out: Path | str,
+    *,
+    knowledge_base: KnowledgeBase | None = None,
+    calls: Path | None = None,
+    progress: ProgressCallback = no_progress,
+) -> Cost:
+    """What `tune` would take, without a call of a model where right replies can be computed.
+
+    Args, raises: see `tune`.
+    """
+    with _opened(plan, Path(out), knowledge_base, calls, progress) as opened:
+        return opened.cost
+
+
+@dataclass(frozen=True)
+class _Opened:
+    """A run that is ready: its directory, the recorded calls, and what it takes."""
+
+    run: _Run
+    directory: RunDirectory
+    train: Recorded
+    validation: Recorded
+    cost: Cost
+
+
+@contextmanager
+def _opened(
+    plan: TunePlan, out: Path, base: KnowledgeBase | None, calls: Path | None, progress: ProgressCallback
+) -> Iterator[_Opened]:
+    if not steps_of(plan.program):
+        raise UserError(f"{plan.program.name!r} calls no model: there is nothing to compile")
+    calls = calls or out / "calls"
+    with ExitStack() as stack:
+        with session(plan.roles):
+            described = describe(plan.program, dspy.settings.lm_roles, base, None)
+        more = {"prompt_model": plan.prompt_model, "seed": plan.seed, "questions": plan.questions.identity}
+        directory = stack.enter_context(RunDirectory(out, "triplecheck-tune", described | more, "a compile run"))
+        stack.enter_context(calls_kept_in(calls))
+        stack.enter_context(logged_to(out / "optimizer.log"))
+        stack.enter_context(dspy.context(disable_history=True, trace=None))
+        stack.enter_context(patient())
+        run = _Run(plan, out, base, progress)
+        train, validation = run.recorded(calls / "recorded")
+        cost = cost_of(plan.program, train, plan.questions, run.bracketed, plan.prompt_model is not None)
+        check_budget(cost, plan.budget, plan.roles.model("answer"))
+        yield _Opened(run, directory, train, validation, cost)
+
+
+class _Run:
+    """The stages of a run."""
+
+    def __init__(
+        self, plan: TunePlan, out: Path, knowledge_base: KnowledgeBase | None, progress: ProgressCallback
+    ) -> None:
+        self._plan, self._out, self._base, self._tell = plan, out, knowledge_base, progress
+        self._best = State(plan.program, plan.roles)
+        self.bracketed = min(BRACKETED, len(plan.questions.validation))
+
+    def recorded(self, folder: Path) -> tuple[Recorded, Recorded]:
+        """The calls of training and validation questions; right replies cost nothing of the budget."""
+        plan, questions = self._plan, self._plan.questions
+        with session(plan.roles, plan.budget if uncomputable(plan.program) else None):
+            train, validation = (
+                record(plan.program, some, folder, self._tell) for some in (questions.train, questions.validation)
+            )
+        return train, validation
+
+    def _brackets(self) -> list[Bracket]:
+        """What each step is worth; nothing where no right reply can be computed."""
+        plan = self._plan
+        if uncomputable(plan.program).keys() >= {step.signature.__name__ for step in plan.program.predictors()}:
+            return []
+        return bracket(
+            plan.program,
+            plan.questions.validation[: self.bracketed],
+            self._out / "brackets",
+            knowledge_base=self._base,
+            workers=plan.workers,
+            progress=self._tell,
+        )
+
+    def tuned(self, opened: _Opened, ledger: Ledger) -> Tuned:
+        """Try all choices, decide, and measure."""
+        plan, first = self._plan, self._best
+        tries = Tries(plan, self._out, self._base, opened.train, opened.validation, self._brackets(), self._tell)
+        written = kept = self._measured(first, _VALIDATION)
+        lines = [Choice(WRITTEN, True, written)]
+        for one in tries.all(lambda: self._best):
+            if one.change is None:
+                lines.append(Choice(one.name, note=f"not tried: {one.note}"))
+                continue
+            asked, reserved = len(plan.questions.validation), 2 * len(plan.questions.held_out)
+            if not fits(opened.cost, asked, reserved, plan.budget, ledger.usage()):
+                lines.append(Choice(one.name, note="not tried: the budget does not allow it"))
+                continue
+            state = one.change(self._best)
+            measured = self._measured(state, _VALIDATION)
+            gain = gain_over(measured, kept)
+            cheaper = one.saves and gain.won == gain.lost and measured.mean("tokens") < kept.mean("tokens")
+            keep = gain.won > gain.lost or cheaper
+            lines.append(Choice(one.name, keep, measured, gain_over(measured, written), note=one.note))
+            if keep:
+                self._best, kept = state, measured
+        test = self._measured(first, _TEST)
+        lines[0] = replace(lines[0], test=test)
+        total = gain_over(kept, written)
+        if not (total.is_clear and total.won > total.lost):
+            return Tuned(plan.program.deepcopy(), tuple(tries.brackets), tuple(lines), None, None, ledger.usage())
+        after = self._measured(self._best, _TEST)
+        lines.append(Choice(ALL, True, kept, total, after))
+        program, bundle, gain = self._best.with_own_models(), self._out / "bundle", gain_over(after, test)
+        tuned = Tuned(program, tuple(tries.brackets), tuple(lines), gain, bundle, ledger.usage())
+        save_bundle(self._best.program, bundle, self._best.roles, about=tuned.to_json() | {"bundle": None})
+        return tuned
+
+    def _measured(self, state: State, part: str) -> Measured:
+        plan = self._plan
+        settings = {"ranker": state.program.sources.ranker.name}
+        name = configuration_digest(describe(state.program, state.roles, self._base, settings))[:16]
+        return measure(
+            state.program,
+            plan.questions.validation if part == _VALIDATION else plan.questions.held_out,
+            self._out / part / name,
+            roles=state.roles,
+            knowledge_base=self._base,
+            workers=plan.workers,
+            progress=lambda at: self._tell(f"measuring on {part} questions", at.done, at.total),
+        )

@@ -1,0 +1,213 @@
+"""One step is tuned alone, on recorded calls and with its own metric: its demonstrations, then its instruction."""
+
+from __future__ import annotations
+
+import json
+import random
+import threading
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import mean
+from typing import Any
+
+import dspy
+from pydantic_core import to_jsonable_python
+
+from triplecheck.evals.executors.threads import spread
+from triplecheck.kg import TriplecheckError
+from triplecheck.lms import ModelReplyError, PromptTooLongError
+from triplecheck.lms.predict import RolePredict
+from triplecheck.lms.resolve import language_model
+from triplecheck.optimize.candidates import Candidates
+from triplecheck.optimize.halting import ErrorWatch
+from triplecheck.optimize.metrics import Case, score_call
+from triplecheck.optimize.optimizers.instructions import GEPA
+from triplecheck.optimize.scoring import CASE, Metric, OneStep
+from triplecheck.optimize.spec import OptimizerJob
+from triplecheck.optimize.state import steps_of
+from triplecheck.optimize.tuning.demo_sets import demo_sets
+from triplecheck.optimize.tuning.recorded import RecordedCall
+from triplecheck.programs import Program
+from triplecheck.signatures.demonstrations import restored
+
+MOST_CALLS = 60
+"""Recorded calls of a step that choices are compared on."""
+_PILOT = 3
+_REWRITING = {"rounds": 3, "batch": 3}
+
+
+@dataclass(frozen=True)
+class StepChoice:
+    """A better step, by its own metric.
+
+    Attributes:
+        step: its name in the program.
+        what: the choice, in words.
+        demos: the demonstrations.
+        instructions: the instruction.
+        before, after: mean of the step's metric over recorded calls.
+        calls: their number.
+    """
+
+    step: str
+    what: str
+    demos: tuple[dspy.Example, ...]
+    instructions: str
+    before: float
+    after: float
+    calls: int
+
+    def applied(self, program: Program) -> Program:
+        """A copy of a program with this choice."""
+        other = program.deepcopy()
+        step = steps_of(other)[self.step]
+        step.demos = list(self.demos)
+        step.signature = step.signature.with_instructions(self.instructions)
+        tuned: Program = other
+        return tuned
+
+    def to_json(self) -> dict[str, Any]:
+        """Plain data."""
+        plain: dict[str, Any] = to_jsonable_python({**vars(self), "demos": [dict(demo) for demo in self.demos]})
+        return plain
+
+    @classmethod
+    def from_json(cls, row: Mapping[str, Any], signature: type[dspy.Signature]) -> StepChoice:
+        """What `to_json` gave, with the types of the step's fields."""
+        return cls(**{**row, "demos": tuple(restored(signature, row["demos"]))})
+
+
+def sample(calls: Sequence[RecordedCall], seed: int, most: int = MOST_CALLS) -> list[RecordedCall]:
+    """Some of the calls, in random order."""
+    return random.Random(seed).sample(list(calls), min(most, len(calls)))
+
+
+def scores(
+    step: RolePredict, calls: Sequence[RecordedCall], cases: Mapping[str, Case], workers: int = 1
+) -> list[float]:
+    """The score of a step's reply to each call, from 0 to 1; 0 where it cannot be read.
+
+    Raises:
+        BudgetExceededError, UnavailableError: the model cannot be asked.
+    """
+
+    def scored(numbered: tuple[int, RecordedCall]) -> tuple[int, float]:
+        at, call = numbered
+        inputs = {name: call.example[name] for name in step.signature.input_fields}
+        try:
+            reply = step(**inputs)
+        except (ModelReplyError, PromptTooLongError):
+            return at, 0.0
+        found = score_call((step, inputs, reply), cases[call.id])
+        return at, 0.0 if found is None else found.score
+
+    found = dict(spread(scored, list(enumerate(calls)), workers, threading.Event()))
+    return [found[at] for at in range(len(calls))]
+
+
+def check_readable(program: Program, calls: Mapping[str, Sequence[RecordedCall]]) -> None:
+    """Check that the models write replies that can be read, with a few calls of each step.
+
+    Raises:
+        TriplecheckError: no reply to a step can be read; the message has the last one.
+    """
+    for name, some in calls.items():
+        step = steps_of(program)[name]
+        for left, call in reversed(list(enumerate(some[:_PILOT]))):
+            try:
+                step(**{field: call.example[field] for field in step.signature.input_fields})
+                break
+            except ModelReplyError as error:
+                if not left:
+                    tried = min(_PILOT, len(some))
+                    raise TriplecheckError(f"none of {tried} replies to step {name!r} can be read: {error}") from error
+
+
+def best_demos(
+    program: Program,
+    name: str,
+    train: Sequence[RecordedCall],
+    validation: Sequence[RecordedCall],
+    cases: Mapping[str, Case],
+    *,
+    seed: int = 0,
+    workers: int = 1,
+) -> StepChoice | None:
+    """The set of demonstrations with the best score, of equal ones the shortest; None: the step has it already.
+
+    Args:
+        program: it is not changed.
+        name: of the step.
+        train: calls to draw demonstrations from.
+        validation: calls to score on.
+        cases: by id of the question.
+        seed: of the draw.
+        workers: calls in parallel.
+    """
+    step = steps_of(program)[name]
+    found = []
+    for one in demo_sets(step, train, seed):
+        other = step.deepcopy()
+        other.demos = list(one.demos)
+        found.append((one, mean(scores(other, validation, cases, workers))))
+    (_, before), (best, after) = found[0], max(found, key=lambda pair: (pair[1], -_size(pair[0].demos)))
+    if after < before or best is found[0][0]:
+        return None
+    return StepChoice(name, best.name, best.demos, step.signature.instructions, before, after, len(validation))
+
+
+def rewritten(
+    program: Program,
+    name: str,
+    train: Sequence[RecordedCall],
+    validation: Sequence[RecordedCall],
+    cases: Mapping[str, Case],
+    *,
+    prompt_model: str,
+    out: Path,
+    seed: int = 0,
+    workers: int = 1,
+) -> StepChoice | None:
+    """The step with an instruction that a model rewrote (GEPA, on recorded calls); None: no better one was found.
+
+    Args:
+        prompt_model: writes instructions.
+        out: directory, where an interrupted search is resumed.
+        **others: see `best_demos`.
+    """
+    step = steps_of(program)[name]
+    train_examples, validation_examples = _examples(sample(train, seed), step), _examples(validation, step)
+    job = OptimizerJob(
+        student=OneStep(step.deepcopy()),
+        train=train_examples,
+        validation=validation_examples,
+        metric=Metric(cases, Candidates(out), ErrorWatch(), step=step.signature),
+        settings=GEPA.checked(_REWRITING),
+        seed=seed,
+        workers=workers,
+        teacher=None,
+        prompt_model=language_model(prompt_model),
+        log_dir=out / "checkpoint",
+    )
+    other = GEPA.run(job).step
+    if other.signature.instructions == step.signature.instructions:
+        return None
+    before, after = (mean(scores(one, validation, cases, workers)) for one in (step, other))
+    if after <= before:
+        return None
+    text = other.signature.instructions
+    return StepChoice(name, "another instruction", tuple(step.demos), text, before, after, len(validation))
+
+
+def _examples(calls: Iterable[RecordedCall], step: RolePredict) -> list[dspy.Example]:
+    inputs = list(step.signature.input_fields)
+    return [dspy.Example(**_values(call, inputs), **{CASE: call.id}).with_inputs(*inputs) for call in calls]
+
+
+def _values(call: RecordedCall, names: Iterable[str]) -> dict[str, Any]:
+    return {name: call.example[name] for name in names}
+
+
+def _size(demos: Iterable[dspy.Example]) -> int:
+    return sum(len(json.dumps(to_jsonable_python(dict(demo)))) for demo in demos)

@@ -1,0 +1,170 @@
+"""Compile without an optimizer: what pays is tried, the whole program decides, and what won becomes a bundle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import dspy
+import pytest
+from dspy.lm15 import Request, Response
+from optimize_parts import PUPIL, Pupil, engines, kerag, questions
+
+import triplecheck
+from triplecheck.evals import Question
+from triplecheck.evals.questions import question_row
+from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
+from triplecheck.lms import Budget, BudgetExceededError, Roles, session
+from triplecheck.lms.engines import reply
+from triplecheck.optimize import load_bundle
+from triplecheck.optimize.examples import three_parts
+from triplecheck.optimize.state import state_of
+from triplecheck.optimize.tuning.run import ALL, WRITTEN, Tuned, tune
+from triplecheck.optimize.tuning.tries import TunePlan
+from triplecheck.programs import Sources, resolve_program
+from triplecheck.signatures.demonstrations import is_worked
+
+KINDS = ("one_hop", "alias", "homonym", "misspelt")
+
+
+def _asked() -> list[Question]:
+    return [question for part in ("train", "dev") for question in questions(part, KINDS)]
+
+
+def _plan(base: KnowledgeBase, model: str = PUPIL, budget: Budget | None = None) -> TunePlan:
+    return TunePlan(kerag(base), three_parts(_asked()), Roles(model), budget=budget or Budget())
+
+
+class Stopping(Pupil):
+    """A pupil whose process is stopped after some calls."""
+
+    def __init__(self, after: int) -> None:
+        super().__init__()
+        self.after = after
+
+    def complete(self, request: Request) -> Response:
+        if len(self.requests) >= self.after:
+            raise KeyboardInterrupt
+        return super().complete(request)
+
+
+class Babbling(Pupil):
+    """Writes nothing that can be read."""
+
+    def complete(self, request: Request) -> Response:
+        self.requests.append(request)
+        return reply(request, "Well ...", prompt_tokens=5, completion_tokens=2)
+
+
+@pytest.fixture(scope="module")
+def tuned(bundled: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tuned, Path, int]:
+    """A compiled pupil, the directory of the run, and the calls that the pupil got."""
+    out, pupil = tmp_path_factory.mktemp("tuned"), Pupil()
+    with engines(pupil=pupil):
+        return tune(_plan(bundled), out, knowledge_base=bundled), out, len(pupil.requests)
+
+
+def test_what_won_becomes_a_bundle(tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase) -> None:
+    result, out, _ = tuned
+    lines = {line.name: line for line in result.choices}
+    written, all_kept = lines[WRITTEN], lines[ALL]
+    assert written.test is not None and all_kept.test is not None and result.gain is not None
+    assert written.test.share < 0.2 and all_kept.test.share > 0.8
+    assert all_kept.gain is not None and all_kept.gain.is_clear and all_kept.gain.lost == 0
+    kept = [line for line in result.choices if line.kept]
+    assert any(line.name.startswith("summarize: ") and "own" in line.name for line in kept)
+    assert result.bundle == out / "bundle"
+    with engines(pupil=Pupil()), session(PUPIL):
+        asked = result.program.deepcopy(), load_bundle(result.bundle).program(Sources.of(bundled))
+        answers = [program(question=questions("dev")[0].question).answer for program in asked]
+    assert answers[0] and answers[0] == answers[1]
+    assert not all(is_worked(demo) for demo in asked[1].summarize.demos)
+
+
+def test_the_table_says_what_was_not_tried_and_why(tuned: tuple[Tuned, Path, int]) -> None:
+    result, out, _ = tuned
+    notes = {line.name: line.note for line in result.choices if line.validation is None}
+    assert "questions are too few" in notes["a ranker of paths, trained"]
+    assert any("right replies there gain nothing" in note for note in notes.values())
+    assert result.brackets[0].step == "summarize"
+    assert (out / "report.json").is_file()
+
+
+def test_a_stopped_run_is_resumed_without_repeated_calls(
+    tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    whole, _, calls = tuned
+    made = 0
+    for after in (calls // 8, calls // 3, calls // 3):
+        stopping = Stopping(after)
+        with engines(pupil=stopping), pytest.raises(KeyboardInterrupt):
+            tune(_plan(bundled), tmp_path, knowledge_base=bundled)
+        made += len(stopping.requests)
+    pupil = Pupil()
+    with engines(pupil=pupil):
+        resumed = tune(_plan(bundled), tmp_path, knowledge_base=bundled)
+    assert made + len(pupil.requests) == calls
+    assert [(line.name, line.kept, line.gain) for line in resumed.choices] == [
+        (line.name, line.kept, line.gain) for line in whole.choices
+    ]
+
+
+def test_where_nothing_wins_there_is_no_bundle(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    result = tune(_plan(bundled, "extractive"), tmp_path, knowledge_base=bundled)
+    assert result.bundle is None and result.gain is None and not (tmp_path / "bundle").exists()
+    assert [line.name for line in result.choices if line.kept] == [WRITTEN]
+    assert result.choices[0].test is not None
+    assert {one.step for one in result.brackets} == {"name_topics", "select_paths", "summarize"}
+
+
+@pytest.mark.parametrize(
+    ("budget", "told"),
+    [
+        (Budget(calls=50), r"a budget of 50 calls is too small: .* raise --budget-calls"),
+        (Budget(tokens=1000), "a budget of 1000 tokens is too small"),
+    ],
+)
+def test_a_budget_that_shows_nothing_is_refused_before_a_call(
+    budget: Budget, told: str, bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    pupil = Pupil()
+    with engines(pupil=pupil), pytest.raises(UserError, match=told):
+        tune(_plan(bundled, budget=budget), tmp_path, knowledge_base=bundled)
+    assert not pupil.requests
+
+
+def test_a_model_that_writes_nothing_readable_is_found_with_a_few_calls(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    pupil = Babbling()
+    with engines(pupil=pupil), pytest.raises(TriplecheckError, match="none of 3 replies to step 'name_topics' can be"):
+        tune(_plan(bundled), tmp_path, knowledge_base=bundled)
+    assert len(pupil.requests) == 6, "each is asked twice"
+
+
+def test_a_program_without_models_is_refused(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    plan = TunePlan(resolve_program("bm25")(bundled), three_parts(_asked()))
+    with pytest.raises(UserError, match="calls no model"):
+        tune(plan, tmp_path)
+
+
+def test_python_gets_the_compiled_program(
+    tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    whole, out, _ = tuned
+    program, examples = kerag(bundled), [dspy.Example(**question_row(one)).with_inputs("question") for one in _asked()]
+    with engines(pupil=Pupil()), session(PUPIL):
+        made = triplecheck.compile(program, examples, out=out)
+        assert state_of(made) == state_of(whole.program) != state_of(program)
+        made.save(tmp_path / "made.json")
+        again = kerag(bundled)
+        again.load(tmp_path / "made.json")
+        assert state_of(again) == state_of(made)
+    with pytest.raises(UserError, match="2 questions with answers are too few"):
+        triplecheck.compile(program, examples[:2], out=tmp_path / "run")
+
+
+def test_a_budget_that_is_used_up_stops_the_run_and_a_larger_one_resumes_it(
+    tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    with engines(pupil=Pupil()):
+        with pytest.raises(BudgetExceededError, match="to resume"):
+            tune(_plan(bundled, budget=Budget(calls=300)), tmp_path, knowledge_base=bundled)
+        assert tune(_plan(bundled), tmp_path, knowledge_base=bundled).gain == tuned[0].gain

@@ -1,0 +1,104 @@
+"""Steps are tuned alone: their calls are recorded once, and demonstrations are drawn from what is right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import dspy
+import pytest
+from optimize_parts import Pupil, engines, kerag, questions
+
+from triplecheck.evals import Question
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.lms import session
+from triplecheck.optimize.examples import three_parts
+from triplecheck.optimize.tuning.demo_sets import demo_sets, own_demos
+from triplecheck.optimize.tuning.recorded import RecordedCall, record
+from triplecheck.programs import KERAG, Sources
+from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.steps import Assisted, Trace
+from triplecheck.signatures.demonstrations import is_worked
+
+KINDS = ("one_hop", "count", "unanswerable", "conjunction")
+
+
+def test_three_parts_leave_enough_to_tell_a_gain() -> None:
+    def asked(count: int, **more: Any) -> list[Question]:
+        return [Question(f"q{n}", f"Question {n}?", ("a",), **more) for n in range(count)]
+
+    for count, sizes in {300: (100, 100, 100), 1000: (334, 333, 333), 60: (16, 24, 20)}.items():
+        found = three_parts(asked(count))
+        assert (len(found.train), len(found.validation), len(found.held_out)) == sizes
+        parts = [{question.id for question in part} for part in vars(found).values()]
+        assert len(set.union(*parts)) == count
+    held_out = asked(25)
+    found = three_parts(asked(100), held_out)
+    assert set(found.held_out) == set(held_out) and not set(found.train) & set(held_out)
+    with pytest.raises(UserError, match=r"30 questions with answers are too few .* give 60 or more"):
+        three_parts(asked(30))
+    with pytest.raises(UserError, match=r"0 questions with answers .*\(90 more have no published answer"):
+        three_parts(asked(90, answers_known=False))
+
+
+def _call(id: str, kind: str, text: str = "", *, full: bool = True) -> RecordedCall:
+    return RecordedCall(id, kind, dspy.Example(question=f"{id} {text}", known=True), full)
+
+
+def test_calls_are_recorded_once_with_right_replies(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    pupil, asked = Pupil(), [question for kind in KINDS for question in questions("train", (kind,))[:3]]
+    with engines(pupil=pupil), session("pupil") as ledger:
+        first = record(kerag(bundled), asked, tmp_path)
+        (file,) = tmp_path.iterdir()
+        written = file.stat().st_mtime_ns
+        again = record(kerag(bundled), asked, tmp_path)
+    assert not pupil.requests and not ledger.usage().by_model.get("pupil"), "right replies cost no call of the model"
+    assert file.stat().st_mtime_ns == written and again == first
+    assert set(first) == {"name_topics", "select_paths", "summarize"}
+    assert {call.id for call in first["name_topics"]} <= {question.id for question in asked}
+    assert all(call.full for call in first["summarize"])
+    assert {"look-up", "count"} <= {call.kind for call in first["summarize"]}
+
+
+class Mended(KERAG):
+    """A program in which an assist changes what the step `NameTopics` gave."""
+
+    def run(self, question: str, trace: Trace) -> Outcome:
+        trace.add(Assisted("all_topics", "NameTopics", ["before"], ["after"]))
+        return super().run(question, trace)
+
+
+def test_a_reply_that_an_assist_mended_is_no_demonstration(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    program = Mended(Sources.of(bundled), hops=1, assist="-plans")
+    with session("extractive"):
+        found = record(program, questions("train")[:3], tmp_path)
+    assert not any(call.full for call in found["name_topics"]) and own_demos(found["name_topics"], 0, 4) == []
+    assert all(call.full for call in found["summarize"])
+
+
+def test_own_demonstrations_are_drawn_from_every_kind_and_only_from_right_calls() -> None:
+    calls = [_call(f"a{n}", "look-up", "long " * n) for n in range(5)]
+    calls += [_call("b", "count"), _call("c", "extreme"), _call("d", "bound", full=False)]
+    drawn = own_demos(calls, seed=0, most=4)
+    names = [demo.question.split()[0] for demo in drawn]
+    assert {"b", "c"} < set(names) and "d" not in names
+    assert len(names) == len(set(names)) == 4
+    assert names == [demo.question.split()[0] for demo in own_demos(list(reversed(calls)), seed=0, most=4)]
+    assert len(own_demos(calls[:1], seed=0, most=4)) == 1
+
+
+def test_short_calls_are_preferred() -> None:
+    calls = [_call("a", "look-up", "long " * 50), _call("b", "look-up"), _call("c", "look-up", "long " * 20)]
+    assert own_demos(calls, seed=0, most=1)[0].question.strip() == "b"
+
+
+def test_the_sets_are_worked_both_own_and_none(bundled: KnowledgeBase) -> None:
+    step = kerag(bundled).select_paths
+    own = [_call("a", "look-up")]
+    sets = {one.name: one.demos for one in demo_sets(step, own)}
+    assert list(sets) == ["worked", "worked + own", "none", "own"]
+    assert list(sets["worked"]) == step.demos and len(sets["worked + own"]) == len(step.demos) + 1
+    assert not any(map(is_worked, sets["own"])) and sets["none"] == ()
+    assert [one.name for one in demo_sets(step, [])] == ["worked", "none"], "without own calls there are two"
+    step.demos = []
+    assert [len(one.demos) for one in demo_sets(step, own)] == [0, 1]
