@@ -164,6 +164,10 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
     from triplecheck.programs.base import make_program
 
     sources = Sources.of(kb)
+    if settings.openapi:
+        from triplecheck.kg.functions import read_openapi
+
+        sources = sources.with_functions(one for file in settings.openapi for one in read_openapi(file))
     if settings.bundle is None:
         return make_program(resolve_program(settings.program), sources, arguments(settings))
     from triplecheck.optimize.bundle import load_bundle

@@ -8,7 +8,7 @@ import tempfile
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,6 +20,9 @@ from dspy.streaming.messages import StatusMessage, sync_send_to_stream
 from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
 from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.documents import Documents
+from triplecheck.kg.functions import CallLimits, Function, FunctionGraph, FunctionLinker, FunctionSource
+from triplecheck.kg.functions.function import of_callable
+from triplecheck.kg.functions.graph import as_graph
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
@@ -103,6 +106,37 @@ class Sources:
         base = None if given.is_remote else given
         documents, language = given.documents_elsewhere, given.language
         return cls(given.graph, given.linker, given.relation_vectors, base, documents=documents, language=language)
+
+    def with_functions(
+        self, functions: Iterable[FunctionSource | Function], limits: CallLimits | None = None
+    ) -> Sources:
+        """The same with functions beside the graph: their results are facts (KERAG's retrieval by API).
+
+            sources = Sources.of("kbs/cities").with_functions([weather, *read_openapi("league.json")])
+
+        Args:
+            functions: annotated Python functions, and those of `kg.functions.read_openapi`.
+            limits: of calls.
+
+        Raises:
+            UserError: a function that cannot be described, two of one name, or a graph on a server.
+        """
+        if self.knowledge_base is None:
+            raise UserError("functions go beside a knowledge base of `kb build`, not beside a graph on a server")
+        given = [one for f in functions for one in ([f] if isinstance(f, Function) else of_callable(f))]
+        if twice := [one.id for one in given if sum(other.id == one.id for other in given) > 1]:
+            raise UserError(f"two functions are called {twice[0]!r}; rename one")
+        graph = FunctionGraph(self.graph, self.linker, given, limits)
+        relations = None if self.relations is None else self.relations.extended(graph.added)
+        return Sources(
+            as_graph(graph),
+            FunctionLinker(self.linker, graph),
+            relations,
+            self.knowledge_base,
+            self._ranker,
+            self._documents,
+            self.language,
+        )
 
     @property
     def documents(self) -> Documents | None:
