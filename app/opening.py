@@ -60,7 +60,7 @@ def open_setup(settings: Settings, err: Console) -> Setup:
         models, limits = roles(settings), Budget(**settings.budget.model_dump())
     with reporting(err, "opening the knowledge base") as tell:
         kb = open_knowledge_base(settings, tell)
-        return Setup(settings, kb, open_program(with_bar(settings), kb), models, limits)
+        return Setup(settings, kb, open_program(with_bar(settings), kb, tell), models, limits)
 
 
 def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], err: Console) -> Batch:
@@ -83,7 +83,7 @@ def open_batch(settings: Settings, run: BatchOptions, bundled: Sequence[str], er
         questions, source = read_questions(settings, run, bundled)
     with reporting(err, "opening the knowledge base") as tell:
         kb = open_knowledge_base(settings, tell)
-        program = open_program(settings, kb)
+        program = open_program(settings, kb, tell)
     return Batch(settings, kb, program, models, Budget(**run.budget), questions, source)
 
 
@@ -153,21 +153,35 @@ def open_base(kb: str, *, with_documents: bool = False) -> KnowledgeBase:
         return open_knowledge_base(settings, tell) if with_documents else _opened_base(settings, tell)
 
 
-def open_program(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
+def open_program(settings: Settings, kb: KnowledgeBase | Sources, progress: ProgressCallback | None = None) -> Program:
     """The configured program, on a knowledge base; the compiled one if a bundle is named.
+
+    Args:
+        settings: the configuration.
+        kb: the knowledge base.
+        progress: called while what the first question needs is made; None: it is made with the first question.
 
     Raises:
         UserError: there is no such program, it has no such option, or the bundle is of another program.
     """
-    from triplecheck.kg import UserError
-    from triplecheck.programs import Sources, resolve_program
-    from triplecheck.programs.base import make_program
+    from triplecheck.programs import Sources
 
     sources = Sources.of(kb)
     if settings.openapi:
         from triplecheck.kg.functions import read_openapi
 
         sources = sources.with_functions(one for file in settings.openapi for one in read_openapi(file))
+    program = _made(settings, sources)
+    if progress is not None:
+        program.prepare(progress)
+    return program
+
+
+def _made(settings: Settings, sources: Sources) -> Program:
+    from triplecheck.kg import UserError
+    from triplecheck.programs import resolve_program
+    from triplecheck.programs.base import make_program
+
     if settings.bundle is None:
         return make_program(resolve_program(settings.program), sources, arguments(settings))
     from triplecheck.optimize.bundle import load_bundle

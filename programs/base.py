@@ -24,6 +24,7 @@ from triplecheck.kg.functions import CallLimits, Function, FunctionGraph, Functi
 from triplecheck.kg.functions.function import of_callable
 from triplecheck.kg.functions.graph import as_graph
 from triplecheck.kg.patterns import SchemaNames
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
@@ -81,6 +82,7 @@ class Sources:
         # By scoring and aggregate (`kg.plausibility.separating_threshold`).
         self.separating_thresholds: dict[tuple[str, str], float | None] = {}
         self._ranker = ranker
+        self._dense: Linker | None = None
 
     @classmethod
     def of(cls, given: Sources | KnowledgeBase | str | Path) -> Sources:
@@ -156,6 +158,18 @@ class Sources:
     def ranker(self) -> Path:
         """The file of the ranker of paths: the one that was trained on this graph, else the general one."""
         return self.own_ranker or GENERAL
+
+    def dense_linker(self, progress: ProgressCallback = no_progress) -> Linker:
+        """The linker, with candidates whose names are similar in meaning; see `KnowledgeBase.dense_linker`.
+
+        Args:
+            progress: called while names are encoded, at first use.
+        """
+        base = self.knowledge_base
+        if self._dense is None:
+            is_own = base is not None and self.linker is base.linker
+            self._dense = base.dense_linker(progress) if base is not None and is_own else self.linker
+        return self._dense
 
     @functools.cached_property
     def schema_names(self) -> SchemaNames:
@@ -253,6 +267,13 @@ class Program(dspy.Module, metaclass=_ProgramType):
             shown: its topics, as prompts show them.
         """
         return read_question(question, shown, language=self.sources.language)
+
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Make what the first question would otherwise wait for, such as vectors; nothing by default.
+
+        Args:
+            progress: called while it is made.
+        """
 
     @abstractmethod
     def run(self, question: str, trace: Trace) -> Outcome:

@@ -50,10 +50,14 @@ class LazyVectors:
         rows: number of texts.
         text: the text of a row.
         encoder: makes the vectors. A folder of another encoder or number of rows is replaced.
+        what: the texts, for progress.
     """
 
-    def __init__(self, folder: Path, rows: int, text: Callable[[int], str], encoder: Encoder) -> None:
+    def __init__(
+        self, folder: Path, rows: int, text: Callable[[int], str], encoder: Encoder, what: str = "documents"
+    ) -> None:
         self.encoder = encoder
+        self._what = f"encoding {what}"
         self._text = text
         self._lock = threading.Lock()
         self._matrix, self._filled = _opened(folder, (rows, encoder.dimensions), encoder.fingerprint)
@@ -66,6 +70,11 @@ class LazyVectors:
         missing: RowArray = rows[self._filled[rows] == 0]
         return missing
 
+    @property
+    def matrix(self) -> npt.NDArray[np.float16]:
+        """All vectors, shape (n, d); zero where they are missing."""
+        return self._matrix
+
     def filled(self) -> tuple[RowArray, npt.NDArray[np.float16]]:
         """The rows that are filled, and their vectors."""
         rows = np.flatnonzero(self._filled)
@@ -76,11 +85,11 @@ class LazyVectors:
 
         Args:
             rows: row numbers.
-            progress: called as ("encoding documents", done, total).
+            progress: called as ("encoding documents", done, total), or what else they are.
         """
         missing = np.unique(self.missing(rows))
         for start in range(0, len(missing), _CHUNK):
-            progress("encoding documents", start, len(missing))
+            progress(self._what, start, len(missing))
             some = missing[start : start + _CHUNK]
             vectors = self.encoder.encode([self._text(row) for row in some.tolist()])
             with self._lock:
@@ -89,7 +98,7 @@ class LazyVectors:
                 self._filled[some] = 1
                 _flush(self._filled)
         if len(missing):
-            progress("encoding documents", len(missing), len(missing))
+            progress(self._what, len(missing), len(missing))
 
     def cosines(self, query: FloatArray, rows: RowArray) -> FloatArray:
         """Cosine of a query vector with each row, -inf for rows that are not filled; shape (len(rows),)."""
