@@ -229,7 +229,7 @@ def test_a_pattern_over_a_relation_that_is_not_listed_is_not_taught(world: Knowl
 
     listed = patterns("student of / teacher", "nationality: Person to X")
     missing = patterns("student of: Composer to Composer")
-    lines = ["Bernhard Heiden | student of | ?y1", "?y1 | nationality | ?x"]
+    lines = ["<Bernhard Heiden> <student of> ?y1", "?y1 <nationality> ?x"]
     assert listed == reply_of({"triplets": lines, "answer": "?x"})
     assert missing.outputs == listed.outputs and not missing.taught
 
