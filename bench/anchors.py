@@ -16,7 +16,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from triplecheck.evals.datasets.folder import find_cases
+from triplecheck.evals.datasets.folder import bundled_case, find_cases
 from triplecheck.evals.linking import misspelt
 from triplecheck.evals.questions import Question, part_of, sampled
 from triplecheck.evals.variants import make_variant
@@ -30,7 +30,7 @@ from triplecheck.programs.topics import TopicLinker
 
 _AGENTS = (1, 3)
 _TYPOS = (("as written", 0), ("1 typo", 1), ("2 typos", 2))
-_CASES = ("fb15k237_freebaseqa/webqsp_train", "metaqa/dev", "fb13_pathquestion/dev", "wc2014/dev")
+_CASES = ("bundled/dev", "fb15k237_freebaseqa/webqsp_train", "wc2014/dev")
 _ROWS = (
     ("names, then relations (names_first)", "names_first", True),
     ("names_first, w/o grounding", "names_first", False),
@@ -79,11 +79,12 @@ def main() -> None:
     parser.add_argument("--limit", type=int, default=100)
     parser.add_argument("names", nargs="*", default=_CASES)
     given = parser.parse_args()
-    for case in find_cases(given.data):
+    for case in [bundled_case("dev"), *find_cases(given.data)]:
         if case.name not in given.names:
             continue
         base = case.knowledge_base(given.kbs / case.folder.name)
-        questions = sampled([q for q in case.sample(None) if part_of(q.id) == "dev"], given.limit, 0)
+        dev = [q for q in case.sample(None) if case.name.startswith("bundled") or part_of(q.id) == "dev"]
+        questions = sampled(dev, given.limit, 0)
         print(f"\n{case.name}: share with a gold topic among the first {' / '.join(map(str, _AGENTS))} anchors")
         with tempfile.TemporaryDirectory() as place:
             for condition, asked, there in _conditions(base, questions, Path(place)):

@@ -227,6 +227,7 @@ def run_experiment(
                 opener.leave_out(f"{data}, {row.label}", str(error))
                 continue
             program = _program(row, sources, bundles)
+            program.prepare()
             try:
                 finished[out, asked] = _evaluate(
                     experiment, program, opened, row, model, out, name, chosen.workers, tell

@@ -35,6 +35,7 @@ from triplecheck.kg.skb.node_documents import NodeDocuments
 from triplecheck.kg.values import parse_json
 
 _CHUNK = 128  # rows encoded between two writes: the work that an interruption can lose
+_FUSED, _RANK_CONSTANT = 1000, 60  # nodes of each search that are fused
 _SCORED_AT_ONCE = 8192  # rows converted to float32 per block
 _ABOUT, _MATRIX, _FILLED = "about.json", "vectors.npy", "filled.npy"
 
@@ -167,6 +168,8 @@ FIELDS = ("whole", "text", "relations")
 """What is encoded of a node: everything, its text, its relations."""
 ENCODED_AT_ONCE = 64
 """Maximum number of missing vectors that one query computes: about 5 seconds on one core."""
+ENCODED_AT_FIRST = 5_000
+"""Nodes up to which all vectors are made at first use: some six minutes on one core, and seconds for short texts."""
 
 
 @dataclass(frozen=True)
@@ -279,6 +282,37 @@ class VectorSearch:
         return _ranked(nodes, scores, limit, len(known))
 
 
+class FusedSearch:
+    """Reciprocal rank fusion of two searches: a node scores 1 / (60 + rank) in each.
+
+    Source: Cormack, Clarke and Büttcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank
+    Learning Methods", with their constant.
+
+    Args:
+        words: BM25.
+        vectors: by vectors.
+    """
+
+    def __init__(self, words: BM25Search, vectors: VectorSearch) -> None:
+        self._searches: tuple[NodeSearch, NodeSearch] = words, vectors
+
+    @property
+    def nodes(self) -> npt.NDArray[np.int64]:
+        return self._searches[0].nodes
+
+    def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
+        nodes = self.nodes if candidates is None else distinct(np.asarray(candidates, np.int64))
+        depth = max(limit, _FUSED)
+        both = [search.rank(query, candidates, depth) for search in self._searches]
+        scores = np.full(len(nodes), -np.inf, np.float32)
+        for ranking in both:
+            # A node that shares no word is not ranked by words; one without a vector not by vectors.
+            found = np.flatnonzero(np.isfinite(ranking.scores) & (ranking.scores != 0))
+            at = np.searchsorted(nodes, ranking.nodes[found])
+            scores[at] = np.where(np.isfinite(scores[at]), scores[at], 0) + 1 / (_RANK_CONSTANT + 1 + found)
+        return _ranked(nodes, scores, limit, min(ranking.compared for ranking in both))
+
+
 class NodeSearches:
     """The searches of one knowledge base. Copies of a program share it.
 
@@ -300,6 +334,11 @@ class NodeSearches:
     def dense(self) -> VectorSearch:
         """One vector per node, of its text and relations together (VSS)."""
         return self._vectors("whole")
+
+    @property
+    def fused(self) -> FusedSearch:
+        """BM25 and one vector per node together."""
+        return FusedSearch(self.bm25, self.dense)
 
     @property
     def multi(self) -> VectorSearch:

@@ -60,6 +60,13 @@ def test_all_vectors_are_made_at_once(run: Run, debian: Path) -> None:
     assert KnowledgeBase.open(debian).node_search.dense.complete
 
 
+def test_building_can_make_the_vectors_of_nodes(run: Run, elsewhere: Path) -> None:
+    Path("graph.tsv").write_text("tmux\tkind\tmultiplexer\nscreen\tkind\tmultiplexer\n", "utf-8")
+    result = run("kb", "build", "kb", "--triples", "graph.tsv", "--node-vectors")
+    assert result.exit_code == 0, result.output
+    assert KnowledgeBase.open("kb").node_search.dense.complete
+
+
 def test_the_documents_of_a_corpus_get_vectors(run: Run, debian: Path) -> None:
     result = run("kb", "encode", debian, "--documents")
     assert result.exit_code == 0, result.output

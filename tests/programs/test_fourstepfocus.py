@@ -137,6 +137,49 @@ class TestWhole:
         assert all(-1 <= step.vector_score <= 1 for step in steps(result, Ranked))
 
 
+class TestSearch:
+    @pytest.fixture
+    def encoded(self, tmp_path: Path) -> KnowledgeBase:
+        path = tmp_path / "graph.ttl"
+        path.write_text(PREFIXES + WORLD, encoding="utf-8")
+        documents = [Document(name, EX + name, "", f"About {name}.") for name in ("heiden", "lukas")]
+        return build_knowledge_base(
+            read_graph([path]), tmp_path / "kb", documents=documents, encoder="all-MiniLM-L6-v2"
+        )
+
+    def test_documents_are_searched_by_words_and_vectors_made_once_with_progress(self, encoded: KnowledgeBase) -> None:
+        told: list[tuple[str, int, int | None]] = []
+        one = program(encoded)
+        one.prepare(lambda what, done, total: told.append((what, done, total)))
+        assert encoded.node_search.dense.complete
+        assert told[-1] == ("encoding documents", 2, 2)
+        scores = score({"Lukas Foss": "0.9"})
+        result, _ = play(one, QUESTION, triplets(PUPILS), scores, scores)
+        best = encoded.node_search.fused.rank(QUESTION)
+        scored = {encoded.graph.node_id(int(n)): float(score) for n, score in zip(best.nodes, best.scores, strict=True)}
+        assert {step.id: step.vector_score for step in steps(result, Ranked) if step.vector_score is not None} == scored
+
+    def test_vectors_of_very_many_nodes_are_not_made_at_first_use(
+        self, encoded: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("triplecheck.programs.fourstepfocus.program.ENCODED_AT_FIRST", 1)
+        program(encoded).prepare()
+        assert not encoded.node_search.dense.complete
+
+    @pytest.mark.parametrize("search", ["bm25", "none"])
+    def test_a_search_by_words_makes_no_vectors(self, encoded: KnowledgeBase, search: str) -> None:
+        program(encoded, search=search).prepare()
+        assert not encoded.node_search.dense.complete
+
+    def test_without_an_encoder_documents_are_searched_by_words(self, documented: KnowledgeBase) -> None:
+        scores = score({"Lukas Foss": "0.9"})
+        (given, _), (chosen, _) = (
+            play(program(documented, search=how), QUESTION, triplets(PUPILS), scores, scores)
+            for how in ("bm25", "auto")
+        )
+        assert [s.vector_score for s in steps(given, Ranked)] == [s.vector_score for s in steps(chosen, Ranked)]
+
+
 class TestTriplets:
     def test_a_model_that_writes_the_answer_in_place_of_an_unknown_is_asked_once_more(
         self, documented: KnowledgeBase
