@@ -81,8 +81,8 @@ SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
     "anchorrag asking for each": ({"per_relation_calls": True, "width": 2}, EVERY),
     "4stepfocus": ({}, (TAUGHT, FROM, BOTH, SMALLEST, NOBODY)),
     "4stepfocus one by one": ({"rerank": "each", "critic": True}, (TAUGHT, FROM, BOTH, SMALLEST)),
-    "know3rag": ({}, EVERY),
-    "know3rag as in the paper": ({"paper_calls": True}, EVERY),
+    "know3rag": ({"relevance_check": True}, EVERY),
+    "know3rag as in the paper": ({"paper_calls": True, "relevance_check": True}, EVERY),
     "tog": ({}, EVERY),
     "pog": ({"width": 2}, EVERY),
 }
