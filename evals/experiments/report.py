@@ -11,6 +11,7 @@ from typing import Any
 
 from triplecheck.evals.configuration import plain
 from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
+from triplecheck.evals.experiments.directions import direction_tables
 from triplecheck.evals.experiments.paired import paired, paired_rows
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.experiments.verdicts import draw_verdicts, verdict_report, verdict_tables
@@ -227,6 +228,12 @@ def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) ->
         parts += _breakdowns(experiment, table.layout, own)
     elif table.layout == "paired":
         parts += _paired(experiment, own)
+    elif table.layout == "directions":
+        groups: dict[str, list[Cell]] = {}
+        for cell in own:
+            place = f"{data_title(cell.data, experiment.data[cell.data])}, {cell.model.title}"
+            groups.setdefault(place, []).append(cell)
+        parts += direction_tables(table, groups, title, _figures, markdown_table)
     elif table.layout == "verdicts":
         parts += verdict_tables(experiment, verdict_report(experiment, own), markdown_table)
     else:
