@@ -67,7 +67,7 @@ class Direction:
                 f"the steps of {self.acted} and the answers to {self.changed} of {self.n} questions differ; "
                 f"the first row is better at {self.won} and worse at {self.lost}"
             )
-            if self.sign == "0":
+            if self.sign == "0" and self.high > self.low:
                 found += f", and {self.n} questions show no difference below {(self.high - self.low) / 2:.3f}"
         return f"{found}. {self.row.why}".strip() if self.row.why else f"{found}."
 
