@@ -84,6 +84,8 @@ def report(
 
         triplecheck report comparison --data benchmarks --only metaqa --limit 50
 
+        triplecheck report faithful --data benchmarks --lm openai/gpt-4o-mini
+
         triplecheck report linking --data benchmarks
     """
     if experiment is None:

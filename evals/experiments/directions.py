@@ -129,17 +129,6 @@ def _given(row: Mapping[str, Any]) -> tuple[Any, Any]:
     return row["answer"], row.get("ranking")
 
 
-def thetas(cells: Sequence[Cell]) -> dict[str, float]:
-    """theta_0 of each row of Know³-RAG, from the threshold of turn 0 in its traces."""
-    found = {}
-    for cell in cells:
-        constant = float(cell.row.options.get("c", 128.0))
-        weighed = (s for row in cell.rows() for s in row["steps"] if s["kind"] == "weighed" and s["turn"] == 0)
-        if (step := next(weighed, None)) is not None:
-            found[cell.row.label] = step["threshold"] * (1 + math.e) / constant
-    return found
-
-
 def direction_tables(
     table: TableSpec,
     groups: Mapping[str, Sequence[Cell]],
@@ -178,9 +167,6 @@ def direction_tables(
                 own = ["0", "-", "-", cell.row.paper or "", "-"]
             rows.append([cell.row.label, *own, *figures(cell, others)])
         parts.append(draw([place, "n", title(metric), *_COMPARED, *map(title, others)], rows))
-        if thresholds := thetas(cells):
-            values = dict.fromkeys(f"{value:.3g}" for value in thresholds.values())
-            parts.append(f"theta_0: {', '.join(values)}.\n")
         sentences = [(label, one.why()) for label, one in found.items()]
         parts += [f"- {label}: {sentence}" for label, sentence in sentences if sentence]
         parts.append("")

@@ -15,7 +15,7 @@ from triplecheck.evals.experiments.directions import direction_tables
 from triplecheck.evals.experiments.paired import paired, paired_rows
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.experiments.verdicts import draw_verdicts, verdict_report, verdict_tables
-from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown
+from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown, theta_0
 from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_fault
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.summary import Scores
@@ -238,11 +238,26 @@ def markdown(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) ->
         parts += verdict_tables(experiment, verdict_report(experiment, own), markdown_table)
     else:
         parts += _blocks(experiment, table, own)
+    if found := _thetas(experiment, own):
+        parts.append(f"{found}\n")
     if table.note:
         parts.append(f"{table.note.strip()}\n")
     if table.published:
         parts += [f"As published ({experiment.paper}):\n", _published(table.published)]
     return "\n".join(parts)
+
+
+def _thetas(experiment: Experiment, cells: Sequence[Cell]) -> str:
+    """theta_0 of Know³-RAG on each data set; empty if it has no row."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        value = theta_0(cell.rows(), float(cell.row.options.get("c", 128.0)))
+        if value is not None:
+            used = "no embeddings, no scores" if cell.knowledge_base.embeddings is None else f"{value:.3g}"
+            found.setdefault(data_title(cell.data, experiment.data[cell.data]), {})[used] = None
+    return (
+        "theta_0: " + "; ".join(f"{data}: {' and '.join(used)}" for data, used in found.items()) + "." if found else ""
+    )
 
 
 def to_csv(experiment: Experiment, cells: Sequence[Cell]) -> str:
