@@ -154,6 +154,7 @@ def _run_cells(chosen: Experiment, run: ReportOptions) -> tuple[list[Cell], list
             lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
             load_bundle,
             functools.partial(_train, tell),
+            tell,
         )
     return cells, left_out
 
