@@ -2,6 +2,7 @@
 
     kb = "kbs/films"            # directory of a knowledge base, URL or name of an endpoint, or "bundled" (default)
     documents = "lancedb:texts" # documents that are searched instead of those of kb; also qdrant:URL#COLLECTION
+    openapi = ["league.json"]   # functions beside the graph whose results are facts, too
     language = "de"             # of questions and labels; default: that of kb, else "en"
     program = "kerag"
     lm = "openai/gpt-4o-mini"   # model of every role that is not in [roles]
@@ -132,6 +133,8 @@ class Settings(BaseSettings):
     """Directory of the knowledge base, URL or name of an endpoint; None or `bundled`: the bundled one."""
     documents: str | None = None
     """Place of documents that are searched instead of those of `kb`, such as `lancedb:passages`."""
+    openapi: list[Path] = Field(default_factory=list)
+    """OpenAPI files of functions beside the graph; see `kg.functions`."""
     language: str | None = None
     """Language of the questions, or the spaCy pipeline that reads them; None: that of the knowledge base."""
     endpoints: dict[str, EndpointOptions] = Field(default_factory=dict)

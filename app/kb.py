@@ -59,6 +59,9 @@ class BuildOptions:
     """What is encoded, and where triples are sorted."""
 
     name_vectors: Annotated[bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")] = False
+    node_vectors: Annotated[
+        bool, flag("--node-vectors", "Also encode the documents of all nodes (10 per second and core), as `kb encode`.")
+    ] = False
     no_vectors: NoVectorsOption = False
     memory: Annotated[
         float | None,
@@ -82,8 +85,9 @@ class BuildOptions:
         source.check("build")
         if not source.files_of_triples and not source.sql:
             raise UserError("a knowledge base needs triples: name files with --triples, or a query with --sql")
-        if self.name_vectors and self.no_vectors:
-            raise UserError("--name-vectors and --no-vectors exclude each other; keep one")
+        for flag_name, given in (("--name-vectors", self.name_vectors), ("--node-vectors", self.node_vectors)):
+            if given and self.no_vectors:
+                raise UserError(f"{flag_name} and --no-vectors exclude each other; keep one")
         if suffix(out) in SUFFIXES:
             raise UserError(f"{out}: looks like a file of triples; name the directory to write, OUT, before --triples")
         if self.memory is not None and source.has_rows:
@@ -144,6 +148,8 @@ def build(
             sources=source.names,
             progress=tell,
         )
+        if how.node_vectors:
+            kb.node_search.dense.encode_all(tell)
     list_skipped(raw if files is None else [files], texts)
     for line in kb.manifest.report.get("recognised", ()):
         stderr().print(printable(line), soft_wrap=True)
@@ -317,8 +323,9 @@ def encode(
 ) -> None:
     """Encode the documents of all nodes, so that a dense search covers every node.
 
-    Otherwise only the best lexical candidates of each question are encoded, when it is asked. About 10
-    documents per second and core; the same command resumes an interrupted run. A dense search of the
+    Otherwise those of up to 5,000 nodes are encoded when a program first needs them, and of more nodes only
+    the best lexical candidates of each question. About 10 documents per second and core; the same command
+    resumes an interrupted run. A dense search of the
     documents themselves (`--option corpus=dense`) needs --documents.
 
     Examples:

@@ -60,7 +60,7 @@ def open_setup(settings: Settings, err: Console) -> Setup:
         models, limits = roles(settings), Budget(**settings.budget.model_dump())
     with reporting(err, "opening the knowledge base") as tell:
         kb = open_knowledge_base(settings, tell)
-        return Setup(settings, kb, open_program(with_bar(settings), kb), models, limits)
+        return Setup(settings, kb, open_program(with_bar(settings), kb, tell), models, limits)
 
 
 def open_batch(
@@ -86,7 +86,7 @@ def open_batch(
         questions, source = read_questions(settings, run, bundled)
     with reporting(err, "opening the knowledge base") as tell:
         kb = open_knowledge_base(settings, tell)
-        program = open_program(settings, kb) if cascades else _open_alone(settings, kb)
+        program = open_program(settings, kb, tell) if cascades else _open_alone(settings, _sources(settings, kb), tell)
     return Batch(settings, kb, program, models, Budget(**run.budget), questions, source)
 
 
@@ -156,19 +156,24 @@ def open_base(kb: str, *, with_documents: bool = False) -> KnowledgeBase:
         return open_knowledge_base(settings, tell) if with_documents else _opened_base(settings, tell)
 
 
-def open_program(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
+def open_program(settings: Settings, kb: KnowledgeBase | Sources, progress: ProgressCallback | None = None) -> Program:
     """The configured program, on a knowledge base; the compiled one if a bundle is named; a cascade if it is wanted.
+
+    Args:
+        settings: the configuration.
+        kb: the knowledge base.
+        progress: called while what the first question needs is made; None: it is made with the first question.
 
     Raises:
         UserError: there is no such program, it has no such option, the bundle is of another program, or a member of the
             cascade is neither a model nor a bundle, or is there twice.
     """
     from triplecheck.kg import UserError
-    from triplecheck.programs import Cascade, Sources
+    from triplecheck.programs import Cascade
 
+    sources = _sources(settings, kb)
     if not settings.cascade:
-        return _open_alone(settings, kb)
-    sources = Sources.of(kb)
+        return _open_alone(settings, sources, progress)
     first = [_before(settings, name) for name in settings.cascade]
     asked = [(one.bundle, roles(one)) for one in (*first, settings)]
     for at, one in enumerate(asked):
@@ -177,8 +182,8 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
             raise UserError(
                 f"--cascade: {models} would be asked twice, in the same way; name another model with --lm or --role"
             )
-    members = [(_open_alone(one, sources), roles(one)) for one in first]
-    return Cascade([*members, _open_alone(settings, sources)])
+    members = [(_open_alone(one, sources, progress), roles(one)) for one in first]
+    return Cascade([*members, _open_alone(settings, sources, progress)])
 
 
 def _before(settings: Settings, name: str) -> Settings:
@@ -200,13 +205,31 @@ def _before(settings: Settings, name: str) -> Settings:
     return settings.model_copy(update=alone | {"lm": name})
 
 
-def _open_alone(settings: Settings, kb: KnowledgeBase | Sources) -> Program:
-    """The configured program without the members of a cascade that are asked before it."""
-    from triplecheck.kg import UserError
-    from triplecheck.programs import Sources, resolve_program
-    from triplecheck.programs.base import make_program
+def _sources(settings: Settings, kb: KnowledgeBase | Sources) -> Sources:
+    """The knowledge base, with the functions of the configured OpenAPI files."""
+    from triplecheck.programs import Sources
 
     sources = Sources.of(kb)
+    if settings.openapi:
+        from triplecheck.kg.functions import read_openapi
+
+        sources = sources.with_functions(one for file in settings.openapi for one in read_openapi(file))
+    return sources
+
+
+def _open_alone(settings: Settings, sources: Sources, progress: ProgressCallback | None = None) -> Program:
+    """The configured program without the members of a cascade that are asked before it."""
+    program = _made(settings, sources)
+    if progress is not None:
+        program.prepare(progress)
+    return program
+
+
+def _made(settings: Settings, sources: Sources) -> Program:
+    from triplecheck.kg import UserError
+    from triplecheck.programs import resolve_program
+    from triplecheck.programs.base import make_program
+
     if settings.bundle is None:
         return make_program(resolve_program(settings.program), sources, arguments(settings))
     from triplecheck.optimize.bundle import load_bundle

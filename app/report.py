@@ -84,6 +84,8 @@ def report(
 
         triplecheck report comparison --data benchmarks --only metaqa --limit 50
 
+        triplecheck report faithful --data benchmarks --lm openai/gpt-4o-mini
+
         triplecheck report linking --data benchmarks
     """
     if experiment is None:
@@ -152,6 +154,7 @@ def _run_cells(chosen: Experiment, run: ReportOptions) -> tuple[list[Cell], list
             lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
             load_bundle,
             functools.partial(_train, tell),
+            tell,
         )
     return cells, left_out
 

@@ -36,7 +36,7 @@ def know3rag(options: Options) -> Iterator[Measurement]:
     sources = Sources.of(kb)
     for paper in (False, True):
         how = "a call for each passage and check, as in the paper" if paper else "batched"
-        calls, _ = _measured(Know3RAG(sources, paper_calls=paper), 0.0, 1)
+        calls, _ = _measured(Know3RAG(sources, relevance_check=True, paper_calls=paper), 0.0, 1)
         yield Measurement(
             f"Know³-RAG, calls per question, one knowledge model, {how}",
             calls,
@@ -46,7 +46,7 @@ def know3rag(options: Options) -> Iterator[Measurement]:
         )
     for paper in (False, True):
         how = "a call for each passage and check" if paper else "batched"
-        program = Know3RAG(sources, knowledge_models=_KNOWLEDGE_MODELS, paper_calls=paper)
+        program = Know3RAG(sources, knowledge_models=_KNOWLEDGE_MODELS, relevance_check=True, paper_calls=paper)
         calls, seconds = _measured(program, _LATENCY, options.rounds)
         sequential = _SEQUENTIAL * _LATENCY
         yield Measurement(

@@ -18,7 +18,9 @@ from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.evals.metrics.trace import Row
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Candidate, IntArray, KnowledgeBase, normalize
-from triplecheck.kg.patterns import BoundPattern, Constants, Query, SchemaNames, bind, match, parse_patterns
+from triplecheck.kg.patterns import BoundPattern, Constants, Query, SchemaNames, bind, match
+from triplecheck.programs.triplets import read_triplets, write_triplet
+from triplecheck.signatures.notation import read_patterns
 
 DEPTH = 20
 """A gold answer below this rank does not count, so that a longer ranking has no advantage."""
@@ -81,8 +83,8 @@ def relations_at_fault(found: Iterable[Prefiltered]) -> Counter[str]:
 
 
 def _relation(text: str) -> str:
-    relation = parse_patterns(text)[0].relation
-    return relation if isinstance(relation, str) else "any relation"
+    patterns, _ = read_patterns([text])
+    return (patterns[0].relation if patterns else None) or "any relation"
 
 
 def _compared(alone: Row, row: Row, base: KnowledgeBase, schema: SchemaNames) -> Prefiltered:
@@ -109,11 +111,12 @@ def _bound(step: Row, row: Row, base: KnowledgeBase, schema: SchemaNames) -> Que
     known = {normalize(one["mention"]): _chosen(one, base) for one in row["steps"] if one["kind"] == "linked"}
     return bind(
         base.graph,
-        [pattern for text in step["patterns"] for pattern in parse_patterns(text)],
+        read_triplets(step["patterns"], "", schema).patterns,
         Constants(base.graph, base.linker, recognised=lambda text: known.get(normalize(text), ())),
         schema,
         enforce_relation=not step.get("any_relation"),
         enforce_direction=not step.get("any_direction"),
+        write=write_triplet,
     )
 
 

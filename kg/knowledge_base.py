@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
+import numpy as np
+
 from triplecheck.kg import bundled_files, manifest, ranker, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
@@ -29,6 +31,7 @@ from triplecheck.kg.linking import GraphLinker, Linker
 from triplecheck.kg.names import NameIndex, TrigramIndex
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb import NodeSearches, node_documents
+from triplecheck.kg.skb.search import NODE_VECTORS, LazyVectors
 from triplecheck.kg.vectors import VectorIndex
 
 if TYPE_CHECKING:
@@ -242,6 +245,24 @@ class KnowledgeBase:
         return GraphLinker(
             self.columnar, self.names, self.trigrams, self.relation_vectors, self.name_vectors, self.encoder
         )
+
+    def dense_linker(self, progress: ProgressCallback = no_progress) -> Linker:
+        """The linker, with candidates whose names are similar in meaning: a union of all kinds can hold them.
+
+        Vectors of the names that `build` did not make are made and kept here (250 names per second and core).
+
+        Args:
+            progress: called as ("encoding names", done, total).
+        """
+        encoder = self.encoder
+        if encoder is None or self.name_vectors is not None:
+            return self.linker
+        with self.generation.opening("names"):
+            folder = self.path / NODE_VECTORS / f"names-{encoder.fingerprint[:12]}"
+            vectors = LazyVectors(folder, self.columnar.num_entities, self.columnar.label, encoder, "names")
+        vectors.fill(np.arange(len(vectors)), progress)
+        index = VectorIndex(vectors.matrix)
+        return GraphLinker(self.columnar, self.names, self.trigrams, self.relation_vectors, index, encoder)
 
     @functools.cached_property
     def plan_names(self) -> PlanNames:

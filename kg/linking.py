@@ -163,7 +163,7 @@ class GraphLinker:
             self._add_similar(written, found)
         if union or max((c.lexical for c in found.values()), default=0.0) < _SURE:
             self._add_loose(written, found)
-        return self.ground(list(found.values()), question, top_k)[:limit]
+        return self.ground(list(found.values()), question, top_k, even_alone=union)[:limit]
 
     def _of_mention(self, mention: Mention) -> dict[int, Candidate]:
         found: dict[int, Candidate] = {}
@@ -218,15 +218,26 @@ class GraphLinker:
             found[named.node] = Candidate(named.node, "", "", source, lexical)
 
     def ground(
-        self, candidates: Sequence[Candidate], question: str | None, top_k: int | None = None
+        self,
+        candidates: Sequence[Candidate],
+        question: str | None,
+        top_k: int | None = None,
+        *,
+        even_alone: bool = False,
     ) -> list[Candidate]:
         """Rank candidates by name, fit of their relations to the question, and popularity.
 
         Score(e, q) = mean of the top-k cosines between the question and the relations of e
-        (AnchorRAG, section 3.2), added to the lexical score so that it decides between similar names.
+        (AnchorRAG, section 3.3, Eq. 1 and 2), added to the lexical score so that it decides between similar names.
+
+        Args:
+            candidates: of one text.
+            question: what their relations are compared with, if given.
+            top_k: number of relations averaged; default: the linker's.
+            even_alone: also score a single candidate, which is compared with those of other texts.
         """
         scores = None
-        if self._relations is not None and question and len(candidates) > 1:  # a single candidate needs no ranking
+        if self._relations is not None and question and len(candidates) > (0 if even_alone else 1):
             scores = self._relations.against(question)
         ranked = []
         for candidate in candidates:

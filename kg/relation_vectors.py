@@ -64,6 +64,17 @@ class RelationVectors:
         spans = zip(self._starts.tolist(), stops.tolist(), strict=True)
         return np.array([int(cosines[start:stop].argmax()) for start, stop in spans], np.int64)
 
+    def extended(self, relations: Sequence[Relation]) -> RelationVectors:
+        """The same with vectors of further relations, which are numbered after these."""
+        first = len(self._starts)
+        texts = [(first + at, text) for at, relation in enumerate(relations) for text in relation_texts(relation)]
+        if not texts:
+            return self
+        sizes = np.diff(np.append(self._starts, len(self._vectors)))
+        owners = np.concatenate([np.repeat(np.arange(first), sizes), [owner for owner, _ in texts]])
+        vectors = np.concatenate([self._vectors, self._encoder.encode([text for _, text in texts])])
+        return RelationVectors(vectors, owners, self._encoder)
+
     def _cosines(self, text: str) -> FloatArray:
         cosines: FloatArray = self._vectors @ self._encoder.encode([text])[0]
         return cosines

@@ -8,7 +8,7 @@ import tempfile
 import threading
 from abc import abstractmethod
 from collections import deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar, Self
@@ -20,8 +20,12 @@ from dspy.streaming.messages import StatusMessage, sync_send_to_stream
 from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
 from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.documents import Documents
+from triplecheck.kg.functions import CallLimits, Function, FunctionGraph, FunctionLinker, FunctionSource
+from triplecheck.kg.functions.function import of_callable
+from triplecheck.kg.functions.graph import as_graph
 from triplecheck.kg.names import composed
 from triplecheck.kg.patterns import SchemaNames
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
@@ -79,6 +83,7 @@ class Sources:
         # By scoring and aggregate (`kg.plausibility.separating_threshold`).
         self.separating_thresholds: dict[tuple[str, str], float | None] = {}
         self._ranker = ranker
+        self._dense: Linker | None = None
 
     @classmethod
     def of(cls, given: Sources | KnowledgeBase | str | Path) -> Sources:
@@ -115,6 +120,37 @@ class Sources:
         """The file of a ranker of paths that was given beside the knowledge base, if there is one."""
         return self._ranker
 
+    def with_functions(
+        self, functions: Iterable[FunctionSource | Function], limits: CallLimits | None = None
+    ) -> Sources:
+        """The same with functions beside the graph: their results are facts (KERAG's retrieval by API).
+
+            sources = Sources.of("kbs/cities").with_functions([weather, *read_openapi("league.json")])
+
+        Args:
+            functions: annotated Python functions, and those of `kg.functions.read_openapi`.
+            limits: of calls.
+
+        Raises:
+            UserError: a function that cannot be described, two of one name, or a graph on a server.
+        """
+        if self.knowledge_base is None:
+            raise UserError("functions go beside a knowledge base of `kb build`, not beside a graph on a server")
+        given = [one for f in functions for one in ([f] if isinstance(f, Function) else of_callable(f))]
+        if twice := [one.id for one in given if sum(other.id == one.id for other in given) > 1]:
+            raise UserError(f"two functions are called {twice[0]!r}; rename one")
+        graph = FunctionGraph(self.graph, self.linker, given, limits)
+        relations = None if self.relations is None else self.relations.extended(graph.added)
+        return Sources(
+            as_graph(graph),
+            FunctionLinker(self.linker, graph),
+            relations,
+            self.knowledge_base,
+            self._ranker,
+            self._documents,
+            self.language,
+        )
+
     @property
     def documents(self) -> Documents | None:
         """The documents that were given, else those of the knowledge base, if it has any."""
@@ -133,6 +169,18 @@ class Sources:
     def ranker(self) -> Path:
         """The file of the ranker of paths: the one that was trained on this graph, else the general one."""
         return self.own_ranker or GENERAL
+
+    def dense_linker(self, progress: ProgressCallback = no_progress) -> Linker:
+        """The linker, with candidates whose names are similar in meaning; see `KnowledgeBase.dense_linker`.
+
+        Args:
+            progress: called while names are encoded, at first use.
+        """
+        base = self.knowledge_base
+        if self._dense is None:
+            is_own = base is not None and self.linker is base.linker
+            self._dense = base.dense_linker(progress) if base is not None and is_own else self.linker
+        return self._dense
 
     @functools.cached_property
     def schema_names(self) -> SchemaNames:
@@ -249,6 +297,13 @@ class Program(dspy.Module, metaclass=_ProgramType):
             shown: its topics, as prompts show them.
         """
         return read_question(question, shown, language=self.sources.language)
+
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Make what the first question would otherwise wait for, such as vectors; nothing by default.
+
+        Args:
+            progress: called while it is made.
+        """
 
     @abstractmethod
     def run(self, question: str, trace: Trace) -> Outcome:

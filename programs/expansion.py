@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg import Direction, Graph, IntArray
+from triplecheck.kg.functions import calls_at, is_function
 from triplecheck.kg.graph import Edges
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.assists.time_conditions import TimeCondition
-from triplecheck.programs.steps import Checked, Expanded, Trace, Truncated
+from triplecheck.programs.steps import Called, Checked, Expanded, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, Subgraph
 from triplecheck.signatures.notation import write_end
 
@@ -89,7 +90,7 @@ def note_at_end(graph: Graph, path: Path, edges: int, *, by_schema: bool) -> str
     """What is at the end of an offered path: the number of edges, and the types or examples they lead to."""
     if path.hops[-1].kind is not None:
         return write_end(edges)
-    if by_schema:
+    if by_schema or is_function(graph, path.hops[-1].relation):
         return write_end(edges, types=types_at_end(graph, path))
     return write_end(edges, examples=examples_at_end(graph, path))
 
@@ -138,6 +139,7 @@ def fetch(
         trace.add(Truncated(f"frontier: {label}", len(starts), len(path.ends)))
         subgraph.cut.add(path.key)
     edges = edges_of(graph, starts, hop, values)
+    _note_calls(graph, starts, hop, label, trace)
     if subgraph.condition is not None:
         edges = _holding(graph, edges, subgraph.condition, trace)
     near, far = (edges.heads, edges.tails) if hop.direction is Direction.OUT else (edges.tails, edges.heads)
@@ -155,6 +157,16 @@ def fetch(
         else:
             subgraph.cut.add(path.key)
     return Path(path.topic, path.hops, np.unique(np.array(ends, np.int64)))
+
+
+def _note_calls(graph: Graph, starts: IntArray, hop: Hop, label: str, trace: Trace) -> None:
+    """Record which functions were called; what one does not return is a fact that is missing."""
+    if hop.direction is Direction.OUT and is_function(graph, hop.relation):
+        made = calls_at(graph, starts.tolist(), hop.relation)
+        for call in made:
+            trace.add(Called(call.function, call.argument, call.error))
+        if len(made) < len(starts):
+            trace.add(Truncated(f"calls: {label}", len(made), len(starts)))
 
 
 def _holding(graph: Graph, edges: Edges, condition: TimeCondition, trace: Trace) -> Edges:

@@ -218,7 +218,7 @@ class KERAG(AnsweringProgram):
         self.wrote(trace, self.select_paths, reply)
         keep = valid_numbers("path", reply.keep, len(lines), trace)
         limit = self.options.limits.suggested
-        keep = suggested_paths(self.assists, plan.scores, paths, lines, keep, limit, trace)
+        keep = suggested_paths(self.assists, self.graph, plan.scores, paths, lines, keep, limit, trace)
         trace.add(Pruned(hop, lines, [lines[n - 1] for n in keep], "schema" if by_schema else "instances"))
         return [paths[n - 1] for n in keep]
 

@@ -63,6 +63,16 @@ class Expanded(TraceEvent):
 
 
 @dataclass(frozen=True, slots=True)
+class Called(TraceEvent):
+    """A function was called about an entity. `error` says why its facts are missing; it is empty if they are not."""
+
+    kind: ClassVar[str] = "called"
+    function: str
+    argument: str
+    error: str
+
+
+@dataclass(frozen=True, slots=True)
 class Truncated(TraceEvent):
     """A limit cut something off."""
 
@@ -282,6 +292,8 @@ def in_words(step: TraceEvent) -> str:
             return f"hop {hop}: {len(kept)} of {len(offered)} by {by}: {listed(kept) or 'nothing'}"
         case Expanded(hop, path, triples, total):
             return f"hop {hop}: {path}: {_counted(triples, total)}"
+        case Called(function, argument, error):
+            return f"{function} of {argument!r}: {f'no fact: {error}' if error else 'called'}"
         case Truncated(what, kept, total):
             return f"{what}: {kept} of {total}"
         case Matched(patterns, target, rounds, emptied_by, _):

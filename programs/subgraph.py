@@ -14,6 +14,7 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.functions import stored_graph
 from triplecheck.kg.graph import plain_properties
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
@@ -196,7 +197,7 @@ def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts, gra
     values = tuple(names[value] for value in fact.values)
     more = max(fact.total - len(values), 0)
     said: tuple[str, ...] = ()
-    if isinstance(graph, ColumnarGraph) and graph.has_edge_properties:
+    if graph is not None and isinstance(stored_graph(graph), ColumnarGraph) and graph.has_edge_properties:
         said = tuple(_said_of(graph, fact.edge(value)) for value in fact.values)
     hop = _written(fact.hop, relations)
     return write_fact(WrittenFact(names[fact.anchor], hop, values, more, edges=said if any(said) else ()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from triplecheck.kg import Name, Pattern, Variable
 from triplecheck.kg.patterns import Dropped, SchemaNames
@@ -12,7 +11,7 @@ from triplecheck.signatures.notation import (
     Unknown,
     WrittenPattern,
     possible_labels,
-    read_pattern,
+    read_patterns,
     read_unknown,
     write_pattern,
 )
@@ -44,16 +43,10 @@ def read_triplets(
         schema: names of relations and types; tells the relation in "directed by: Film to Person".
         candidate_types: ids of the types that may be answers; none: any.
     """
-    patterns: list[Pattern] = []
-    dropped: list[Dropped] = []
-    for line in lines:
-        written = read_pattern(line)
-        if written is None:
-            dropped.append(Dropped(line, "it is not of the form head | relation | tail"))
-            continue
-        patterns.append(Pattern(_end(written.head), _relation(written.relation, schema), _end(written.tail)))
-    typed = _with_types(patterns)
-    return Triplets(tuple(typed), _target(typed, answer, schema, candidate_types), tuple(dropped))
+    written, others = read_patterns(lines)
+    patterns = [Pattern(_end(one.head), _relation(one.relation, schema), _end(one.tail)) for one in written]
+    dropped = [Dropped(line, "it is no pattern such as ?x <relation> <name>") for line in others]
+    return Triplets(tuple(patterns), _target(patterns, answer, schema, candidate_types), tuple(dropped))
 
 
 def write_triplet(pattern: Pattern) -> str:
@@ -76,19 +69,6 @@ def _written(end: object) -> str | Unknown:
     if isinstance(end, Variable):
         return Unknown(end.name, end.type)
     return end.text if isinstance(end, Name) else str(getattr(end, "lexical", end))
-
-
-def _with_types(patterns: Sequence[Pattern]) -> list[Pattern]:
-    """The patterns with the first given type of each variable at all of its mentions."""
-    types: dict[str, str] = {}
-    for end in (end for pattern in patterns for end in (pattern.head, pattern.tail)):
-        if isinstance(end, Variable) and end.type is not None:
-            types.setdefault(end.name, end.type)
-
-    def typed(end: Any) -> Any:
-        return Variable(end.name, types.get(end.name)) if isinstance(end, Variable) else end
-
-    return [Pattern(typed(pattern.head), pattern.relation, typed(pattern.tail)) for pattern in patterns]
 
 
 def _target(

@@ -8,7 +8,7 @@
     topic      Satchmo = Louis Armstrong                             as the question writes it = as in the graph
     known name Satchmo = Louis Armstrong (Musician)                  the same with types
     relation   directed by / director: Film to Person                label / aliases: types at both ends
-    pattern    ?x:Film | directed by | Ridley Scott                  unknowns begin with ?
+    pattern    ?x a <Film> ; <directed by> <Ridley Scott>            as in a query; unknowns begin with ?
     triple     2 | Alien | directed by | Ridley Scott                number of its text first
 
 Every writer here has a reader that gives back what was written, for names that `clean` has been through, without
@@ -18,11 +18,11 @@ translated by those who have a graph.
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
+from urllib.parse import unquote
 
 FORWARD, BACKWARD = "→", "←"
 _BETWEEN_VALUES = " | "
@@ -439,80 +439,110 @@ class WrittenPattern:
     tail: str | Unknown
 
 
-_BAR = re.compile(r"(?<!\\)((?:\\\\)*)\|")
-_ESCAPED = re.compile(r"\\([\\|?])")
-_UNKNOWN = re.compile(r"\?\s*(\w+)\s*(?::\s*(\S.*))?")
-_KEYS = ("head", "relation", "tail")
-_ANY_RELATION = frozenset({"*", "?", "any", ""})
+_ENCODED = re.compile(r"[%<>\"{}?$^`\\|]")
+_ANY = "?any"
+_TERM = re.compile(
+    r"""\s*(?: \?(?P<unknown>\w+) | <(?P<name>[^<>]+)> | "(?P<text>(?:[^"\\]|\\.)*)"(?:\^\^\S+|@[\w-]+)?
+      | (?P<number>[+-]?\d[\d.]*\d|[+-]?\d)(?=[\s;,.]|$) | (?P<mark>[;,.]) | (?P<word>[^\W\d_][\w:]*)(?=[\s<?]|$) )""",
+    re.VERBOSE,
+)
+_BRACES = re.compile(r"\{(.*)\}", re.DOTALL)
+_CLASS = ("a", "rdf:type")
 
 
 def write_pattern(pattern: WrittenPattern) -> str:
-    """A pattern on one line; a bar inside a name is written `\\|`."""
-    relation = "*" if pattern.relation is None else _escaped(pattern.relation)
-    return _BETWEEN_VALUES.join((_end(pattern.head), relation, _end(pattern.tail)))
+    """A pattern on one line, as a query writes it: `?x a <person> ; <keeper of> <Skerry Point>`."""
+    head, tail = _term(pattern.head), _term(pattern.tail)
+    kind = _type_of(pattern.head)
+    about = f"{head} a {_name(kind)} ; " if kind else f"{head} "
+    kind = _type_of(pattern.tail)
+    rest = f" . {tail} a {_name(kind)}" if kind else ""
+    return f"{about}{_ANY if pattern.relation is None else _name(pattern.relation)} {tail}{rest}"
 
 
-def read_pattern(line: str) -> WrittenPattern | None:
-    """The pattern that a model wrote; None if the line is not a pattern.
+def read_patterns(lines: Iterable[str]) -> tuple[list[WrittenPattern], list[str]]:
+    """The patterns that a model wrote, and the lines that are none.
 
-    Names keep their apostrophes, commas and arrows: only `|` parts a line. A line may also be a row of a table, a
-    JSON object with the keys head, relation and tail, or a JSON list of the three.
+    A line has one or more triples of SPARQL, also with `;` and `,`, and with braces around them. `?x a <person>` on any
+    line gives ?x its type. Names stand in angle brackets, texts in quotes, numbers alone.
     """
-    parts = _pattern_parts(line.strip().replace("\n", " "))
-    if parts is None:
-        return None
-    head, relation, tail = (part.strip() for part in parts)
-    if not head or not tail:
-        return None
-    whichever = relation.casefold() in _ANY_RELATION or _UNKNOWN.fullmatch(relation) is not None
-    return WrittenPattern(_read_end(head), None if whichever else _unescaped(relation), _read_end(tail))
+    found: list[WrittenPattern] = []
+    types: dict[str, str] = {}
+    others = []
+    for line in lines:
+        triples = _triples(line)
+        if triples is None:
+            others.append(line)
+            continue
+        for pattern in triples:
+            if pattern.relation not in _CLASS:
+                found.append(pattern)
+            elif isinstance(pattern.head, Unknown) and isinstance(pattern.tail, str):
+                types.setdefault(pattern.head.name, pattern.tail)
+
+    def typed(end: str | Unknown) -> str | Unknown:
+        return Unknown(end.name, types.get(end.name)) if isinstance(end, Unknown) else end
+
+    return [WrittenPattern(typed(one.head), one.relation, typed(one.tail)) for one in found], others
 
 
 def read_unknown(text: str) -> str | None:
     """The name of the unknown at the start of a text, with or without a question mark; None if there is none."""
-    match = _UNKNOWN.match(text.strip()) or _UNKNOWN.match(f"?{text.strip()}")
+    match = re.match(r"\??\s*(\w+)", text.strip())
     return match[1] if match else None
 
 
-def _pattern_parts(text: str) -> Sequence[str] | None:
-    if text.startswith(("{", "[")):
-        try:
-            found = _json_parts(json.loads(text))
-        except (ValueError, RecursionError):
-            found = None  # a line that begins with a bracket
-        if found is not None:
-            return found
-    parts = _BAR.sub("\\1\n", text).split("\n")
-    if len(parts) == 5 and not parts[0] and not parts[-1]:  # a row of a table
-        parts = parts[1:-1]
-    return parts if len(parts) == 3 else None
+def _triples(line: str) -> list[WrittenPattern] | None:
+    """The triples of a line; None if it is not made of triples."""
+    inside = _BRACES.search(line)
+    text = (inside[1] if inside else line).strip()
+    found: list[WrittenPattern] = []
+    parts: list[Any] = []
+    at = 0
+    while at < len(text) or parts:
+        match = _TERM.match(text, at) if at < len(text) else None
+        if at < len(text) and match is None:
+            return None
+        at = len(text) + 1 if match is None else match.end()
+        mark = "." if match is None else match["mark"]
+        if not mark:
+            assert match is not None
+            parts.append(_read_term(match, is_relation=len(parts) == 1))
+            continue
+        if not parts and mark == ".":
+            continue
+        if len(parts) != 3 or None in (parts[0], parts[2]):
+            return None
+        relation = None if isinstance(parts[1], Unknown) else parts[1] or ""
+        if relation == "":
+            return None
+        found.append(WrittenPattern(parts[0], relation, parts[2]))
+        parts = {".": [], ";": parts[:1], ",": parts[:2]}[mark]
+    return found or None
 
 
-def _json_parts(value: Any) -> Sequence[str] | None:
-    if isinstance(value, Mapping):
-        value = [value.get(key) for key in _KEYS]
-    is_triple = isinstance(value, list) and len(value) == 3 and all(isinstance(part, str) for part in value)
-    return value if is_triple else None
+def _read_term(match: re.Match[str], *, is_relation: bool) -> str | Unknown | None:
+    """A term; None for a word that stands for no thing."""
+    if match["unknown"]:
+        return Unknown(match["unknown"])
+    if match["word"]:
+        return match["word"] if is_relation else None
+    text = match["text"]
+    if text is not None:
+        return re.sub(r"\\(.)", r"\1", text)
+    return unquote(match["name"]) if match["name"] else match["number"]
 
 
-def _end(end: str | Unknown) -> str:
-    if isinstance(end, Unknown):
-        return f"?{end.name}" + (f":{end.type}" if end.type else "")
-    return _escaped(end)
+def _term(end: str | Unknown) -> str:
+    return f"?{end.name}" if isinstance(end, Unknown) else _name(end)
 
 
-def _read_end(text: str) -> str | Unknown:
-    match = _UNKNOWN.fullmatch(text)
-    return Unknown(match[1], match[2].strip() if match[2] else None) if match else _unescaped(text)
+def _type_of(end: str | Unknown) -> str | None:
+    return end.type if isinstance(end, Unknown) else None
 
 
-def _escaped(text: str) -> str:
-    escaped = re.sub(r"([\\|])", r"\\\1", " ".join(text.split()))
-    return "\\" + escaped if escaped.startswith("?") else escaped
-
-
-def _unescaped(text: str) -> str:
-    return _ESCAPED.sub(r"\1", text)
+def _name(text: str) -> str:
+    return f"<{_ENCODED.sub(lambda match: f'%{ord(match[0]):02X}', ' '.join(text.split()))}>"
 
 
 # --- triples -------------------------------------------------------------------------------------

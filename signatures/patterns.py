@@ -12,13 +12,14 @@ __all__ = ["ReviseTriplets", "ScoreCandidate", "ScoreCandidates", "TripletsFromQ
 class TripletsFromQuery(Step):
     """Write the question as triple patterns over a knowledge graph; code then looks up what satisfies them.
 
-    A pattern is one line: head | relation | tail. Head and tail are a name that the question mentions, or an unknown.
-    An unknown is written ?x, or with its type ?x:Type. The same unknown in several patterns is the same thing.
+    A pattern is one line, as in SPARQL with names in angle brackets: ?x <keeper of> <Skerry Point>. Its ends are a name
+    that the question mentions, or an unknown such as ?x. The same unknown in several patterns is the same thing. Say
+    the type of each unknown with a: ?x a <person>.
 
-    Take the relation from the list, and copy it exactly. "keeper of / keeps: person to lighthouse" means that a person
-    is keeper of a lighthouse, so the person is the head and the lighthouse the tail. Take types from the list, and use
-    the spelling of a known name where it is meant. Leave out what no relation can express. Then name the unknown that
-    the question asks for.
+    Take the relation from the list, and copy it exactly, without its types. "keeper of / keeps: person to lighthouse"
+    means that a person is keeper of a lighthouse, so the person comes first and the lighthouse last. Take types from
+    the list, and use the spelling of a known name where it is meant. Leave out what no relation can express. Then name
+    the unknown that the question asks for.
     """
 
     types: list[str] = dspy.InputField(desc="types of entities in the graph")
@@ -28,16 +29,16 @@ class TripletsFromQuery(Step):
         desc="with types; 'a = b' means that the question writes a and the graph writes b"
     )
     reasoning: str = dspy.OutputField(desc="one short sentence", default="")
-    triplets: list[str] = dspy.OutputField(desc="patterns: head | relation | tail")
+    triplets: list[str] = dspy.OutputField(desc="patterns, one a line")
     answer: str = dspy.OutputField(desc="the unknown that the question asks for, such as ?x")
 
 
 class ReviseTriplets(Step):
     """Correct triple patterns that nothing in the knowledge graph satisfies.
 
-    A pattern is one line: head | relation | tail. Head and tail are names or unknowns such as ?x or ?x:Type. The
-    reasons say which pattern failed and why: correct that pattern or leave it out, and keep the others. Take relations
-    from the list, and copy them exactly. Then name the unknown that the question asks for.
+    A pattern is one line, as in SPARQL with names in angle brackets: ?x <keeper of> <Skerry Point>. Types follow a, as
+    in ?x a <person>. The reasons say which pattern failed and why: correct that pattern or leave it out, and keep the
+    others. Take relations from the list, and copy them exactly. Then name the unknown that the question asks for.
     """
 
     types: list[str] = dspy.InputField(desc="types of entities in the graph")
@@ -49,7 +50,7 @@ class ReviseTriplets(Step):
     failed: list[str] = dspy.InputField(desc="the patterns that failed")
     reasons: list[str] = dspy.InputField(desc="which pattern failed, and why")
     reasoning: str = dspy.OutputField(desc="one short sentence", default="")
-    revised: list[str] = dspy.OutputField(desc="patterns: head | relation | tail")
+    revised: list[str] = dspy.OutputField(desc="patterns, one a line")
     answer: str = dspy.OutputField(desc="the unknown that the question asks for, such as ?x")
 
 

@@ -26,7 +26,8 @@ Part = Literal["train", "dev"]
 GIVEN = "given"
 """The model string of a table that stands for the model of `--lm`."""
 
-Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts", "paired"]
+Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts", "paired", "directions"]
+Sign = Literal["+", "0", "-"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -71,6 +72,10 @@ class RowSpec:
     """Train a ranker of paths on so many questions of the other half of the data set, and run the row with it."""
     bundle: Path | None = None
     """A bundle with the compiled program, run with the models of the table. The row is left out if it is missing."""
+    paper: Sign | None = None
+    """In a table of directions: whether the first row is better than this row in the paper."""
+    why: str = ""
+    """In a table of directions: what explains another direction than the paper's."""
     each_assist: bool = False
     """Followed by rows without each assist that the program has (`programs.assists`), and without all of them."""
 
@@ -132,6 +137,8 @@ class TableSpec:
     `drop`: the accuracy on each data set, and its difference from the first data set on the questions of both.
     `turns`, `sources`: figures computed from the traces (`evals.metrics.trace`). `misled`: each row compared with the
     first row, which is plain search: how often patterns helped and hurt, and which ones (`evals.prefilter`).
+    `directions`: each row compared with the first row, beside the direction in the paper
+    (`evals.experiments.directions`); the first metric is a mean over questions.
     `paired`: each row compared with the first row of its program, question by question (`evals.experiments.paired`).
     `verdicts`: right, wrong and abstained by verdict, with the confidence of a left-out graph (`evals.truth`)."""
     models: tuple[ModelSpec, ...] = (ModelSpec(),)

@@ -11,6 +11,7 @@ from typing import Any
 
 from triplecheck.evals.configuration import plain
 from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
+from triplecheck.evals.experiments.directions import direction_tables
 from triplecheck.evals.experiments.paired import paired, paired_rows
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.experiments.verdicts import (
@@ -20,7 +21,7 @@ from triplecheck.evals.experiments.verdicts import (
     verdict_report,
     verdict_tables,
 )
-from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown
+from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown, theta_0
 from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_fault
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.summary import Scores
@@ -235,16 +236,37 @@ def markdown(
         parts += _breakdowns(experiment, table.layout, own)
     elif table.layout == "paired":
         parts += _paired(experiment, own)
+    elif table.layout == "directions":
+        groups: dict[str, list[Cell]] = {}
+        for cell in own:
+            place = f"{data_title(cell.data, experiment.data[cell.data])}, {cell.model.title}"
+            groups.setdefault(place, []).append(cell)
+        parts += direction_tables(table, groups, title, _figures, markdown_table)
     elif table.layout == "verdicts":
         judged = judged or verdict_report(experiment, own)
         parts += verdict_tables(experiment, judged.of(own), markdown_table)
     else:
         parts += _blocks(experiment, table, own)
+    if found := _thetas(experiment, own):
+        parts.append(f"{found}\n")
     if table.note:
         parts.append(f"{table.note.strip()}\n")
     if table.published:
         parts += [f"As published ({experiment.paper}):\n", _published(table.published)]
     return "\n".join(parts)
+
+
+def _thetas(experiment: Experiment, cells: Sequence[Cell]) -> str:
+    """theta_0 of Know³-RAG on each data set; empty if it has no row."""
+    found: dict[str, dict[str, None]] = {}
+    for cell in cells:
+        value = theta_0(cell.rows(), float(cell.row.options.get("c", 128.0)))
+        if value is not None:
+            used = "no embeddings, no scores" if cell.knowledge_base.embeddings is None else f"{value:.3g}"
+            found.setdefault(data_title(cell.data, experiment.data[cell.data]), {})[used] = None
+    return (
+        "theta_0: " + "; ".join(f"{data}: {' and '.join(used)}" for data, used in found.items()) + "." if found else ""
+    )
 
 
 def to_csv(experiment: Experiment, cells: Sequence[Cell]) -> str:

@@ -20,6 +20,7 @@ from triplecheck.evals.variants import make_variant
 from triplecheck.evals.withheld import withhold
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import TextEncoder
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelUnavailableError, Roles
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.options import check_options
@@ -190,6 +191,7 @@ def run_experiment(
     tell: CellProgress | None = None,
     bundles: Callable[[Path], CompiledProgram] | None = None,
     trainer: Trainer | None = None,
+    preparing: ProgressCallback = no_progress,
 ) -> list[Cell]:
     """Evaluate every cell. A cell that is in several tables is evaluated once.
 
@@ -201,6 +203,7 @@ def run_experiment(
         tell: called with the name of the cell and its progress.
         bundles: reads the bundle of a row.
         trainer: trains the ranker of a row.
+        preparing: called while what a program needs is made, such as vectors.
 
     Raises:
         UserError: a program, an option or a data set is invalid.
@@ -229,6 +232,7 @@ def run_experiment(
                 opener.leave_out(f"{data}, {row.label}", str(error))
                 continue
             program = _program(row, sources, bundles)
+            program.prepare(preparing)
             try:
                 finished[out, asked] = _evaluate(
                     experiment, program, opened, row, model, out, name, chosen.workers, tell

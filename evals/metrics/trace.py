@@ -5,6 +5,7 @@ A breakdown maps groups (turns, sources) to measures. A share with denominator 0
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -48,6 +49,18 @@ def reference_sources(rows: Iterable[Row]) -> Breakdown:
         for step in consulted:
             sources.setdefault(step["origin"], _Tally()).add(step)
     return {name: sources[name].measures(questions) for name in sorted(sources)}
+
+
+def theta_0(rows: Iterable[Row], c: float = 128.0) -> float | None:
+    """theta_0 of Know³-RAG, from the threshold of turn 0 (section 4.2: theta_0 * c / (1 + e)); None without one.
+
+    Args:
+        rows: rows of an evaluation (`evals.rows`).
+        c: the constant of the threshold.
+    """
+    weighed = (step for row in rows for step in row["steps"] if step["kind"] == "weighed" and step["turn"] == 0)
+    first = next(weighed, None)
+    return None if first is None else float(first["threshold"]) * (1 + math.e) / c
 
 
 @dataclass(frozen=True)

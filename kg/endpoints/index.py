@@ -302,12 +302,17 @@ class EndpointLinker(GraphLinker):
     """A `GraphLinker` that asks the server about all candidates at once."""
 
     def ground(
-        self, candidates: Sequence[Candidate], question: str | None, top_k: int | None = None
+        self,
+        candidates: Sequence[Candidate],
+        question: str | None,
+        top_k: int | None = None,
+        *,
+        even_alone: bool = False,
     ) -> list[Candidate]:
         """See `GraphLinker.ground`."""
         graph: Any = self._graph
         graph.prefetch([candidate.node for candidate in candidates])
-        return super().ground(candidates, question, top_k)
+        return super().ground(candidates, question, top_k, even_alone=even_alone)
 
 
 class _EndpointNames(NameIndex):

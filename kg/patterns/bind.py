@@ -178,6 +178,7 @@ def bind(
     *,
     enforce_relation: bool = True,
     enforce_direction: bool = True,
+    write: Callable[[Pattern], str] = write_pattern,
 ) -> Query:
     """Look up the names in patterns. Patterns that cannot be used are dropped, each with its reason.
 
@@ -190,8 +191,10 @@ def bind(
         schema: names of relations and types; built from the graph if not given.
         enforce_relation: if False, any relation matches (better, according to 4StepFocus).
         enforce_direction: if False, edges match in both directions.
+        write: a pattern as text.
     """
-    return _Binding(graph, constants, schema or SchemaNames(graph), enforce_relation, enforce_direction).run(patterns)
+    binding = _Binding(graph, constants, schema or SchemaNames(graph), enforce_relation, enforce_direction)
+    return binding.run(patterns, write)
 
 
 class _Binding:
@@ -211,10 +214,10 @@ class _Binding:
         self._dropped: list[Dropped] = []
         self._warnings: list[str] = []
 
-    def run(self, patterns: Sequence[Pattern]) -> Query:
+    def run(self, patterns: Sequence[Pattern], write: Callable[[Pattern], str]) -> Query:
         bound = []
         for pattern in patterns:
-            text = write_pattern(pattern)
+            text = write(pattern)
             reason = self._unusable(pattern)
             if reason is None:
                 bound.append(BoundPattern(_key(pattern.head), self._link(pattern), _key(pattern.tail), text))

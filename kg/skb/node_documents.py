@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
@@ -80,6 +81,11 @@ class NodeDocuments:
             return np.full(len(wanted), -1, np.int64)
         at = np.minimum(np.searchsorted(self.nodes, wanted), len(self.nodes) - 1)
         return np.where(self.nodes[at] == wanted, at, -1)
+
+    @functools.cached_property
+    def has_texts(self) -> bool:
+        """Whether any node has a text of its own: a document or a description."""
+        return bool((self._lengths > 0).any())
 
     def whole(self, row: int) -> str:
         """Label, text and relations."""

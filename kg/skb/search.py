@@ -35,6 +35,7 @@ from triplecheck.kg.skb.node_documents import NodeDocuments
 from triplecheck.kg.values import parse_json
 
 _CHUNK = 128  # rows encoded between two writes: the work that an interruption can lose
+_FUSED, _RANK_CONSTANT = 1000, 60  # nodes of each search that are fused
 _SCORED_AT_ONCE = 8192  # rows converted to float32 per block
 _ABOUT, _MATRIX, _FILLED = "about.json", "vectors.npy", "filled.npy"
 
@@ -50,10 +51,14 @@ class LazyVectors:
         rows: number of texts.
         text: the text of a row.
         encoder: makes the vectors. A folder of another encoder or number of rows is replaced.
+        what: the texts, for progress.
     """
 
-    def __init__(self, folder: Path, rows: int, text: Callable[[int], str], encoder: Encoder) -> None:
+    def __init__(
+        self, folder: Path, rows: int, text: Callable[[int], str], encoder: Encoder, what: str = "documents"
+    ) -> None:
         self.encoder = encoder
+        self._what = f"encoding {what}"
         self._text = text
         self._lock = threading.Lock()
         self._matrix, self._filled = _opened(folder, (rows, encoder.dimensions), encoder.fingerprint)
@@ -66,6 +71,11 @@ class LazyVectors:
         missing: RowArray = rows[self._filled[rows] == 0]
         return missing
 
+    @property
+    def matrix(self) -> npt.NDArray[np.float16]:
+        """All vectors, shape (n, d); zero where they are missing."""
+        return self._matrix
+
     def filled(self) -> tuple[RowArray, npt.NDArray[np.float16]]:
         """The rows that are filled, and their vectors."""
         rows = np.flatnonzero(self._filled)
@@ -76,11 +86,11 @@ class LazyVectors:
 
         Args:
             rows: row numbers.
-            progress: called as ("encoding documents", done, total).
+            progress: called as ("encoding documents", done, total), or what else they are.
         """
         missing = np.unique(self.missing(rows))
         for start in range(0, len(missing), _CHUNK):
-            progress("encoding documents", start, len(missing))
+            progress(self._what, start, len(missing))
             some = missing[start : start + _CHUNK]
             vectors = self.encoder.encode([self._text(row) for row in some.tolist()])
             with self._lock:
@@ -89,7 +99,7 @@ class LazyVectors:
                 self._filled[some] = 1
                 _flush(self._filled)
         if len(missing):
-            progress("encoding documents", len(missing), len(missing))
+            progress(self._what, len(missing), len(missing))
 
     def cosines(self, query: FloatArray, rows: RowArray) -> FloatArray:
         """Cosine of a query vector with each row, -inf for rows that are not filled; shape (len(rows),)."""
@@ -158,6 +168,8 @@ FIELDS = ("whole", "text", "relations")
 """What is encoded of a node: everything, its text, its relations."""
 ENCODED_AT_ONCE = 64
 """Maximum number of missing vectors that one query computes: about 5 seconds on one core."""
+ENCODED_AT_FIRST = 5_000
+"""Nodes up to which all vectors are made at first use: some six minutes on one core, and seconds for short texts."""
 
 
 @dataclass(frozen=True)
@@ -270,6 +282,37 @@ class VectorSearch:
         return _ranked(nodes, scores, limit, len(known))
 
 
+class FusedSearch:
+    """Reciprocal rank fusion of two searches: a node scores 1 / (60 + rank) in each.
+
+    Source: Cormack, Clarke and Büttcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank
+    Learning Methods", with their constant.
+
+    Args:
+        words: BM25.
+        vectors: by vectors.
+    """
+
+    def __init__(self, words: BM25Search, vectors: VectorSearch) -> None:
+        self._searches: tuple[NodeSearch, NodeSearch] = words, vectors
+
+    @property
+    def nodes(self) -> npt.NDArray[np.int64]:
+        return self._searches[0].nodes
+
+    def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
+        nodes = self.nodes if candidates is None else distinct(np.asarray(candidates, np.int64))
+        depth = max(limit, _FUSED)
+        both = [search.rank(query, candidates, depth) for search in self._searches]
+        scores = np.full(len(nodes), -np.inf, np.float32)
+        for ranking in both:
+            # A node that shares no word is not ranked by words; one without a vector not by vectors.
+            found = np.flatnonzero(np.isfinite(ranking.scores) & (ranking.scores != 0))
+            at = np.searchsorted(nodes, ranking.nodes[found])
+            scores[at] = np.where(np.isfinite(scores[at]), scores[at], 0) + 1 / (_RANK_CONSTANT + 1 + found)
+        return _ranked(nodes, scores, limit, min(ranking.compared for ranking in both))
+
+
 class NodeSearches:
     """The searches of one knowledge base. Copies of a program share it.
 
@@ -291,6 +334,11 @@ class NodeSearches:
     def dense(self) -> VectorSearch:
         """One vector per node, of its text and relations together (VSS)."""
         return self._vectors("whole")
+
+    @property
+    def fused(self) -> FusedSearch:
+        """BM25 and one vector per node together."""
+        return FusedSearch(self.bm25, self.dense)
 
     @property
     def multi(self) -> VectorSearch:

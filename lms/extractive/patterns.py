@@ -26,8 +26,6 @@ from triplecheck.signatures.notation import (
     WrittenHop,
     WrittenPattern,
     WrittenRelation,
-    names_in,
-    read_pattern,
     read_relation,
     wordings,
     write_pattern,
@@ -356,7 +354,7 @@ def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
 def revise_triplets(prompt: Prompt) -> dict[str, object]:
     """The patterns without the failed ones; the rest of a broken chain is not repaired."""
     reasons = [plain(reason) for reason in prompt.items("reasons")]
-    kept = [line for line in prompt.items("failed") if not any(_is_named(line, reason) for reason in reasons)]
+    kept = [line for line in prompt.items("failed") if not any(plain(line) in reason for reason in reasons)]
     return {"revised": kept, "answer": "?x"}
 
 
@@ -462,18 +460,6 @@ def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
     starts = [i + 1 for i, word in enumerate(words) if word in asks]
     asked = {tuple(_forms(" ".join(words[at : at + size]), prompt.language)) for at in starts for size in (1, 2)}
     return next((kind for kind in prompt.items("types") if tuple(_forms(kind, prompt.language)) in asked), "")
-
-
-def _is_named(line: str, reason: str) -> bool:
-    """Whether a reason names a pattern: it contains all parts of the pattern."""
-    pattern = read_pattern(plain(line))
-    parts = (pattern.head, pattern.relation or "*", pattern.tail) if pattern else (line,)
-    return all(_part(part) in reason for part in parts)
-
-
-def _part(part: str | Unknown) -> str:
-    text = f"?{part.name}" + (f":{part.type}" if part.type else "") if isinstance(part, Unknown) else part
-    return names_in(text)[-1].strip("'")
 
 
 def _shares(question: str, candidates: Sequence[str], language: str) -> list[tuple[float, str]]:

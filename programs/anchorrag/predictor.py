@@ -55,7 +55,8 @@ def choose_anchors(
         written, candidates = linker.candidates(keyword)
         found.append((keyword, written if written in question else keyword, candidates))
     of_keywords = [candidates for _, _, candidates in found]
-    ranked = sorted((c for candidates in of_keywords for c in candidates), key=lambda c: -c.grounding)
+    # Eq. 2 decides; names break ties, and decide without grounding.
+    ranked = sorted((c for candidates in of_keywords for c in candidates), key=lambda c: (-c.grounding, -c.lexical))
     ranked = names_first(assists, ranked, of_keywords, top_m, trace)
     nodes = list(dict.fromkeys(candidate.node for candidate in ranked))
     chosen = nodes[:top_m]

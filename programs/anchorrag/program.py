@@ -17,6 +17,7 @@ from functools import partial
 from typing import Any, ClassVar
 
 from triplecheck.kg import TriplecheckError
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import BudgetExceededError, RolePredict
 from triplecheck.programs.anchorrag.agent import Briefing, Retriever
 from triplecheck.programs.anchorrag.calls import CallPerAgent, CallPerItem, Calls, Explored
@@ -53,8 +54,8 @@ from triplecheck.signatures import (
 class AnchorRAG(AnsweringProgram, RecallingProgram):
     """Open-world RAG by several agents.
 
-    By default anchors are ranked by name first and by relations only among names that fit about equally well;
-    `anchor_ranking="relations"` ranks by Eq. 2 alone.
+    By default anchors are ranked by name first, and by Eq. 2 among names that fit about equally well (the assist
+    `names_first`); without it Eq. 2 ranks all candidates, and names break ties.
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources`.
@@ -111,13 +112,23 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         outcome = self.supervise(briefing, agents, trace)
         return replace(outcome, retrieved=frozenset(node for agent in agents for node in agent.seen))
 
+    @property
+    def _union(self) -> bool:
+        """Whether all candidates of a keyword are ranked by Eq. 2, however they were found."""
+        return "names_first" not in self.assists
+
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Encode the names of the graph, if candidates are found by meaning."""
+        if self._union:
+            self.sources.dense_linker(progress)
+
     # --- predictor (section 3.3) -----------------------------------------------------------------
     def predict(self, question: str, trace: Trace) -> tuple[list[Anchor], Briefing]:
         """Candidate entity generation in one call, then relation-aware entity grounding (Eq. 1 and 2)."""
         how, assists, sources = self.options, self.assists, self.sources
-        union = "names_first" not in assists
-        scoring: dict[str, Any] = {"grounding": how.grounding, "top_k": how.top_k, "union": union}
-        linker = TopicLinker(self.graph, sources.linker, question, sources.language, assists, trace, **scoring)
+        scoring: dict[str, Any] = {"grounding": how.grounding, "top_k": how.top_k, "union": self._union}
+        found_by = sources.dense_linker() if self._union else sources.linker
+        linker = TopicLinker(self.graph, found_by, question, sources.language, assists, trace, **scoring)
         reply = self.extract_keywords(question=question, known_names=linker.known_names())
         self.wrote(trace, self.extract_keywords, reply)
         corrected = kept_question(assists, question, reply.proofread, trace)

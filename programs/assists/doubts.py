@@ -21,7 +21,7 @@ from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.aggregation import EXTREMES
 from triplecheck.programs.assists.table import Assists
 from triplecheck.signatures import AnswerFromFacts
-from triplecheck.signatures.notation import Unknown, WrittenFact, read_facts, read_pattern, read_topic
+from triplecheck.signatures.notation import Unknown, WrittenFact, read_facts, read_patterns, read_topic
 
 YES_NO = ("yes", "no")
 _SHOWN = 5  # shared values in a message
@@ -37,7 +37,7 @@ def unknown_missing(assists: Assists, output: str) -> Callable[[Mapping[str, Any
     """A check that the triplets in this field have an unknown: a model may write an answer from memory; None if off."""
 
     def problem(_: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
-        patterns = [pattern for line in reply[output] if (pattern := read_pattern(line)) is not None]
+        patterns = read_patterns(reply[output])[0]
         if not patterns or any(isinstance(end, Unknown) for one in patterns for end in (one.head, one.tail)):
             return None
         return Doubt("no pattern has an unknown; write ?x in place of what the question asks for")

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
+from triplecheck.kg.functions import stored_graph
 from triplecheck.kg.plans import Answers, Plan, PlanNames, check, read_plan, run_plan
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.language.coverage import QuerySays, left_out, unasked
@@ -73,7 +74,9 @@ class _Planning:
         trace: Trace,
     ) -> None:
         self._program, self._step, self._trace = program, step, trace
-        self._graph: Graph = program.graph
+        self._graph: Graph = stored_graph(program.graph)  # a query calls no function
+        if self._graph is not program.graph:
+            topics = {node: topic for node, topic in topics.items() if node < self._graph.num_nodes}
         self._topics = things(self._graph, {**topics, **values_named(self._graph, program.sources.linker, read)})
         self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
         self._names = PlanNames(self._graph, program.sources.linker, topics=names_of(self._topics))

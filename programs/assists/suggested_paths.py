@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triplecheck.kg import Graph
+from triplecheck.kg.functions import is_function
 from triplecheck.programs.assists.ranked_paths import PathScores
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.steps import Trace
@@ -12,6 +14,7 @@ from triplecheck.programs.subgraph import Path
 
 def suggested_paths(
     assists: Assists,
+    graph: Graph,
     scores: PathScores,
     offered: Sequence[Path],
     lines: Sequence[str],
@@ -27,6 +30,7 @@ def suggested_paths(
 
     Args:
         assists: those in use.
+        graph: of the paths; a function is called only if the model selects its path.
         scores: of the ranker.
         offered: the paths that the model read, in their order.
         lines: these in words.
@@ -40,7 +44,11 @@ def suggested_paths(
     kept = {offered[number - 1].hops for number in keep}
     found = [*keep, *(number for number, path in enumerate(offered, 1) if path.hops in kept)]
     for topic in scores.hops:
-        first = [number for number, path in enumerate(offered, 1) if path.topic == topic][:limit]
+        first = [
+            number
+            for number, path in enumerate(offered, 1)
+            if path.topic == topic and not is_function(graph, path.hops[-1].relation)
+        ][:limit]
         found += [number for at, number in enumerate(first) if not at or scores.path(offered[number - 1]) > best]
     found = list(dict.fromkeys(found))
     assists.note(trace, "suggested_paths", "SelectPaths", *([lines[n - 1] for n in some] for some in (keep, found)))

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from triplecheck.kg import Graph, Literal, normalize
 from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.functions import stored_graph
 from triplecheck.kg.graph import EdgeProperties
 from triplecheck.kg.types import Direction, Edge
 from triplecheck.language.question import Question
@@ -74,7 +75,8 @@ def time_condition(graph: Graph, question: Question) -> TimeCondition | None:
 
 
 def _has_blank_nodes(graph: Graph) -> bool:
-    return isinstance(graph, ColumnarGraph) and graph.has_blank_nodes
+    stored = stored_graph(graph)
+    return isinstance(stored, ColumnarGraph) and stored.has_blank_nodes
 
 
 def _joined(graph: Graph, edge: Edge) -> list[EdgeProperties]:

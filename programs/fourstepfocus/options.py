@@ -10,7 +10,7 @@ from triplecheck.programs.fourstepfocus.rerank import Reranking
 from triplecheck.programs.fourstepfocus.substitution import Matching
 from triplecheck.programs.options import ProgramOptions
 
-Searching = Literal["auto", "dense", "multi", "bm25", "none"]
+Searching = Literal["auto", "fused", "dense", "multi", "bm25", "none"]
 
 
 @dataclass(frozen=True)
@@ -38,9 +38,10 @@ class FourStepFocusOptions(ProgramOptions):
             of nodes that have documents (`kg.skb.described`), or any node if documents are the exception.
         matching: how patterns are matched.
         critic: let the model rewrite triplets once if some cannot be used or satisfied.
-        search: `dense` (VSS), `multi` (separate vectors for text and for relations), `bm25`, `none`;
-            `auto`: dense if all nodes are encoded (`triplecheck kb encode`), else bm25. `dense` and `multi` encode
-            nodes that are not encoded yet when they need them.
+        search: `dense` (VSS), `multi` (separate vectors for text and for relations), `bm25`, `fused` (dense and bm25),
+            `none`; `auto`: fused where nodes have documents or descriptions, else bm25. Vectors of at most
+            `kg.skb.search.ENCODED_AT_FIRST` nodes are made at first use; of more, by `triplecheck kb encode` or
+            `kb build --node-vectors`, and until then of those nodes that fit best by words.
         rerank: `listwise`, `each` candidate in a call of its own as in the paper, or `none`.
         rank_weight: weight of the rank in the search, added to the rerank score (STaRK: 0.1).
         share: for the assist `likely_answers`: nodes that satisfy the patterns are answers if their rerank score is at

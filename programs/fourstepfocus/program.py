@@ -7,7 +7,7 @@ What the paper does not have is in `programs.assists`, by the names in the table
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -15,7 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from triplecheck.kg import Candidate, IntArray
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb import NodeSearch, NodeSearches, described
+from triplecheck.kg.skb.search import ENCODED_AT_FIRST
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import unknown_missing
 from triplecheck.programs.assists.likely_answers import likely_answers
@@ -173,11 +175,29 @@ class FourStepFocus(Program):
         searches = None if self.options.search == "none" else self._searches
         if searches is None:
             return None
-        kind = self.options.search
+        by_kind: Mapping[str, Callable[[], NodeSearch]] = {
+            "bm25": lambda: searches.bm25,
+            "multi": lambda: searches.multi,
+            "dense": lambda: searches.dense,
+            "fused": lambda: searches.fused,
+        }
+        return by_kind[self._search]()
+
+    @cached_property
+    def _search(self) -> str:
+        """How nodes are ranked."""
+        base, kind = self.sources.knowledge_base, self.options.search
         if kind == "auto":
-            encoded = self.sources.knowledge_base is not None and self.sources.knowledge_base.encoder is not None
-            kind = "dense" if encoded and searches.dense.complete else "bm25"
-        return searches.bm25 if kind == "bm25" else searches.multi if kind == "multi" else searches.dense
+            worded = base is not None and base.encoder is not None and base.node_search.documents.has_texts
+            kind = "fused" if worded else "bm25"
+        return kind
+
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Make the vectors of nodes, if the search uses them and they are not too many."""
+        searches = None if self.options.search == "none" else self._searches
+        if searches is None or self._search == "bm25" or len(searches.documents) > ENCODED_AT_FIRST:
+            return
+        (searches.multi if self._search == "multi" else searches.dense).encode_all(progress)
 
     # --- 4 rerank (Algorithm 1, line 4) ----------------------------------------------------------
     def rerank(self, question: str, candidates: Sequence[RankedNode], trace: Trace, prompts: int) -> list[RankedNode]:

@@ -14,7 +14,7 @@ from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.loosened_patterns import loosened_patterns
 from triplecheck.programs.base import Sources
 from triplecheck.programs.steps import Checked, Linked, Matched, Trace, Truncated
-from triplecheck.programs.triplets import Triplets
+from triplecheck.programs.triplets import Triplets, write_triplet
 
 _CANDIDATES_NOTED = 10
 _NO_NODES = np.empty(0, np.int64)
@@ -98,6 +98,7 @@ def substitute(
         sources.schema_names,
         enforce_relation=how.enforce_relation,
         enforce_direction=how.enforce_direction,
+        write=write_triplet,
     )
     _note_constants(constants, trace)
     faults = [f"{dropped.pattern}: {dropped.reason}" for dropped in (*triplets.dropped, *query.dropped)]

@@ -253,6 +253,11 @@ class Corpus:
     def _documents(self) -> Documents | None:
         return None if self._search == "none" else self._sources.documents
 
+    @property
+    def exists(self) -> bool:
+        """Whether there are documents to search."""
+        return self._documents is not None
+
     def find(self, query: ReferenceQuery) -> list[Reference]:
         """Documents for the query, then those for the query with its entities; none without documents."""
         found = self.search(query.text, "corpus") if query.alone else []

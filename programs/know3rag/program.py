@@ -77,9 +77,8 @@ class Know3RAG(Program):
         self.supervisor = Supervisor(self.sources, how.scoring, how.aggregate)
         self.passages = Corpus(self.sources, how.corpus, how.corpus_passages)
         both = how.kg_query and how.raw_query
-        self.knowledge = KnowledgeModels(
-            how.knowledge_models if self.turns else 0, one_call=both and not how.paper_calls
-        )
+        models = (0 if self.passages.exists else 1) if how.knowledge_models is None else how.knowledge_models
+        self.knowledge = KnowledgeModels(models if self.turns else 0, one_call=both and not how.paper_calls)
         filtering = how.filtering and self.turns > 0
         self.filter = ReferenceFilter(
             self.assists,

@@ -76,6 +76,7 @@ def test_a_missing_out_after_triples_is_explained(run: Run, files: tuple[Path, P
         (["out", "--triples", "good.tsv", "--documents", "missing.jsonl"], "missing.jsonl"),
         (["out", "--triples", "good.tsv", "--map", "hed=x"], "hed"),
         (["out", "--triples", "good.tsv", "--no-vectors", "--name-vectors"], "exclude each other"),
+        (["out", "--triples", "good.tsv", "--no-vectors", "--node-vectors"], "exclude each other"),
         (["foreign", "--triples", "good.tsv"], "foreign"),
         (["out", "--triples", "good.tsv", "--memory", "0"], "at least 0.5"),
         (["out", "--triples", "good.tsv", "--memory", "1", "--edge-properties", "*"], "edge properties"),

@@ -25,6 +25,28 @@ def test_a_report_is_written_printed_and_says_how_it_was_made(run: Run, kbs: Pat
     assert (tmp_path / "report" / "cells.csv").is_file() and (tmp_path / "report" / "errors.md").is_file()
 
 
+def test_each_paper_is_compared_with_its_own_directions_and_an_interrupted_run_goes_on(
+    run: Run, kbs: Path, tmp_path: Path
+) -> None:
+    runs = tmp_path / "runs"
+    place = ["--kbs", str(kbs), "--runs", str(runs), "--out", str(tmp_path / "report"), "--lm", "extractive"]
+    words = ["report", "faithful", "--only", "/bundled/", "--limit", "2", *place]
+    first = run(*words)
+    assert first.exit_code == 0, first.stderr
+    for title in ("KERAG (", "AnchorRAG (Tables 1 and 3)", "4StepFocus (Table 1)", "Know³-RAG ("):
+        assert f"## {title}" in first.stdout
+    assert "| w/o tri-check | " in first.stdout and "| first row better by | in the paper | here |" in first.stdout
+    (thetas,) = (line for line in first.stdout.splitlines() if line.startswith("theta_0: "))
+    assert thetas.startswith("theta_0: bundled test: 0.") and " and " not in thetas
+    rows = sorted(runs.glob("faithful/know3rag*/rows.jsonl"))
+    rows[0].write_text(rows[0].read_text("utf-8").splitlines(keepends=True)[0], "utf-8")
+    kept = {path: path.stat().st_mtime_ns for path in rows}
+    again = run(*words).stdout
+    but_seconds = [[line.rsplit(" | ", 1)[0] for line in text.splitlines()] for text in (first.stdout, again)]
+    assert but_seconds[0] == but_seconds[1]
+    assert [path for path in rows if path.stat().st_mtime_ns != kept[path]] == rows[:1]
+
+
 def test_without_a_name_the_experiments_are_listed(run: Run) -> None:
     result = run("report")
     assert result.exit_code == 0 and "kerag" in result.stdout and "comparison" in result.stdout

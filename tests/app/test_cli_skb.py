@@ -54,10 +54,34 @@ def test_a_folder_of_stark_becomes_a_knowledge_base(run: Run, elsewhere: Path) -
     assert KnowledgeBase.open("out").manifest.counts["documents"] == 1
 
 
+@pytest.mark.parametrize("base", ["amazon", "mag", "prime"])
+def test_a_set_of_stark_is_evaluated_from_its_own_files(run: Run, elsewhere: Path, base: str) -> None:
+    write(elsewhere / base)
+    queries = elsewhere / "qa" / base
+    (queries / "stark_qa").mkdir(parents=True)
+    (queries / "split").mkdir()
+    rows = 'id,query,answer_ids\n3,Which drug has the target PHYHIP?,[1]\n4,Left out,"[0, 2]"\n'
+    (queries / "stark_qa" / "stark_qa.csv").write_text(rows, "utf-8")
+    (queries / "split" / "test.index").write_text("3\n", "utf-8")
+    assert run("kb", "build-stark", base, "kb", "--candidates", "drug").exit_code == 0
+    words = ["eval", "4stepfocus", "--kb", "kb", "--data", f"stark-{base}", "--path", "qa", "--out", "out", "--json"]
+    result = run(*words)
+    assert result.exit_code == 0, result.output
+    scores = json.loads(Path("out/summary.json").read_text("utf-8"))
+    assert (scores["n"], scores["mrr"], scores["recall_at_20"]) == (1, 1.0, 1.0)
+
+
 def test_all_vectors_are_made_at_once(run: Run, debian: Path) -> None:
     result = run("kb", "encode", debian)
     assert result.exit_code == 0, result.output
     assert KnowledgeBase.open(debian).node_search.dense.complete
+
+
+def test_building_can_make_the_vectors_of_nodes(run: Run, elsewhere: Path) -> None:
+    Path("graph.tsv").write_text("tmux\tkind\tmultiplexer\nscreen\tkind\tmultiplexer\n", "utf-8")
+    result = run("kb", "build", "kb", "--triples", "graph.tsv", "--node-vectors")
+    assert result.exit_code == 0, result.output
+    assert KnowledgeBase.open("kb").node_search.dense.complete
 
 
 def test_the_documents_of_a_corpus_get_vectors(run: Run, debian: Path) -> None:

@@ -19,6 +19,7 @@ from triplecheck.evals.experiments import (
     write_report,
 )
 from triplecheck.evals.experiments.config import FOLDER, RowSpec
+from triplecheck.evals.experiments.directions import direction
 from triplecheck.evals.experiments.paired import Pairs, paired_rows
 from triplecheck.evals.questions import Question
 from triplecheck.evals.trackers import Progress
@@ -177,6 +178,69 @@ def test_rows_are_compared_with_the_first_question_by_question(tmp_path: Path, o
     report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
     p = 2 * 0.5**right
     assert f"| nothing | {n} | {right} | 0 | {p:.3f} | {right}:0 (1.000) |" in report, "both sets are of one graph"
+
+
+DIRECTIONS = """
+title = "Directions"
+limit = 8
+
+[data.films]
+bundled = "dev"
+
+[[tables]]
+name = "directions"
+title = "Directions"
+layout = "directions"
+data = ["films"]
+metrics = ["hits_at_1", "calls"]
+rows = [
+  { label = "KERAG", program = "kerag" },
+  { label = "nothing", program = "kerag", withheld = true, paper = "+" },
+  { label = "the same", program = "kerag", options = { hops = 2 }, paper = "+", why = "Nothing is left out." },
+  { label = "without a claim", program = "kerag", options = { multi_entity = true } },
+]
+"""
+
+
+def test_directions_stand_beside_those_of_the_paper_and_a_sentence_says_why_not(
+    tmp_path: Path, opener: SetOpener
+) -> None:
+    (tmp_path / "directions.toml").write_text(DIRECTIONS, "utf-8")
+    experiment = read_experiment(tmp_path / "directions.toml")
+    cells = run_experiment(experiment, opener, tmp_path / "runs")
+    report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
+    lines = {line.split(" | ")[0][2:]: line.split(" | ")[1:] for line in report.splitlines() if line[:2] == "| "}
+    assert lines["KERAG"][0] == lines["nothing"][0] == "7", "one of the eight has no answer"
+    assert lines["nothing"][1] == "0.000 [0.000, 0.000]"
+    assert lines["KERAG"][1].split()[0] == lines["nothing"][2].split()[0].lstrip("+")
+    assert lines["nothing"][3:5] == ["+", "+"]
+    assert lines["the same"][2:5] == ["+0.000 [+0.000, +0.000]", "+", "0"]
+    assert lines["without a claim"][3] == ""
+    said = [line for line in report.splitlines() if line.startswith("- ")]
+    assert said == ["- the same: every step of every question is the same in both rows. Nothing is left out."]
+
+
+def _row(id: str, hits: float, answer: str, *steps: str) -> dict[str, Any]:
+    kinds = [{"kind": kind} for kind in steps]
+    return {"id": id, "status": "ok", "hits_at_1": hits, "answer": answer, "steps": kinds, "crag": "missing"}
+
+
+def test_a_direction_counts_what_differs(tmp_path: Path) -> None:
+    spec = RowSpec(label="without", program="kerag", paper="+")
+    first = [_row("1", 1.0, "a", "linked"), _row("2", 1.0, "b"), _row("3", 0.0, "c"), _row("4", 0.0, "d")]
+    other = [_row("1", 0.0, "x"), _row("2", 1.0, "b", "linked"), _row("3", 1.0, "y", "linked"), _row("5", 1.0, "e")]
+    found = direction(spec, first, other, "hits_at_1")
+    assert found is not None
+    assert (found.n, found.won, found.lost, found.acted, found.changed, found.sign) == (3, 1, 1, 3, 2, "0")
+    assert found.why().startswith("the steps of 3 and the answers to 2 of 3 questions differ; the first row is better")
+    worse = direction(
+        spec, [_row(str(n), 0.0, "a") for n in range(5)], [_row(str(n), 1.0, "b") for n in range(5)], "f1"
+    )
+    assert worse is None, "no row has this score"
+    worse = direction(
+        spec, [_row(str(n), 0.0, "a") for n in range(5)], [_row(str(n), 1.0, "b") for n in range(5)], "hits_at_1"
+    )
+    assert worse is not None and worse.sign == "-" and "worse at 5" in worse.why()
 
 
 def test_pairs_are_won_lost_and_tested_over_all_graphs_and_without_each() -> None:

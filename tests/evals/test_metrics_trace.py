@@ -6,7 +6,8 @@ from typing import Any
 
 import pytest
 
-from triplecheck.evals.metrics.trace import reference_sources, stopped_at
+from triplecheck.evals.metrics.trace import reference_sources, stopped_at, theta_0
+from triplecheck.programs.know3rag.reliability import threshold
 from triplecheck.programs.steps import Consulted, TraceEvent, Weighed
 
 
@@ -35,6 +36,15 @@ def test_a_question_counts_at_the_turn_whose_answer_was_output() -> None:
 
 def test_without_a_loop_there_are_no_turns() -> None:
     assert stopped_at([row()]) == {} == reference_sources([row()])
+
+
+def test_theta_0_is_read_from_the_threshold_of_the_first_answer() -> None:
+    def judged(turn: int, c: float) -> Weighed:
+        return Weighed(turn, "an answer", [], 2.0, "", threshold(0.25, turn, c), "go_on")
+
+    assert theta_0([row(), row(judged(0, 128.0), judged(1, 128.0))]) == pytest.approx(0.25)
+    assert theta_0([row(judged(0, 10.0))], c=10.0) == pytest.approx(0.25)
+    assert theta_0([row()]) is None
 
 
 def test_declined_and_repeated_passages_are_counted_separately_from_used_ones() -> None:

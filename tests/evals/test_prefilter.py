@@ -61,7 +61,7 @@ def found(kb: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> dict[s
 
 def test_a_pattern_that_leaves_out_every_right_answer_is_at_fault(found: dict[str, Prefiltered]) -> None:
     one = found["misled"]
-    assert one.at_fault == ("?x:'package' 'in section' admin",)
+    assert one.at_fault == ("?x a <package> ; <in section> <admin>",)
     assert (one.left, one.alone, one.effect) == (1, 1, "hurt")
     assert one.place is not None and one.place > 1
     assert relations_at_fault(found.values()) == {"in section": 1}
@@ -103,7 +103,7 @@ def test_the_report_shows_shares_faults_and_examples(kb: KnowledgeBase, tmp_path
     report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
     assert "| 4StepFocus | 3 |" in report
     assert "At fault: in section (1)." in report
-    assert "`?x:'package' 'in section' admin`; nodes that satisfy all patterns: 1" in report
+    assert "`?x a <package> ; <in section> <admin>`; nodes that satisfy all patterns: 1" in report
     assert missing == ["not-made: no questions nowhere.jsonl; `triplecheck data generate` or `synthesize` makes some"]
 
     cells = run_experiment(experiment, opener, tmp_path / "runs", Selection(only=["4StepFocus"]))

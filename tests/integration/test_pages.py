@@ -91,6 +91,7 @@ PAGES: dict[str, Stage] = {
     "assists.md": alone,
     "endpoints.md": with_endpoint,
     "faq.md": alone,
+    "functions.md": alone,
     "index.md": alone,
     "language.md": alone,
     "models.md": with_model,

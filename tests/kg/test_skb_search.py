@@ -35,7 +35,7 @@ def names(kb: KnowledgeBase, nodes: Sequence[int] | np.ndarray) -> list[str]:
     return [kb.graph.node_id(int(n)) for n in nodes]
 
 
-@pytest.fixture(params=["bm25", "dense", "multi"])
+@pytest.fixture(params=["bm25", "dense", "multi", "fused"])
 def kind(request: pytest.FixtureRequest) -> str:
     return str(request.param)
 
@@ -103,6 +103,19 @@ def test_no_candidates_give_no_ranking(kb: KnowledgeBase, kind: str) -> None:
 def test_ties_stand_in_the_order_of_nodes(kb: KnowledgeBase) -> None:
     ranking = kb.node_search.bm25.rank("word that nothing holds")
     assert ranking.nodes.tolist() == sorted(ranking.nodes.tolist())
+
+
+def test_fused_a_node_that_both_searches_rank_beats_one_that_one_of_them_ranks_first(kb: KnowledgeBase) -> None:
+    searches, query = kb.node_search, "multiplexer"
+    places = {
+        kind: {int(n): at for at, n in enumerate(ranking.nodes) if ranking.scores[at] != 0}
+        for kind, ranking in (("bm25", searches.bm25.rank(query)), ("dense", searches.dense.rank(query)))
+    }
+    expected = {n: sum(1 / (61 + of[n]) for of in places.values() if n in of) for n in searches.bm25.nodes.tolist()}
+    fused = searches.fused.rank(query)
+    assert fused.nodes.tolist() == sorted(expected, key=lambda n: (-expected[n], n))
+    assert fused.scores.tolist() == pytest.approx([expected[n] for n in fused.nodes.tolist()])
+    assert len(places["bm25"]) < len(places["dense"]), "some nodes share no word with the query"
 
 
 def test_words_of_the_relations_are_found_too(kb: KnowledgeBase) -> None:

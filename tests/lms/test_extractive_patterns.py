@@ -14,14 +14,14 @@ KNOWN = "[1] Python (programming language)\n[2] Ruby (Language)"
 def test_a_name_whose_brackets_the_question_writes_is_one_name() -> None:
     inputs = {"question": ASKED, "known_names": KNOWN, "types": "none", "relations": "[1] designed by\n[2] successor"}
     written = write_triplets(Prompt(inputs, ("triplets", "answer")), load_encoder().encode)
-    assert written == {"triplets": ["Python (programming language) | designed by | ?x"], "answer": "?x"}
+    assert written == {"triplets": ["<Python (programming language)> <designed by> ?x"], "answer": "?x"}
     keywords = extract_keywords(Prompt({"question": ASKED, "known_names": KNOWN}, ("proofread", "keywords")))
     assert keywords["keywords"] == ["Python (programming language)"]
 
 
 def test_where_the_question_names_no_relation_no_pattern_is_written() -> None:
     inputs = {"question": "why is Ruby so slow", "known_names": "[1] Ruby", "types": "none"}
-    for relations, expected in (("[1] place of burial\n[2] mother", []), ("[1] slow", ["Ruby | slow | ?x"])):
+    for relations, expected in (("[1] place of burial\n[2] mother", []), ("[1] slow", ["<Ruby> <slow> ?x"])):
         prompt = Prompt({**inputs, "relations": relations}, ("triplets", "answer"))
         assert write_triplets(prompt, load_encoder().encode)["triplets"] == expected
 

@@ -82,8 +82,8 @@ SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
     "anchorrag asking for each": ({"per_relation_calls": True, "width": 2, "assist": "-plans"}, EVERY),
     "4stepfocus": ({}, (TAUGHT, FROM, BOTH, SMALLEST, NOBODY)),
     "4stepfocus one by one": ({"rerank": "each", "critic": True}, (TAUGHT, FROM, BOTH, SMALLEST)),
-    "know3rag": ({}, EVERY),
-    "know3rag as in the paper": ({"paper_calls": True}, EVERY),
+    "know3rag": ({"relevance_check": True}, EVERY),
+    "know3rag as in the paper": ({"paper_calls": True, "relevance_check": True}, EVERY),
     "tog": ({"assist": "-plans"}, EVERY),
     "pog": ({"width": 2, "assist": "-plans"}, EVERY),
 }
@@ -231,7 +231,7 @@ def test_a_pattern_over_a_relation_that_is_not_listed_is_not_taught(world: Knowl
 
     listed = patterns("student of / teacher", "nationality: Person to X")
     missing = patterns("student of: Composer to Composer")
-    lines = ["Bernhard Heiden | student of | ?y1", "?y1 | nationality | ?x"]
+    lines = ["<Bernhard Heiden> <student of> ?y1", "?y1 <nationality> ?x"]
     assert listed == reply_of({"triplets": lines, "answer": "?x"})
     assert missing.outputs == listed.outputs and not missing.taught
 

@@ -189,7 +189,7 @@ def test_a_query_is_good_if_its_results_contain_the_answer(case: Case) -> None:
 
 
 def test_patterns_hold_the_relations_and_names_of_the_question(case: Case) -> None:
-    lines = ["?c | capital | Ulaanbaatar", "?c | official language | ?x"]
+    lines = ["?c <capital> <Ulaanbaatar>", "?c <official language> ?x"]
     right = score(signatures.TripletsFromQuery, case, {}, triplets=lines, answer="?x")
     wrong = score(signatures.TripletsFromQuery, case, {}, triplets=["nonsense"], answer="?x")
     assert right is not None and wrong is not None

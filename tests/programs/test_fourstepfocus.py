@@ -24,8 +24,8 @@ from triplecheck.programs.fourstepfocus.substitution import Matching
 from triplecheck.programs.steps import Checked, Matched, Ranked, Trace, Truncated, Wrote
 
 QUESTION = "Which pupils of Paul Hindemith played the piano?"
-PUPILS = "?pupil:Composer | student of | Paul Hindemith"
-PIANO = "?pupil | instrument | piano"
+PUPILS = "?pupil a <Composer> ; <student of> <Paul Hindemith>"
+PIANO = "?pupil <instrument> <piano>"
 
 
 @pytest.fixture(scope="module")
@@ -137,11 +137,54 @@ class TestWhole:
         assert all(-1 <= step.vector_score <= 1 for step in steps(result, Ranked))
 
 
+class TestSearch:
+    @pytest.fixture
+    def encoded(self, tmp_path: Path) -> KnowledgeBase:
+        path = tmp_path / "graph.ttl"
+        path.write_text(PREFIXES + WORLD, encoding="utf-8")
+        documents = [Document(name, EX + name, "", f"About {name}.") for name in ("heiden", "lukas")]
+        return build_knowledge_base(
+            read_graph([path]), tmp_path / "kb", documents=documents, encoder="all-MiniLM-L6-v2"
+        )
+
+    def test_documents_are_searched_by_words_and_vectors_made_once_with_progress(self, encoded: KnowledgeBase) -> None:
+        told: list[tuple[str, int, int | None]] = []
+        one = program(encoded)
+        one.prepare(lambda what, done, total: told.append((what, done, total)))
+        assert encoded.node_search.dense.complete
+        assert told[-1] == ("encoding documents", 2, 2)
+        scores = score({"Lukas Foss": "0.9"})
+        result, _ = play(one, QUESTION, triplets(PUPILS), scores, scores)
+        best = encoded.node_search.fused.rank(QUESTION)
+        scored = {encoded.graph.node_id(int(n)): float(score) for n, score in zip(best.nodes, best.scores, strict=True)}
+        assert {step.id: step.vector_score for step in steps(result, Ranked) if step.vector_score is not None} == scored
+
+    def test_vectors_of_very_many_nodes_are_not_made_at_first_use(
+        self, encoded: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("triplecheck.programs.fourstepfocus.program.ENCODED_AT_FIRST", 1)
+        program(encoded).prepare()
+        assert not encoded.node_search.dense.complete
+
+    @pytest.mark.parametrize("search", ["bm25", "none"])
+    def test_a_search_by_words_makes_no_vectors(self, encoded: KnowledgeBase, search: str) -> None:
+        program(encoded, search=search).prepare()
+        assert not encoded.node_search.dense.complete
+
+    def test_without_an_encoder_documents_are_searched_by_words(self, documented: KnowledgeBase) -> None:
+        scores = score({"Lukas Foss": "0.9"})
+        (given, _), (chosen, _) = (
+            play(program(documented, search=how), QUESTION, triplets(PUPILS), scores, scores)
+            for how in ("bm25", "auto")
+        )
+        assert [s.vector_score for s in steps(given, Ranked)] == [s.vector_score for s in steps(chosen, Ranked)]
+
+
 class TestTriplets:
     def test_a_model_that_writes_the_answer_in_place_of_an_unknown_is_asked_once_more(
         self, documented: KnowledgeBase
     ) -> None:
-        remembered = triplets("Lukas Foss | student of | Paul Hindemith", answer="Lukas Foss")
+        remembered = triplets("<Lukas Foss> <student of> <Paul Hindemith>", answer="Lukas Foss")
         result, engine = play(program(documented, rerank="none"), QUESTION, remembered, triplets(PUPILS, PIANO))
         assert answers(result) == ["lukas"]
         assert "write ?x in place of what the question asks for" in str(messages_of(engine.requests[1])[-1])
@@ -155,22 +198,22 @@ class TestTriplets:
     def test_of_several_variables_the_only_one_of_a_candidate_type_is_the_target(
         self, documented: KnowledgeBase
     ) -> None:
-        reply = triplets("?a:Composer | born in | ?b:City", answer="none")
+        reply = triplets("?a a <Composer> ; <born in> ?b . ?b a <City>", answer="none")
         result = self.prefiltered(documented, reply, candidate_types=("City",))
         assert ids(documented, result)[0] == "frankfurt"
         assert steps(result, Ranked)[0].by == "patterns"
 
     def test_of_several_variables_none_is_guessed(self, documented: KnowledgeBase) -> None:
-        result = self.prefiltered(documented, triplets("?a | born in | ?b", answer="none"))
+        result = self.prefiltered(documented, triplets("?a <born in> ?b", answer="none"))
         assert {step.by for step in steps(result, Ranked)} == {"search"}
         assert any("no unknown is named" in check for check in checks(result))
 
     def test_unusable_patterns_are_dropped_with_a_reason(self, documented: KnowledgeBase) -> None:
-        lines = [PUPILS, "nonsense", "Viola | instrument | Viola", "?pupil | instrument | Zzyzx", "?a | country | ?b"]
+        lines = [PUPILS, "nonsense", "<Viola> <instrument> <Viola>", "?pupil <instrument> <Zzyzx>", "?a <country> ?b"]
         result = self.prefiltered(documented, triplets(*lines))
         said = "\n".join(checks(result))
         for reason in (
-            "head | relation | tail",
+            "it is no pattern",
             "no variable",
             "nothing in the graph is named 'Zzyzx'",
             "not connected",
@@ -191,7 +234,7 @@ class TestTriplets:
 class TestSubstitution:
     def test_candidates_restrict_only_the_target(self, documented: KnowledgeBase) -> None:
         # Neither the pupil's teacher's country nor the city of Hanau has a document.
-        lines = ("?c:Composer | born in | ?city", "?city | country | ?land", "?c | student of | Bernhard Sekles")
+        lines = ("?c a <Composer> ; <born in> ?city", "?city <country> ?land", "?c <student of> <Bernhard Sekles>")
         result, _ = play(program(documented, rerank="none"), QUESTION, triplets(*lines, answer="?c"))
         assert ids(documented, result)[0] == "hindemith"
         strict = program(documented, rerank="none", matching=Matching(relax=False))
@@ -199,14 +242,14 @@ class TestSubstitution:
         assert {step.by for step in steps(result, Ranked)} == {"search"}  # Germany is no candidate
 
     def test_unsatisfiable_patterns_are_relaxed_by_as_few_as_possible(self, documented: KnowledgeBase) -> None:
-        lines = (PUPILS, PIANO, "?pupil | born in | Brooklyn")
+        lines = (PUPILS, PIANO, "?pupil <born in> <Brooklyn>")
         result, _ = play(program(documented, rerank="none"), QUESTION, triplets(*lines))
         assert ids(documented, result)[0] == "lukas"
         assert [step.emptied_by is None for step in steps(result, Matched)] == [False, True]
         assert any("given up" in check and "Brooklyn" in check for check in checks(result))
 
     def test_directions_are_ignored_before_a_pattern_is_dropped(self, documented: KnowledgeBase) -> None:
-        backwards = triplets("Paul Hindemith | student of | ?pupil", "piano | instrument | ?pupil")
+        backwards = triplets("<Paul Hindemith> <student of> ?pupil", "<piano> <instrument> ?pupil")
         result, _ = play(program(documented, rerank="none"), QUESTION, backwards)
         assert answers(result) == ["lukas"]
         assert any("either way" in check for check in checks(result))
@@ -222,24 +265,24 @@ class TestSubstitution:
         assert any("of another type" in check for check in checks(result))
 
     def test_relations_are_ignored_before_a_pattern_is_dropped(self, documented: KnowledgeBase) -> None:
-        mistaken = triplets("?pupil | born in | Paul Hindemith", PIANO)
+        mistaken = triplets("?pupil <born in> <Paul Hindemith>", PIANO)
         result, _ = play(program(documented, rerank="none"), QUESTION, mistaken)
         assert answers(result) == ["lukas"]
         assert any("any relation" in check for check in checks(result))
 
     def test_without_the_assist_patterns_are_dropped_before_they_are_loosened(self, documented: KnowledgeBase) -> None:
-        mistaken = triplets("?pupil | born in | Paul Hindemith", PIANO)
+        mistaken = triplets("?pupil <born in> <Paul Hindemith>", PIANO)
         result, _ = play(program(documented, rerank="none", assist="none"), QUESTION, mistaken)
         assert any("Paul Hindemith" in check and "given up" in check for check in checks(result))
         assert not any("any relation" in check for check in checks(result))
 
     def test_relations_are_not_ignored_for_a_single_pattern(self, documented: KnowledgeBase) -> None:
-        mistaken = triplets("?pupil | born in | Paul Hindemith")
+        mistaken = triplets("?pupil <born in> <Paul Hindemith>")
         result, _ = play(program(documented, rerank="none"), QUESTION, mistaken)
         assert {step.by for step in steps(result, Ranked)} == {"search"}
 
     def test_without_relaxation_the_search_fills_the_ranking(self, documented: KnowledgeBase) -> None:
-        lines = (PUPILS, "?pupil | born in | Brooklyn")
+        lines = (PUPILS, "?pupil <born in> <Brooklyn>")
         strict = program(documented, rerank="none", matching=Matching(relax=False), grounded_only=True)
         result, _ = play(strict, QUESTION, triplets(*lines))
         assert len(result.ranking) == 6
@@ -249,11 +292,11 @@ class TestSubstitution:
     @pytest.mark.parametrize(
         ("lines", "reason"),
         [
-            ((PUPILS, PIANO, "?pupil | born in | Brooklyn"), "Brooklyn: given up"),
-            (("?pupil | born in | Paul Hindemith", PIANO), "any relation"),
-            ((PUPILS, "?pupil | plays in the style of | piano"), "any relation"),  # the graph has no such relation
-            ((PUPILS, "?pupil | instrument | Zzyzx"), "nothing in the graph is named"),
-            ((PUPILS, "?other | instrument | piano"), "not connected"),
+            ((PUPILS, PIANO, "?pupil <born in> <Brooklyn>"), "<Brooklyn>: given up"),
+            (("?pupil <born in> <Paul Hindemith>", PIANO), "any relation"),
+            ((PUPILS, "?pupil <plays in the style of> <piano>"), "any relation"),  # the graph has no such relation
+            ((PUPILS, "?pupil <instrument> <Zzyzx>"), "nothing in the graph is named"),
+            ((PUPILS, "?other <instrument> <piano>"), "not connected"),
         ],
     )
     def test_an_answer_that_does_not_satisfy_all_patterns_is_not_grounded(
@@ -271,7 +314,7 @@ class TestSubstitution:
         assert "lukas" in ids(documented, result)  # the ranking stays
 
     def test_relation_and_direction_are_options(self, documented: KnowledgeBase) -> None:
-        wrong = triplets("Paul Hindemith | instrument | ?pupil:Composer")
+        wrong = triplets("<Paul Hindemith> <instrument> ?pupil . ?pupil a <Composer>")
         for how, right in [
             (Matching(relax=False), set()),
             (Matching(enforce_relation=False, relax=False), {"sekles"}),
@@ -283,10 +326,10 @@ class TestSubstitution:
     def test_the_model_sees_the_fault_of_its_triplets_and_rewrites_them_once(self, documented: KnowledgeBase) -> None:
         mended = fields(revised=PUPILS, answer="?pupil")
         critical = program(documented, rerank="none", critic=True)
-        result, engine = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), mended)
+        result, engine = play(critical, QUESTION, triplets(PUPILS, "?pupil <plays> <Zzyzx>"), mended)
         assert items(engine.requests[1], "failed") == [
-            "?pupil:Composer | student of | Paul Hindemith",
-            "?pupil:Composer | plays | Zzyzx",
+            "?pupil a <Composer> ; <student of> <Paul Hindemith>",
+            "?pupil a <Composer> ; <plays> <Zzyzx>",
         ]
         assert "Zzyzx" in items(engine.requests[1], "reasons")[0]
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
@@ -294,9 +337,9 @@ class TestSubstitution:
         assert len(engine.requests) == 1
 
     def test_a_worse_revision_is_rejected(self, documented: KnowledgeBase) -> None:
-        worse = fields(revised="?pupil | plays | Zzyzx", answer="?pupil")
+        worse = fields(revised="?pupil <plays> <Zzyzx>", answer="?pupil")
         critical = program(documented, rerank="none", critic=True)
-        result, _ = play(critical, QUESTION, triplets(PUPILS, "?pupil | plays | Zzyzx"), worse)
+        result, _ = play(critical, QUESTION, triplets(PUPILS, "?pupil <plays> <Zzyzx>"), worse)
         assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
 
     def test_without_the_assist_the_first_of_the_ranking_is_the_answer(self, documented: KnowledgeBase) -> None:
@@ -305,7 +348,7 @@ class TestSubstitution:
             assert answers(result) == ids(documented, result)[:count]
 
     def test_homonyms_are_all_kept(self, world: KnowledgeBase) -> None:
-        reply = triplets("Michael Jordan | field | ?x", answer="?x")
+        reply = triplets("<Michael Jordan> <field> ?x", answer="?x")
         result, _ = play(program(world, search="bm25", rerank="none"), "What is the field of Michael Jordan?", reply)
         assert answers(result) == ["statistics"]
 
@@ -329,7 +372,7 @@ class TestRanking:
         assert len(ranking) == len(set(ranking)) == k_max
 
     def test_nodes_without_a_document_come_last(self, world: KnowledgeBase) -> None:
-        lines = triplets("Frankfurt | * | ?x", answer="?x")
+        lines = triplets("<Frankfurt> ?any ?x", answer="?x")
         result, _ = play(program(world, search="bm25", rerank="none"), "What of Frankfurt?", lines)
         places = [(step.id, step.vector_score) for step in steps(result, Ranked) if step.by == "patterns"]
         assert [id for id, _ in places] == [EX + "germany", "753056"]
@@ -337,7 +380,7 @@ class TestRanking:
         assert places[1][1] is None
 
     def test_ties_are_ordered_by_node(self, world: KnowledgeBase) -> None:
-        lines = triplets("?x | born in | ?y", answer="?y")
+        lines = triplets("?x <born in> ?y", answer="?y")
         result, _ = play(program(world, search="bm25", rerank="none", k_max=8), "zzz", lines)
         ranked = [step for step in steps(result, Ranked) if step.by == "patterns"]
         numbers = [world.graph.find(step.id) for step in ranked]
@@ -384,7 +427,7 @@ class TestReranking:
 
     def test_a_question_takes_six_calls_at_most(self, documented: KnowledgeBase) -> None:
         # Every step is asked twice, since its first reply cannot be read.
-        first = ["", triplets(PUPILS, "?pupil | plays | Zzyzx")]
+        first = ["", triplets(PUPILS, "?pupil <plays> <Zzyzx>")]
         mended = ["", fields(revised=PUPILS, answer="?pupil")]
         for critic, replies in ((False, [*first, *[""] * 4]), (True, [*first, *mended, "", ""])):
             result, engine = play(program(documented, critic=critic), QUESTION, *replies)
@@ -412,7 +455,7 @@ class TestElsewhere:
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
         graph = SparqlGraph(OxigraphClient(store))
         sources = Sources(graph, SparqlLinker(graph, OxigraphClient(store)))
-        result, _ = play(program(sources, rerank="none"), QUESTION, triplets("?pupil | student of | Paul Hindemith"))
+        result, _ = play(program(sources, rerank="none"), QUESTION, triplets("?pupil <student of> <Paul Hindemith>"))
         assert set(answers(result)) == {"heiden", "lukas"}
         assert replay(graph, result.evidence) == []
 
@@ -421,14 +464,14 @@ class TestElsewhere:
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
         graph = SparqlGraph(OxigraphClient(store))
         sources = Sources(graph, SparqlLinker(graph, OxigraphClient(store)))
-        asked = "?pupil | student of | Paul Hindemith"
+        asked = "?pupil <student of> <Paul Hindemith>"
         result, engine = play(program(sources, rerank="none", candidate_types=["City"]), QUESTION, triplets(asked))
         assert items(engine.requests[0], "types") != []
         assert not set(answers(result)) & {"heiden", "lukas"}
 
     def test_a_graph_without_types_or_labels(self, tmp_path: Path) -> None:
         base = build_turtle(":a :r :b . :c :r :b .", tmp_path)
-        result, _ = play(program(base, rerank="none"), "What r b?", triplets("?x | r | b", answer="?x"))
+        result, _ = play(program(base, rerank="none"), "What r b?", triplets("?x <r> <b>", answer="?x"))
         assert set(answers(result)) == {"a", "c"}
 
     def test_the_trace_names_the_signature_of_each_reply(self, documented: KnowledgeBase) -> None:

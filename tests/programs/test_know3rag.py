@@ -43,6 +43,11 @@ def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
 
 
+def know3rag(sources: Sources, **options: Any) -> Know3RAG:
+    """With the parts of the paper that are off by default where there are documents."""
+    return Know3RAG(sources, **{"knowledge_models": 1, "relevance_check": True} | options)
+
+
 def turns(result: Any) -> list[Weighed]:
     return steps(result, Weighed)
 
@@ -53,7 +58,7 @@ def consulted(result: Any, turn: int | None = None) -> list[Consulted]:
 
 class TestLoop:
     def test_the_first_answer_is_from_memory_and_later_ones_are_from_all_references(self, plain: Sources) -> None:
-        _, engine = talk(Know3RAG(plain))
+        _, engine = talk(know3rag(plain))
         answers = [step_of(r) for r in engine.requests if step_of(r) in ("reasoning answers", "reasoning answer")]
         assert answers == ["reasoning answers", "reasoning answer", "reasoning answer"]
         first, second = (section(r, "references") for r in asked(engine, "reasoning answer"))
@@ -61,23 +66,23 @@ class TestLoop:
 
     @pytest.mark.parametrize("most", [0, 1, 2, 3])
     def test_there_are_never_more_than_turns_plus_one_answers(self, plain: Sources, most: int) -> None:
-        result, _ = talk(Know3RAG(plain, turns=most))
+        result, _ = talk(know3rag(plain, turns=most))
         assert [turn.turn for turn in turns(result)] == list(range(most + 1))
         assert [turn.decision for turn in turns(result)] == ["go_on"] * most + ["last_turn"]
 
     def test_it_stops_as_soon_as_the_score_is_below_the_threshold(self, embedded: Sources) -> None:
-        result, engine = talk(Know3RAG(embedded, theta_0=1000.0))
+        result, engine = talk(know3rag(embedded, theta_0=1000.0))
         (turn,) = turns(result)
         assert turn.decision == "sure" and turn.score is not None and turn.score < turn.threshold
         assert len(engine.requests) == 2
 
     def test_it_continues_if_the_score_is_not_below_the_threshold(self, embedded: Sources) -> None:
-        result, _ = talk(Know3RAG(embedded, theta_0=0.0))
+        result, _ = talk(know3rag(embedded, theta_0=0.0))
         assert [turn.decision for turn in turns(result)] == ["go_on", "go_on", "last_turn"]
         assert all(turn.score is not None and turn.threshold == 0.0 for turn in turns(result))
 
     def test_theta_0_comes_from_the_scale_of_the_embeddings(self, embedded: Sources) -> None:
-        program = Know3RAG(embedded)
+        program = know3rag(embedded)
         plausibility = Plausibility.of(KnowledgeBase.open(str(embedded.knowledge_base.path)))  # type: ignore[union-attr]
         between = separating_threshold(plausibility)
         measured = program.theta_0(Trace())
@@ -86,16 +91,16 @@ class TestLoop:
         (said,) = (step for step in steps(result, Assisted) if step.name == "measured_theta")
         assert (said.before, said.after) == (["1"], [f"{measured:.3g}"])
         for options in ({"preset": "paper"}, {"assist": "-measured_theta"}):
-            assert Know3RAG(embedded, **options).theta_0(Trace()) == 1.0
-        assert Know3RAG(embedded, theta_0=0.5).theta_0(Trace()) == 0.5
+            assert know3rag(embedded, **options).theta_0(Trace()) == 1.0
+        assert know3rag(embedded, theta_0=0.5).theta_0(Trace()) == 0.5
 
     def test_without_embeddings_theta_0_is_that_of_the_paper(self, plain: Sources) -> None:
-        assert Know3RAG(plain).theta_0(Trace()) == 1.0
+        assert know3rag(plain).theta_0(Trace()) == 1.0
 
     def test_without_the_assist_triples_that_the_text_does_not_state_are_kept(self, embedded: Sources) -> None:
         said = {"triples": fields(triples="Zzyzx | nationality | German")}
         for assist, count in (("all", 0), ("-stated_triples", 1)):
-            result, _ = talk(Know3RAG(embedded, turns=0, assist=assist), said)
+            result, _ = talk(know3rag(embedded, turns=0, assist=assist), said)
             assert len(turns(result)[0].triples) == count
             assert [step.name for step in steps(result, Assisted) if step.name == "stated_triples"] == (
                 ["stated_triples"] * (1 - count)
@@ -104,50 +109,50 @@ class TestLoop:
     def test_every_turn_records_triples_with_scores_or_the_reason_for_none(self, embedded: Sources) -> None:
         said = fields(triples="1 | Paul Hindemith | nationality | German\n1 | Nobody Known | nationality | German")
         knew = knows("German", reasoning="Paul Hindemith and Nobody Known were German")
-        result, _ = talk(Know3RAG(embedded, turns=0), {"reasoning answers": knew, "triples": said})
+        result, _ = talk(know3rag(embedded, turns=0), {"reasoning answers": knew, "triples": said})
         scored, skipped = turns(result)[0].triples
         assert scored["in_graph"] and scored["score"] >= 0
         assert skipped["skipped"] == "the graph does not know the head" and "score" not in skipped
 
     def test_without_embeddings_nothing_is_scored_and_this_is_recorded_once(self, plain: Sources) -> None:
-        result, _ = talk(Know3RAG(plain))
+        result, _ = talk(know3rag(plain))
         assert [turn.score for turn in turns(result)] == [None, None, None]
         assert {turn.reason for turn in turns(result)} == {"the knowledge base has no embeddings"}
         assert len([s for s in steps(result, Checked) if s.what == "embeddings"]) == 1
 
     def test_an_answer_without_triples_is_not_reliable(self, embedded: Sources) -> None:
-        result, _ = talk(Know3RAG(embedded, theta_0=1000.0, turns=1), {"triples": fields(triples="none")})
+        result, _ = talk(know3rag(embedded, theta_0=1000.0, turns=1), {"triples": fields(triples="none")})
         assert [(turn.score, turn.reason) for turn in turns(result)] == [(None, "there are no triples")] * 2
 
     def test_without_new_references_no_second_answer_is_written(self, plain: Sources) -> None:
-        result, engine = talk(Know3RAG(plain), {"useful triples": fields(useful="none", triples="none")})
+        result, engine = talk(know3rag(plain), {"useful triples": fields(useful="none", triples="none")})
         assert len(asked(engine, "reasoning answers")) == 1
         assert [turn.answer for turn in turns(result)] == ["Swiss"] * 3
 
     def test_triples_are_extracted_with_the_relations_of_the_graph(self, plain: Sources) -> None:
         for paper_calls in (False, True):
-            _, engine = talk(Know3RAG(plain, paper_calls=paper_calls))
+            _, engine = talk(know3rag(plain, paper_calls=paper_calls))
             requests = asked(engine, "triples") + asked(engine, "useful triples")
             assert requests and all("nationality" in section(request, "relations") for request in requests)
 
     def test_an_unreadable_answer_loses_only_its_turn(self, plain: Sources) -> None:
-        result, _ = talk(Know3RAG(plain, turns=1), {"reasoning answers": "?"})
+        result, _ = talk(know3rag(plain, turns=1), {"reasoning answers": "?"})
         assert result.answer == "German"
         assert any(step.what == "answer" and not step.passed for step in steps(result, Checked))
 
     def test_an_empty_reply_keeps_the_previous_answer(self, plain: Sources) -> None:
-        result, _ = talk(Know3RAG(plain, turns=1), {"reasoning answer": fields(reasoning="hm", answer="none")})
+        result, _ = talk(know3rag(plain, turns=1), {"reasoning answer": fields(reasoning="hm", answer="none")})
         assert result.answer == "Swiss"
 
     def test_it_abstains_if_no_turn_gives_an_answer(self, plain: Sources) -> None:
         nothing = {"reasoning answers": knows(), "reasoning answer": fields(reasoning="hm", answer="unknown")}
-        result, _ = talk(Know3RAG(plain), nothing)
+        result, _ = talk(know3rag(plain), nothing)
         assert (result.abstained, result.reason) == (True, "unknown")
 
 
 class TestReferenceGeneration:
     def test_the_first_query_is_the_question_and_later_ones_are_written(self, plain: Sources) -> None:
-        _, engine = talk(Know3RAG(plain, corpus="none"))
+        _, engine = talk(know3rag(plain, corpus="none"))
         queries = [section(r, "question") for r in asked(engine, "passage passage_with_entities")]
         assert queries == [QUESTION, "Who was the teacher of Bernhard Heiden?"]
         (asks,) = asked(engine, "next_question")
@@ -159,35 +164,35 @@ class TestReferenceGeneration:
             return fields(passage=f"passage {len(seen)} {seen.append(request)}")
 
         seen: list[Any] = []
-        program = Know3RAG(plain, turns=1, knowledge_models=models, corpus="none", paper_calls=True)
+        program = know3rag(plain, turns=1, knowledge_models=models, corpus="none", paper_calls=True)
         result, engine = talk(program, {"passage": passage}, writers=models)
         assert len(asked(engine, "passage")) == 2 * models
         origins = sorted(step.origin for step in consulted(result))
         assert origins == sorted(f"knowledge.{n}{how}" for n in range(1, models + 1) for how in ("", " + entities"))
 
     def test_the_enriched_query_has_the_linked_entity_and_its_neighbours(self, plain: Sources) -> None:
-        _, engine = talk(Know3RAG(plain, turns=1, corpus="none"))
+        _, engine = talk(know3rag(plain, turns=1, corpus="none"))
         entities = section(asked(engine, "passage passage_with_entities")[0], "entities")
         assert "Bernhard Heiden" in entities and len(entities.splitlines()) > 1
 
     def test_without_linked_entities_one_query_is_used(self, plain: Sources) -> None:
-        program = Know3RAG(plain, turns=1, corpus="none", paper_calls=True)
+        program = know3rag(plain, turns=1, corpus="none", paper_calls=True)
         _, engine = talk(program, question="why is it so?")
         assert [section(r, "entities") for r in asked(engine, "passage")] == ["none"]
 
     def test_identical_passages_are_kept_once(self, plain: Sources) -> None:
-        result, engine = talk(Know3RAG(plain, turns=1, knowledge_models=2, corpus="none", paper_calls=True))
+        result, engine = talk(know3rag(plain, turns=1, knowledge_models=2, corpus="none", paper_calls=True))
         assert sorted(step.verdict for step in consulted(result)) == ["kept", "repeated", "repeated", "repeated"]
         assert len(section(asked(engine, "reasoning answer")[0], "references").splitlines()) == 1
 
     def test_an_empty_passage_is_counted_and_dropped(self, plain: Sources) -> None:
         empty = {"passage passage_with_entities": fields(passage="none", passage_with_entities="Hindemith taught.")}
-        result, engine = talk(Know3RAG(plain, turns=1, corpus="none"), empty)
+        result, engine = talk(know3rag(plain, turns=1, corpus="none"), empty)
         assert [step.verdict for step in consulted(result)] == ["kept", "empty"]
         assert section(asked(engine, "reasoning answer")[0], "references") == "[1] Hindemith taught."
 
     def test_the_corpus_is_one_more_source(self, plain: Sources) -> None:
-        result, _ = talk(Know3RAG(plain, turns=1, knowledge_models=0))
+        result, _ = talk(know3rag(plain, turns=1, knowledge_models=0))
         assert {step.origin for step in consulted(result)} == {"corpus", "corpus + entities"}
         assert any("studied with Paul Hindemith" in step.text for step in consulted(result))
 
@@ -200,36 +205,47 @@ class TestReferenceGeneration:
                 raise ModelUnavailableError("gone", model="scripted")
             return fields(passage="Heiden studied under Hindemith.")
 
-        program = Know3RAG(plain, turns=1, corpus="none", paper_calls=True)
+        program = know3rag(plain, turns=1, corpus="none", paper_calls=True)
         result, _ = talk(program, {"passage": first_is_gone})
         assert [step.verdict for step in consulted(result)] == ["kept"]
         assert any(step.what == "passage" and not step.passed for step in steps(result, Checked))
 
+    def test_by_default_models_write_only_where_there_are_no_documents(self, plain: Sources) -> None:
+        with_documents, _ = talk(Know3RAG(plain, turns=1))
+        assert {step.origin for step in consulted(with_documents)} == {"corpus", "corpus + entities"}
+        without, _ = talk(Know3RAG(plain, turns=1, corpus="none"))
+        assert {step.origin for step in consulted(without)} == {"knowledge.1", "knowledge.1 + entities"}
+
     def test_dense_search_needs_vectors(self, plain: Sources) -> None:
         with pytest.raises(UserError, match="no vectors"):
-            Know3RAG(plain, corpus="dense")
+            know3rag(plain, corpus="dense")
 
 
 class TestFilter:
+    def test_by_default_only_triples_are_checked(self, plain: Sources) -> None:
+        result, engine = talk(Know3RAG(plain, turns=1))
+        assert {step.relevant for step in consulted(result)} == {None}
+        assert not asked(engine, "useful triples") and len(asked(engine, "triples")) == 3
+
     def test_irrelevant_references_are_dropped(self, plain: Sources) -> None:
-        result, engine = talk(Know3RAG(plain, turns=1), {"useful triples": fields(useful="2", triples="none")})
+        result, engine = talk(know3rag(plain, turns=1), {"useful triples": fields(useful="2", triples="none")})
         assert [step.verdict for step in consulted(result)].count("kept") == 1
         assert section(asked(engine, "reasoning answer")[0], "references") == f"[1] On {QUESTION} Hindemith taught."
 
     def test_relevance_is_judged_against_the_original_question(self, plain: Sources) -> None:
-        _, engine = talk(Know3RAG(plain))
+        _, engine = talk(know3rag(plain))
         checks = asked(engine, "useful triples")
         assert [section(r, "question") for r in checks] == [QUESTION] * len(checks) and len(checks) == 2
         assert all("Bernhard Heiden" in section(r, "entities") for r in checks)
 
     def test_without_relevant_references_the_old_ones_stay_and_the_loop_continues(self, plain: Sources) -> None:
-        result, engine = talk(Know3RAG(plain), {"useful triples": fields(useful="none", triples="none")})
+        result, engine = talk(know3rag(plain), {"useful triples": fields(useful="none", triples="none")})
         assert len(turns(result)) == 3
         assert asked(engine, "reasoning answer") == []
 
     @pytest.mark.parametrize("paper_calls", [False, True])
     def test_an_unreadable_check_is_retried_and_then_counts_as_no(self, plain: Sources, paper_calls: bool) -> None:
-        program = Know3RAG(plain, turns=1, corpus="none", paper_calls=paper_calls)
+        program = know3rag(plain, turns=1, corpus="none", paper_calls=paper_calls)
         result, engine = talk(program, {"useful triples": "perhaps", "helps": "perhaps"})
         checks = asked(engine, "useful triples") + asked(engine, "helps")
         assert len(checks) == 2
@@ -237,7 +253,7 @@ class TestFilter:
         assert any(step.what == "references" and not step.passed for step in steps(result, Checked))
 
     def test_the_best_k_plus_t_new_ones_are_kept(self, plain: Sources) -> None:
-        result, _ = talk(Know3RAG(plain, references=1))
+        result, _ = talk(know3rag(plain, references=1))
         assert [step.verdict for step in consulted(result, 1)].count("kept") == 2
         assert "surplus" in [step.verdict for step in consulted(result, 1)]
 
@@ -255,7 +271,7 @@ class TestFilter:
             ),
             "useful triples": fields(useful="1, 2, 3", triples=lines),
         }
-        result, engine = talk(Know3RAG(embedded, turns=1, theta_0=0.0, corpus_passages=1), said)
+        result, engine = talk(know3rag(embedded, turns=1, theta_0=0.0, corpus_passages=1), said)
         kept = [step for step in consulted(result) if step.verdict == "kept"]
         order = sorted(kept, key=lambda step: (step.score is None, step.score))
         assert [step.score is None for step in order] == [False, False, True]
@@ -263,8 +279,8 @@ class TestFilter:
         assert [line.split("] ", 1)[1] for line in references] == [step.text for step in order]
 
     def test_a_call_checks_no_more_references_than_the_limit(self, plain: Sources) -> None:
-        _, whole = talk(Know3RAG(plain, turns=1))
-        _, parts = talk(Know3RAG(plain, turns=1, limits={"checked": 2}))
+        _, whole = talk(know3rag(plain, turns=1))
+        _, parts = talk(know3rag(plain, turns=1, limits={"checked": 2}))
         (every,) = [section(request, "passages").splitlines() for request in asked(whole, "useful triples")]
         some = [section(request, "passages").splitlines() for request in asked(parts, "useful triples")]
         passages = [line.split("] ", 1)[1] for line in every]
@@ -273,35 +289,35 @@ class TestFilter:
         assert len(passages) > 2 and {len(group) for group in groups[:-1]} == {2}
         assert [text for group in groups for text in group] == passages
         with pytest.raises(UserError, match=r"limits\.checked"):
-            Know3RAG(plain, limits={"checked": 0})
+            know3rag(plain, limits={"checked": 0})
 
     def test_a_cap_keeps_the_first_references(self, plain: Sources) -> None:
-        _, engine = talk(Know3RAG(plain, cap=2))
+        _, engine = talk(know3rag(plain, cap=2))
         assert {len(section(r, "references").splitlines()) for r in asked(engine, "reasoning answer")} == {2}
 
 
 class TestSwitches:
     @pytest.mark.parametrize("switch", ABLATIONS)
     def test_each_row_of_the_ablation_runs_from_the_command_line(self, plain: Sources, switch: str) -> None:
-        program = Know3RAG(plain, **check_options(Know3RAG, {switch: "false"}))
+        program = know3rag(plain, **check_options(Know3RAG, {switch: "false"}))
         result, _ = talk(program)
         assert result.answer
 
     def test_no_references(self, plain: Sources) -> None:
-        result, engine = talk(Know3RAG(plain, retrieve=False))
+        result, engine = talk(know3rag(plain, retrieve=False))
         assert (result.answer, len(engine.requests)) == ("Swiss", 2)
         assert turns(result)[-1].decision == "no_references"
 
     def test_no_kg_query_and_no_raw_query(self, plain: Sources) -> None:
-        without_kg, _ = talk(Know3RAG(plain, turns=1, kg_query=False))
+        without_kg, _ = talk(know3rag(plain, turns=1, kg_query=False))
         assert not any("entities" in step.origin for step in consulted(without_kg))
-        without_raw, _ = talk(Know3RAG(plain, turns=1, raw_query=False))
+        without_raw, _ = talk(know3rag(plain, turns=1, raw_query=False))
         assert all("entities" in step.origin for step in consulted(without_raw))
         with pytest.raises(UserError, match="nothing to ask"):
-            Know3RAG(plain, kg_query=False, raw_query=False)
+            know3rag(plain, kg_query=False, raw_query=False)
 
     def test_without_the_filter_nothing_is_checked(self, plain: Sources) -> None:
-        result, engine = talk(Know3RAG(plain, turns=1, filtering=False))
+        result, engine = talk(know3rag(plain, turns=1, filtering=False))
         assert {step_of(r) for r in engine.requests} == {
             "reasoning answers",
             "triples",
@@ -311,27 +327,27 @@ class TestSwitches:
         assert {step.relevant for step in consulted(result)} == {None}
 
     def test_no_triple_check_and_no_relevance_check(self, plain: Sources) -> None:
-        _, no_triples = talk(Know3RAG(plain, turns=1, triple_check=False))
+        _, no_triples = talk(know3rag(plain, turns=1, triple_check=False))
         assert len(asked(no_triples, "useful")) == 1 and len(asked(no_triples, "triples")) == 2
-        _, no_relevance = talk(Know3RAG(plain, turns=1, relevance_check=False))
+        _, no_relevance = talk(know3rag(plain, turns=1, relevance_check=False))
         assert len(asked(no_relevance, "triples")) == 3 and not asked(no_relevance, "useful triples")
 
     def test_without_adaptive_retrieval_all_turns_run(self, embedded: Sources) -> None:
-        result, _ = talk(Know3RAG(embedded, theta_0=1000.0, adaptive=False))
+        result, _ = talk(know3rag(embedded, theta_0=1000.0, adaptive=False))
         assert [turn.decision for turn in turns(result)] == ["go_on", "go_on", "last_turn"]
 
     @pytest.mark.parametrize("options", [{"turns": -1}, {"references": 0}, {"theta_0": -1.0}, {"cap": 0}])
     def test_invalid_numbers_are_rejected(self, plain: Sources, options: dict[str, Any]) -> None:
         with pytest.raises(UserError):
-            Know3RAG(plain, **options)
+            know3rag(plain, **options)
 
     def test_the_mean_and_other_scores_can_be_selected(self, embedded: Sources) -> None:
-        sums, _ = talk(Know3RAG(embedded, turns=0))
-        means, _ = talk(Know3RAG(embedded, turns=0, aggregate="mean"))
+        sums, _ = talk(know3rag(embedded, turns=0))
+        means, _ = talk(know3rag(embedded, turns=0, aggregate="mean"))
         (of_sum,), (of_mean,) = turns(sums), turns(means)
         assert of_sum.score == pytest.approx(2 * (of_mean.score or 0))
         for scoring in ("raw", "tail_rank"):
-            result, _ = talk(Know3RAG(embedded, turns=0, scoring=scoring))
+            result, _ = talk(know3rag(embedded, turns=0, scoring=scoring))
             assert turns(result)[0].score is not None
 
 
@@ -344,7 +360,7 @@ class TestOutcome:
                 "1 | Paul Hindemith | nationality | Swiss",
             ]
         )
-        result, _ = talk(Know3RAG(plain, turns=1), {"triples": fields(triples=said)})
+        result, _ = talk(know3rag(plain, turns=1), {"triples": fields(triples=said)})
         assert (result.answer, result.grounded) == ("German", True)
         assert [row["tail_label"] for row in result.evidence] == ["Paul Hindemith", "German"]
         assert replay(plain.graph, result.evidence) == []
@@ -352,13 +368,13 @@ class TestOutcome:
 
     def test_facts_that_do_not_connect_question_and_answer_are_no_evidence(self, plain: Sources) -> None:
         said = "1 | Bernhard Sekles | nationality | German"
-        result, _ = talk(Know3RAG(plain, turns=1), {"triples": fields(triples=said)})
+        result, _ = talk(know3rag(plain, turns=1), {"triples": fields(triples=said)})
         assert (result.grounded, len(result.evidence)) == (False, 1)
 
     def test_a_fact_stated_in_the_reverse_direction_counts(self, plain: Sources) -> None:
         said = fields(triples="1 | Paul Hindemith | student of | Bernhard Heiden")
         replies = {"triples": said, "reasoning answer": fields(reasoning="so it is", answer="Paul Hindemith")}
-        result, _ = talk(Know3RAG(plain, turns=1), replies, "Who was the teacher of Bernhard Heiden?")
+        result, _ = talk(know3rag(plain, turns=1), replies, "Who was the teacher of Bernhard Heiden?")
         assert result.grounded
         assert (result.evidence[0]["head_label"], result.evidence[0]["tail_label"]) == (
             "Bernhard Heiden",
@@ -366,34 +382,34 @@ class TestOutcome:
         )
 
     def test_grounded_only_abstains_if_nothing_supports_the_answer(self, plain: Sources) -> None:
-        strict = Know3RAG(plain, turns=1, grounded_only=True)
+        strict = know3rag(plain, turns=1, grounded_only=True)
         grounded, _ = talk(strict)
         assert (grounded.answer, grounded.grounded) == ("German", True)
         result, _ = talk(strict, {"triples": fields(triples="none")})
         assert (result.abstained, result.reason) == (True, "not_grounded")
 
     def test_an_answer_in_the_graph_is_linked_without_evidence(self, plain: Sources) -> None:
-        result, _ = talk(Know3RAG(plain, turns=1), {"triples": fields(triples="none")})
+        result, _ = talk(know3rag(plain, turns=1), {"triples": fields(triples="none")})
         assert [found["id"] for found in result.answers] == [EX + "german"]
         assert (result.grounded, result.evidence) == (False, [])
 
     def test_the_confidence_follows_the_score(self, embedded: Sources, plain: Sources) -> None:
-        scored, _ = talk(Know3RAG(embedded, turns=0))
+        scored, _ = talk(know3rag(embedded, turns=0))
         assert scored.confidence == pytest.approx(1 / (1 + (turns(scored)[0].score or 0)))
-        unscored, _ = talk(Know3RAG(plain, turns=0))
+        unscored, _ = talk(know3rag(plain, turns=0))
         assert 0 < unscored.confidence < 1, "that of its proof"
 
 
 class TestCalls:
     def test_a_question_takes_at_most_twelve_calls_by_default(self, plain: Sources) -> None:
-        result, engine = talk(Know3RAG(plain))
+        result, engine = talk(know3rag(plain))
         assert result.usage.calls == len(engine.requests) == 11
 
     def test_paper_calls_are_one_per_passage_and_check(self, plain: Sources) -> None:
         def passage(request: Any) -> str:
             return fields(passage=f"about {section(request, 'question')} with {section(request, 'entities')}")
 
-        program = Know3RAG(plain, knowledge_models=3, corpus="none", paper_calls=True)
+        program = know3rag(plain, knowledge_models=3, corpus="none", paper_calls=True)
         _, engine = talk(program, {"passage": passage}, writers=3)
         count = {step: len(asked(engine, step)) for step in ("passage", "helps", "triples")}
         # The three models write the same here: of their six passages two are new in either turn.
@@ -416,7 +432,7 @@ class TestCalls:
             raise AssertionError(wanted)
 
         latency = 0.3
-        program = Know3RAG(plain, turns=1, knowledge_models=4, corpus="none", paper_calls=True)
+        program = know3rag(plain, turns=1, knowledge_models=4, corpus="none", paper_calls=True)
         models = Roles(STAND_IN, {f"knowledge.{n}": f"{STAND_IN}-{n}" for n in range(1, 5)})
         serving = stand_in_server(reply, latency=latency, slots=32)
         with dspy.context(adapter=TolerantAdapter()), serving as server, server.environment(), session(models):
@@ -431,7 +447,7 @@ class TestCalls:
 
 def test_it_is_resolved_by_name_and_copied_without_its_graph(plain: Sources) -> None:
     assert resolve_program("know3rag") is Know3RAG
-    program = Know3RAG(plain)
+    program = know3rag(plain)
     twin = copy.deepcopy(program)
     assert twin.sources is plain and twin.supervisor is program.supervisor
     names = [name for name, _ in twin.named_predictors()]
@@ -441,7 +457,7 @@ def test_it_is_resolved_by_name_and_copied_without_its_graph(plain: Sources) -> 
 
 def test_the_extractive_engine_answers_from_the_corpus(plain: Sources) -> None:
     with session("extractive"):
-        result = Know3RAG(plain)(question="Who did Bernhard Heiden study with?")
+        result = know3rag(plain)(question="Who did Bernhard Heiden study with?")
     assert "Hindemith" in result.answer
     assert {"empty"} == {step.verdict for step in consulted(result) if step.origin.startswith("knowledge")}
 
@@ -450,6 +466,6 @@ def test_two_turns_do_not_keep_a_passage_twice(plain: Sources) -> None:
     same = {
         "passage passage_with_entities": fields(passage="Heiden studied.", passage_with_entities="Hindemith taught.")
     }
-    result, engine = talk(Know3RAG(plain, corpus="none"), same)
+    result, engine = talk(know3rag(plain, corpus="none"), same)
     assert [step.verdict for step in consulted(result, 2)] == ["repeated", "repeated"]
     assert len(asked(engine, "useful triples")) == 1

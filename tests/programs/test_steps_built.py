@@ -18,7 +18,8 @@ from triplecheck.signatures.demonstrations import is_worked
 
 Options = Mapping[str, Any]
 _PER_ITEM: Options = {"per_relation_calls": True}
-_PER_CHECK: Options = {"paper_calls": True}
+_CHECKED = {"relevance_check": True, "knowledge_models": 1}
+_PER_CHECK: Options = {**_CHECKED, "paper_calls": True}
 _MEMORY: Options = {"grounded_only": True}
 
 EXCLUDED: list[tuple[str, Options, Options, set[str]]] = [
@@ -39,8 +40,8 @@ EXCLUDED: list[tuple[str, Options, Options, set[str]]] = [
     ("know3rag", {}, {"turns": 1}, {"next_question"}),
     (
         "know3rag",
-        {},
-        {"retrieve": False},
+        _CHECKED,
+        {**_CHECKED, "retrieve": False},
         {
             "next_question",
             "answer_with_references",
@@ -49,15 +50,15 @@ EXCLUDED: list[tuple[str, Options, Options, set[str]]] = [
             "knowledge.write_both[0]",
         },
     ),
-    ("know3rag", {}, {"kg_query": False}, {"knowledge.write_both[0]"}),
-    ("know3rag", {}, {"raw_query": False}, {"knowledge.write_both[0]"}),
-    ("know3rag", {}, _PER_CHECK, {"knowledge.write_both[0]", "filter.check_passages"}),
-    ("know3rag", _PER_CHECK, {}, {"filter.judge_passage", "filter.extract_triples"}),
+    ("know3rag", _CHECKED, {**_CHECKED, "kg_query": False}, {"knowledge.write_both[0]"}),
+    ("know3rag", _CHECKED, {**_CHECKED, "raw_query": False}, {"knowledge.write_both[0]"}),
+    ("know3rag", _CHECKED, _PER_CHECK, {"knowledge.write_both[0]", "filter.check_passages"}),
+    ("know3rag", _PER_CHECK, _CHECKED, {"filter.judge_passage", "filter.extract_triples"}),
     ("know3rag", _PER_CHECK, {**_PER_CHECK, "relevance_check": False}, {"filter.judge_passage"}),
     ("know3rag", _PER_CHECK, {**_PER_CHECK, "triple_check": False}, {"filter.extract_triples"}),
-    ("know3rag", {"triple_check": False}, {}, {"filter.select_passages"}),
-    ("know3rag", {}, {"filtering": False}, {"filter.check_passages"}),
-    ("know3rag", {}, {"knowledge_models": 0}, {"knowledge.write_one[0]", "knowledge.write_both[0]"}),
+    ("know3rag", {**_CHECKED, "triple_check": False}, _CHECKED, {"filter.select_passages"}),
+    ("know3rag", _CHECKED, {**_CHECKED, "filtering": False}, {"filter.check_passages"}),
+    ("know3rag", _CHECKED, {**_CHECKED, "knowledge_models": 0}, {"knowledge.write_one[0]", "knowledge.write_both[0]"}),
     ("io", {}, _MEMORY, {"answer"}),
     ("cot", {}, _MEMORY, {"answer"}),
     ("selfconsistency", {}, _MEMORY, {"answer"}),

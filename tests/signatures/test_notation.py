@@ -24,7 +24,7 @@ from triplecheck.signatures.notation import (
     read_facts,
     read_known_name,
     read_path,
-    read_pattern,
+    read_patterns,
     read_reached,
     read_relation,
     read_topic,
@@ -170,19 +170,40 @@ class TestRelations:
 
 anything = raw.map(lambda text: " ".join(text.split())).filter(bool)
 unknowns = st.builds(Unknown, st.from_regex(r"[a-z]\w{0,4}", fullmatch=True), st.none() | st.just("Film"))
-ends = anything.filter(lambda text: text[0] not in "[{") | unknowns
-labels = anything.filter(lambda text: text.casefold() not in ("*", "any"))
+ends = anything | unknowns
+labels = anything.filter(lambda text: text not in ("a", "rdf:type"))
 
 
 class TestPatterns:
     @given(ends, st.none() | labels, ends)
     def test_a_pattern_is_read_back(self, head: str | Unknown, relation: str | None, tail: str | Unknown) -> None:
         pattern = WrittenPattern(head, relation, tail)
-        assert read_pattern(write_pattern(pattern)) == pattern
+        (read,), others = read_patterns([write_pattern(pattern)])
+        known = {end.name: end.type for end in (tail, head) if isinstance(end, Unknown) and end.type}
 
-    @pytest.mark.parametrize("line", ["a | b", "a | b | c | d", " | r | ?x", "?x | r | ", "prose", '{"head": 1}', "[]"])
+        def typed(end: str | Unknown) -> str | Unknown:
+            return Unknown(end.name, known.get(end.name)) if isinstance(end, Unknown) else end
+
+        assert (read, others) == (WrittenPattern(typed(head), relation, typed(tail)), [])
+
+    @pytest.mark.parametrize(
+        "line", ["a | b | c", "?x <r>", "<r> <b>", "prose it is", "?x <r> b", '{"head": 1}', "[]", "?x <r> <b> <c>", ""]
+    )
     def test_other_lines_are_no_patterns(self, line: str) -> None:
-        assert read_pattern(line) is None
+        assert read_patterns([line]) == ([], [line])
+
+    def test_a_line_may_have_several_triples_as_a_query_has_them(self) -> None:
+        x, y = Unknown("x", "film"), Unknown("y")
+        read, others = read_patterns(
+            ["SELECT ?x { ?x a <film> ; <cast> <A>, ?y . ?y born_in <B> . }", '?x <year> "1984"']
+        )
+        assert read == [
+            WrittenPattern(x, "cast", "A"),
+            WrittenPattern(x, "cast", y),
+            WrittenPattern(y, "born_in", "B"),
+            WrittenPattern(x, "year", "1984"),
+        ]
+        assert others == []
 
 
 class TestTriples:

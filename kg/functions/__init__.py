@@ -1,0 +1,20 @@
+"""Functions with typed arguments beside a graph: Python callables, and the operations of an OpenAPI file."""
+
+from triplecheck.kg.functions.calls import Call, CallLimits
+from triplecheck.kg.functions.function import Function, FunctionSource
+from triplecheck.kg.functions.graph import FunctionGraph, calls_at, is_function, stored_graph
+from triplecheck.kg.functions.linker import FunctionLinker
+from triplecheck.kg.functions.openapi import read_openapi
+
+__all__ = [
+    "Call",
+    "CallLimits",
+    "Function",
+    "FunctionGraph",
+    "FunctionLinker",
+    "FunctionSource",
+    "calls_at",
+    "is_function",
+    "read_openapi",
+    "stored_graph",
+]

@@ -1,0 +1,447 @@
+"""`FunctionGraph`: a graph, and the results of functions about its entities as further edges.
+
+The functions are described by their schema, so that paths through them are offered and filtered as others are. A
+function is called when the edges of its relation are expanded, which is when a path was kept.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+import numpy as np
+import numpy.typing as npt
+
+from triplecheck.kg.functions.calls import Call, Caller, CallLimits
+from triplecheck.kg.functions.function import Function
+from triplecheck.kg.functions.shapes import Shape, text, values
+from triplecheck.kg.graph import EdgeProperties, Edges, Graph, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.linking import Linker
+from triplecheck.kg.names import normalize
+from triplecheck.kg.queried import Numbering, ints
+from triplecheck.kg.readable import relation_label
+from triplecheck.kg.types import XSD, Direction, Entity, Literal, Relation
+
+_PREFIX = "function:"
+_TITLES = ("name", "title", "label")
+_NOT_KIND = {"name", "id", "title"}
+
+_Key = tuple[str, ...]
+"""A node that is not in the graph: ("value", lexical form, datatype), ("row", id, label, type) or ("name", text)."""
+
+
+@dataclass(frozen=True)
+class _Offered:
+    """A relation that functions add.
+
+    Attributes:
+        relation: its description.
+        function: what is called for it about its heads; None for a property of an object of a result.
+        key: the property; empty for the result itself.
+        shape: of its tails.
+        domain: type of its heads, if they are objects of a result.
+    """
+
+    relation: Relation
+    function: Function | None
+    key: str
+    shape: Shape
+    domain: str
+
+
+class FunctionGraph:
+    """Implements `kg.graph.Graph`. Nodes and relations of the graph keep their numbers. Thread-safe.
+
+    Tails are values, entities of the graph whose only name a text is, and objects of results, which have their
+    properties as edges. `relation_counts` counts one edge for each entity that a function takes: what it returns is not
+    known before the call.
+
+    Args:
+        graph: a graph in files, whose relations are all known.
+        linker: finds its entities by name.
+        functions: what can be called.
+        limits: of calls.
+    """
+
+    def __init__(
+        self, graph: Graph, linker: Linker, functions: Sequence[Function], limits: CallLimits | None = None
+    ) -> None:
+        self.stored, self.limits = graph, limits or CallLimits()
+        self._linker = linker
+        self._caller = Caller(self.limits)
+        self._nodes: Numbering[_Key] = Numbering("node")
+        self._first_node, self._first_relation = graph.num_nodes, graph.num_relations
+        self._offered: list[_Offered] = []
+        self._at: dict[tuple[str, str], int] = {}  # (function or type, property) -> relation
+        self._lock = threading.Lock()
+        self._tails: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._heads: dict[tuple[int, int], dict[int, None]] = {}
+        kinds = {normalize(graph.type_label(id)): id for id in graph.type_ids}
+        self._kinds: dict[str, tuple[str, ...]] = {}
+        for function in functions:
+            named = function.kinds or (" ".join(w for w in _words(function.subject) if w not in _NOT_KIND),)
+            self._kinds[function.id] = tuple(kinds[normalize(k)] for k in named if normalize(k) in kinds)
+            self._offer(function)
+
+    def __getattr__(self, name: str) -> Any:
+        # What functions do not change is that of the graph; only what the protocol names is passed on.
+        if name.startswith("_") or not hasattr(Graph, name):
+            raise AttributeError(name)
+        return getattr(self.stored, name)
+
+    # --- the relations ---------------------------------------------------------------------------
+    def _offer(self, function: Function) -> None:
+        id, shape = f"{_PREFIX}{function.id}", function.shape
+        if not shape.fields or function.shape.many:
+            self._add(id, function.label, function.description, function, "", shape, "")
+        for key, about, part in () if function.shape.many else shape.fields:
+            label = f"{function.label} {relation_label(key)}"
+            self._add(f"{id}/{key}", label, about or function.description, function, key, part, "")
+        self._add_parts(shape, inside=function.shape.many)
+
+    def _add_parts(self, shape: Shape, *, inside: bool) -> None:
+        """The relations of the objects of a result, and of the objects within them."""
+        kind = f"{_PREFIX}{shape.title}"
+        for key, about, part in shape.fields:
+            if inside and (kind, key) not in self._at:
+                self._add(f"{kind}/{key}", relation_label(key), about, None, key, part, kind)
+            self._add_parts(part, inside=True)
+
+    def _add(
+        self, id: str, label: str, about: str, function: Function | None, key: str, shape: Shape, domain: str
+    ) -> None:
+        self._at[domain if function is None else function.id, key] = self._first_relation + len(self._offered)
+        self._offered.append(_Offered(Relation(id, label, (), about), function, key, shape, domain))
+
+    @property
+    def added(self) -> list[Relation]:
+        """The relations that functions add, in order."""
+        return [offered.relation for offered in self._offered]
+
+    def offered(self, relation: int) -> _Offered | None:
+        """What a relation is that functions add; None for one of the graph."""
+        return self._offered[relation - self._first_relation] if relation >= self._first_relation else None
+
+    @property
+    def num_nodes(self) -> int:
+        """Number of entities and values, with those that results have added."""
+        return self._first_node + len(self._nodes)
+
+    @property
+    def num_relations(self) -> int:
+        """Number of relations, with those that functions add."""
+        return self._first_relation + len(self._offered)
+
+    def relation(self, relation: int) -> Relation:
+        """The description of a relation."""
+        offered = self.offered(relation)
+        return self.stored.relation(relation) if offered is None else offered.relation
+
+    def find_relation(self, id: str) -> int | None:
+        """Relation of an id."""
+        own = (self._first_relation + at for at, offered in enumerate(self._offered) if offered.relation.id == id)
+        return next(own, None) if id.startswith(_PREFIX) else self.stored.find_relation(id)
+
+    def schema(self, relation: int) -> RelationSchema:
+        """As the function declares it."""
+        offered = self.offered(relation)
+        if offered is None:
+            return self.stored.schema(relation)
+        kinds = (offered.domain,) if offered.function is None else self._kinds[offered.function.id]
+        end = offered.shape.datatype or f"{_PREFIX}{offered.shape.title}"
+        return RelationSchema(relation, 0, tuple((kind, 1) for kind in kinds), ((end, 1),))
+
+    # --- nodes -----------------------------------------------------------------------------------
+    def _key(self, node: int) -> _Key | None:
+        return None if node < self._first_node else self._nodes.key(node - self._first_node)
+
+    def named(self, name: str) -> int:
+        """The node of a name that no entity of the graph has: functions may know it."""
+        return self._first_node + self._nodes.number(("name", name))
+
+    def find(self, id: str | Literal) -> int | None:
+        """Node of an id."""
+        found = self.stored.find(id)
+        if found is not None:
+            return found
+        key = ("value", id.lexical, id.datatype) if isinstance(id, Literal) else ("name", id)
+        known = self._nodes.known(key)
+        if known is None and isinstance(id, str):
+            rows = (key for key in map(self._nodes.key, range(len(self._nodes))) if key[:2] == ("row", id))
+            known = self._nodes.known(next(rows, ()))
+        return None if known is None else self._first_node + known
+
+    def node_id(self, node: int) -> str:
+        """Id of an entity, lexical form of a literal."""
+        key = self._key(node)
+        return self.stored.node_id(node) if key is None else key[1]
+
+    def label(self, node: int) -> str:
+        """Label of an entity, lexical form of a literal."""
+        key = self._key(node)
+        return self.stored.label(node) if key is None else key[2] if key[0] == "row" else key[1]
+
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        """Labels of many nodes."""
+        at = ints(nodes)
+        known = iter(self.stored.labels([node for node in at if node < self._first_node]))
+        return [next(known) if node < self._first_node else self.label(node) for node in at]
+
+    def entity(self, node: int) -> Entity:
+        """Label and types; an entity of the graph has more."""
+        if self._key(node) is None:
+            return self.stored.entity(node)
+        return Entity(self.node_id(node), self.label(node), types=self.types(node))
+
+    def literal(self, node: int) -> Literal | None:
+        """The value of a literal node, None for an entity."""
+        key = self._key(node)
+        if key is None:
+            return self.stored.literal(node)
+        return Literal(key[1], key[2]) if key[0] == "value" else None
+
+    def types(self, node: int) -> tuple[str, ...]:
+        """Type ids of an entity, the datatype of a literal."""
+        key = self._key(node)
+        if key is None:
+            return self.stored.types(node)
+        return (key[2],) if key[0] == "value" else (key[3],) if key[0] == "row" else ()
+
+    def type_label(self, type_id: str) -> str:
+        """Label of a type."""
+        own = type_id.startswith(_PREFIX)
+        return type_id.removeprefix(_PREFIX) if own else self.stored.type_label(type_id)
+
+    # --- edges -----------------------------------------------------------------------------------
+    def takes(self, node: int, function: Function) -> bool:
+        """Whether a function is offered at a node, by the type of its subject."""
+        key = self._key(node)
+        value = self.literal(node)
+        if value is not None:
+            return function.datatype == _JSON.get(value.datatype, "")
+        if key is not None and key[0] == "row":
+            return False
+        kinds = self._kinds[function.id]
+        return function.datatype == "string" and (key is not None or not kinds or bool({*kinds} & {*self.types(node)}))
+
+    def _counts(self, nodes: Sequence[int]) -> Iterator[RelationCount]:
+        for relation in range(self._first_relation, self.num_relations):
+            offered = self._offered[relation - self._first_relation]
+            found = [len(self._tails.get((node, relation), ())) for node in nodes]
+            if offered.function is not None:
+                function = offered.function
+                found = [max(n, self.takes(node, function)) for n, node in zip(found, nodes, strict=True)]
+            if edges := sum(found):
+                yield RelationCount(relation, Direction.OUT, edges, sum(n > 0 for n in found))
+        for relation in range(self._first_relation, self.num_relations):
+            found = [len(self._heads.get((node, relation), ())) for node in nodes]
+            if edges := sum(found):
+                yield RelationCount(relation, Direction.IN, edges, sum(n > 0 for n in found))
+
+    def _of_stored(self, nodes: IntArray | Sequence[int]) -> list[int]:
+        return [node for node in ints(nodes) if node < self._first_node]
+
+    def relation_counts(self, nodes: IntArray | Sequence[int]) -> list[RelationCount]:
+        """Relations at a set of nodes; nothing is called."""
+        own = self._of_stored(nodes)
+        found = [*(self.stored.relation_counts(own) if own else ()), *self._counts(ints(nodes))]
+        return sorted(found, key=lambda count: (count.direction, count.relation))
+
+    def relations_of(self, node: int) -> list[RelationCount]:
+        """Relations at one node; nothing is called."""
+        return self.relation_counts([node])
+
+    def degree(self, node: int) -> int:
+        """Number of edges of the graph, and of those that results have added."""
+        own = self.stored.degree(node) if node < self._first_node else 0
+        return own + len(self._added_edges([node], None, None))
+
+    def neighbors(
+        self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
+    ) -> IntArray:
+        """Nodes at the other end of the edges of one (node, relation, direction), ascending."""
+        edges = self.expand([node], relation, direction, limit)
+        return np.unique(edges.tails if direction is Direction.OUT else edges.heads)
+
+    def expand(
+        self,
+        nodes: IntArray | Sequence[int],
+        relation: int | None = None,
+        direction: Direction | None = None,
+        limit_per_node: int | None = None,
+    ) -> Edges:
+        """Edges at the nodes. Functions are called if their relation is named and followed from the head alone.
+
+        At most `CallLimits.calls` of the nodes are called about; of the others the edges are missing.
+        """
+        offered = None if relation is None else self.offered(relation)
+        if offered is not None and offered.function is not None and direction is Direction.OUT:
+            self._call(ints(nodes), offered.function)
+        added = self._added_edges(ints(nodes), relation, direction)
+        kept, seen = [], dict[tuple[int, int, bool], int]()
+        for edge, is_out in added:
+            place = (edge[0] if is_out else edge[2], edge[1], is_out)
+            seen[place] = seen.get(place, 0) + 1
+            if limit_per_node is None or seen[place] <= limit_per_node:
+                kept.append(edge)
+        heads, relations, tails = np.array(kept, np.int64).reshape(-1, 3).T
+        own = self._of_stored(nodes)
+        if offered is not None or not own:
+            return Edges(heads, relations, tails, len(added))
+        found = self.stored.expand(own, relation, direction, limit_per_node)
+        return Edges(
+            np.concatenate([found.heads, heads]),
+            np.concatenate([found.relations, relations]),
+            np.concatenate([found.tails, tails]),
+            found.total + len(added),
+        )
+
+    def _added_edges(
+        self, nodes: Sequence[int], relation: int | None, direction: Direction | None
+    ) -> list[tuple[tuple[int, int, int], bool]]:
+        """The edges of results, and whether each was followed from its head."""
+        first = self._first_relation
+        if relation is not None and relation < first:
+            return []
+        relations = range(first, self.num_relations) if relation is None else (relation,)
+        found = []
+        with self._lock:
+            for node in nodes if len(self._tails) else ():
+                for one in relations:
+                    if direction is not Direction.IN:
+                        found += [((node, one, tail), True) for tail in self._tails.get((node, one), ())]
+                    if direction is not Direction.OUT:
+                        found += [((head, one, node), False) for head in self._heads.get((node, one), ())]
+        return found
+
+    def contains(self, head: int, relation: int, tail: int) -> bool:
+        """Whether the graph has this edge, or a call has returned it."""
+        if relation < self._first_relation:
+            return max(head, tail) < self._first_node and self.stored.contains(head, relation, tail)
+        return tail in self._tails.get((head, relation), ())
+
+    def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
+        """Which of the edges there are, shape (n,)."""
+        rows = zip(ints(heads), ints(relations), ints(tails), strict=True)
+        return np.array([self.contains(*row) for row in rows], bool)
+
+    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        """The properties of an edge of the graph."""
+        if max(head, tail) >= self._first_node or relation >= self._first_relation:
+            return ()
+        return self.stored.edge_properties(head, relation, tail)
+
+    # --- calls -----------------------------------------------------------------------------------
+    def argument(self, node: int, function: Function) -> str:
+        """What a function is called with about a node."""
+        return self.node_id(node) if function.takes_id else self.label(node)
+
+    def calls(self, nodes: Sequence[int], relation: int) -> list[Call]:
+        """The calls that were made about some nodes for a relation, if they are still kept."""
+        offered = self.offered(relation)
+        if offered is None or offered.function is None:
+            return []
+        function = offered.function
+        known = (self._caller.known(function, self.argument(node, function)) for node in nodes)
+        return [call for call in known if call is not None]
+
+    def _call(self, nodes: Sequence[int], function: Function) -> None:
+        about = [node for node in nodes if self.takes(node, function)][: self.limits.calls]
+        made = self._caller.call(function, [self.argument(node, function) for node in about])
+        for node, call in zip(about, made, strict=True):
+            if not call.error:
+                self._read(node, function, call.result)
+
+    def _read(self, node: int, function: Function, result: Any) -> None:
+        """The edges of a result; they replace those of an earlier one."""
+        if not function.shape.fields or function.shape.many:
+            self._tie(node, self._at[function.id, ""], function.shape, result, f"{_PREFIX}{function.id}")
+            return
+        for one in values(function.shape, result):
+            for key, _, part in function.shape.fields:
+                place = f"{_PREFIX}{function.id}/{key}"
+                self._tie(node, self._at[function.id, key], part, one.get(key), place)
+            break
+
+    def _tie(self, head: int, relation: int, shape: Shape, result: Any, place: str) -> None:
+        tails: dict[int, None] = {}
+        for at, one in enumerate(values(shape, result)):
+            if at == self.limits.values:
+                break
+            if not isinstance(one, Mapping):
+                tails[self._value(one, shape.datatype or XSD + "string")] = None
+                continue
+            title, own = f"{_PREFIX}{shape.title}", f"{place}({self.label(head)})/{at + 1}"
+            row = self._first_node + self._nodes.number(("row", own, _name(one, shape, at), title))
+            tails[row] = None
+            for key, _, part in shape.fields:
+                self._tie(row, self._at[title, key], part, one.get(key), f"{own}/{key}")
+        with self._lock:
+            for tail in self._tails.get((head, relation), ()):
+                self._heads[tail, relation].pop(head, None)
+            self._tails[head, relation] = tuple(tails)
+            for tail in tails:
+                self._heads.setdefault((tail, relation), {})[head] = None
+
+    def _value(self, lexical: str, datatype: str) -> int:
+        """The node of a value: an entity whose only name it is, else a literal."""
+        if datatype == XSD + "string":
+            named = [c.node for c in self._linker.candidates(lexical, limit=3) if c.source == "label"]
+            if len(named) == 1 and normalize(self.stored.label(named[0])) == normalize(lexical):
+                return named[0]
+        elif datatype in _JSON and _JSON[datatype] in ("integer", "number"):
+            with contextlib.suppress(ValueError):
+                float(lexical)
+                return self._literal(lexical, datatype)
+            datatype = XSD + "string"  # the server does not keep to its own schema
+        return self._literal(lexical, datatype)
+
+    def _literal(self, lexical: str, datatype: str) -> int:
+        found = self.stored.find(Literal(lexical, datatype))
+        return self._first_node + self._nodes.number(("value", lexical, datatype)) if found is None else found
+
+
+_JSON = {
+    XSD + "integer": "integer",
+    XSD + "decimal": "number",
+    XSD + "double": "number",
+    XSD + "date": "string date",
+    XSD + "dateTime": "string date-time",
+}
+
+
+def _words(name: str) -> list[str]:
+    return relation_label(name).split()
+
+
+def _name(row: Mapping[str, Any], shape: Shape, at: int) -> str:
+    """What to call an object of a result: its name, or its first text; else its number."""
+    texts = [key for key, _, part in shape.fields if part.datatype == XSD + "string" and row.get(key)]
+    first = next((key for key in _TITLES if key in texts), texts[0] if texts else None)
+    return f"{shape.title} {at + 1}" if first is None else f"{shape.title}: {text(row[first])}"
+
+
+def stored_graph(graph: Graph) -> Graph:
+    """The graph without functions."""
+    return graph.stored if isinstance(graph, FunctionGraph) else graph
+
+
+def is_function(graph: Graph, relation: int) -> bool:
+    """Whether the edges of a relation are known only after a call."""
+    if not isinstance(graph, FunctionGraph):
+        return False
+    offered = graph.offered(relation)
+    return offered is not None and offered.function is not None
+
+
+def calls_at(graph: Graph, nodes: Sequence[int], relation: int) -> list[Call]:
+    """The calls of a function about some nodes; none where a relation takes no call."""
+    return graph.calls(nodes, relation) if isinstance(graph, FunctionGraph) else []
+
+
+def as_graph(graph: FunctionGraph) -> Graph:
+    """The same for a type checker, which does not see what `__getattr__` passes on."""
+    return cast(Graph, graph)
