@@ -15,7 +15,7 @@ from triplecheck.kg import UserError
 from triplecheck.optimize.distil import DistilOptions
 from triplecheck.optimize.distil.lora import LoraOptions, LoraTask, distil_lora
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
-from triplecheck.optimize.distil.lora.verify import problem_of_answer, problem_of_reply
+from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import messages_key, row_messages
 from triplecheck.signatures import AnswerFromFacts
@@ -94,6 +94,15 @@ def test_what_leads_to_the_compared_things_is_not_compared() -> None:
     assert problem_of_answer(inputs("Which is the oldest?", facts), reply([1, 2, 3], "min"), right) is None
 
 
+def test_the_first_answer_counts_alone() -> None:
+    asked, right = inputs("Who is in Alien?"), reply([2], answers=("Sigourney Weaver", "John Hurt"))
+    assert first_is_right(asked, reply([2], answers=("John Hurt", "Ridley Scott")), right)
+    assert not first_is_right(asked, reply([2], answers=("Ridley Scott", "John Hurt")), right)
+    assert not first_is_right(asked, reply([]), right)
+    assert first_is_right(asked, reply([2], "count"), reply([2], "count"))
+    assert first_is_right(asked, reply([]), reply([]))
+
+
 def gold_row(number: int, split: str = "train") -> TraceRow:
     facts = [f"Film {number} → directed by → Person {number}", f"Film {number} → set in → Town {number}"]
     given = {"question": f"Who directed Film {number}?", "topics": [f"Film {number}"], "facts": facts}
@@ -146,7 +155,7 @@ def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> N
     assert "| towns | fine-tuned | 1 |" in (tmp_path / "report.md").read_text("utf-8")
     assert (tmp_path / "mine" / "adapter_model.safetensors").is_file()
     lines = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text("utf-8").splitlines()]
-    assert len(lines) == 2 * 3 + 2 * 5 + 1
+    assert len(lines) == 2 * 3 + 2 * 6 + 1
 
 
 class Told:

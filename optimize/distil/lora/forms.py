@@ -53,6 +53,7 @@ CHAIN = Form("chain of thought")
 BASE_BARE = Form("base prompt, no examples", reasons=False, examples=False)
 CHAIN_BARE = Form("chain of thought, no examples", examples=False)
 TUNED = Form("fine-tuned", examples=False, adapted=True)
+TUNED_BASE = Form("fine-tuned, base prompt", reasons=False, examples=False, adapted=True)
 LEFT_OUT = Form("fine-tuned without this graph", examples=False, adapted=True)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from triplecheck.evals.metrics import bootstrap_interval, mcnemar
 from triplecheck.optimize.distil.lora.forms import Form, Reply
-from triplecheck.optimize.distil.lora.verify import problem_of_answer, problem_of_reply
+from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
 from triplecheck.optimize.traces import TraceRow
 
 
@@ -27,6 +27,11 @@ def is_right(row: TraceRow, reply: Reply) -> bool:
     return (
         reply.finished and reply.outputs is not None and not problem_of_answer(row.inputs, reply.outputs, row.outputs)
     )
+
+
+def hits_at_1(row: TraceRow, reply: Reply) -> bool:
+    """Whether the first answer of a reply is right, even if others are missing or the reply is cut."""
+    return reply.outputs is not None and first_is_right(row.inputs, reply.outputs, row.outputs)
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,7 @@ class Answered:
         """Shares, intervals and costs, as plain data."""
         scores = self.scores
         problems = [problem_of(row, reply) for row, reply in zip(self.rows, self.replies, strict=True)]
+        first = [float(hits_at_1(row, reply)) for row, reply in zip(self.rows, self.replies, strict=True)]
         proved = [problem is None for problem in problems]
         by_operation: dict[str, list[float]] = {}
         for row, score in zip(self.rows, scores, strict=True):
@@ -64,6 +70,8 @@ class Answered:
             "graph": self.graph,
             "form": self.form,
             "questions": len(scores),
+            "hits_at_1": round(mean(first), 4),
+            "hits_at_1_interval": [round(end, 4) for end in bootstrap_interval(first)],
             "right": round(mean(scores), 4),
             "interval": [round(end, 4) for end in bootstrap_interval(scores)],
             "proved_and_reasoned": round(mean(proved), 4),
@@ -144,12 +152,21 @@ class LoraReport:
     def table(self) -> str:
         """Right answers by graph and form, as a Markdown table."""
         rows = [one.to_json() for one in self.answered]
-        lines = ["| graph | form | questions | right | 95% | proved and reasoned | prompt tokens | reply tokens |"]
-        lines.append("|---|---|---|---|---|---|---|---|")
+        head = (
+            "graph",
+            "form",
+            "questions",
+            "Hits@1",
+            "95%",
+            "all right",
+            "95%",
+            "proved and reasoned",
+            "reply tokens",
+        )
+        lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
         for row in sorted(rows, key=lambda row: row["graph"]):
-            low, high = row["interval"]
-            lines.append(
-                f"| {row['graph']} | {row['form']} | {row['questions']} | {row['right']:.3f} | {low:.3f}-{high:.3f} | "
-                f"{row['proved_and_reasoned']:.3f} | {row['prompt_tokens']:.0f} | {row['reply_tokens']:.0f} |"
-            )
+            cells = [row["graph"], row["form"], str(row["questions"]), f"{row['hits_at_1']:.3f}"]
+            cells += ["{:.3f}-{:.3f}".format(*row["hits_at_1_interval"]), f"{row['right']:.3f}"]
+            cells += ["{:.3f}-{:.3f}".format(*row["interval"]), f"{row['proved_and_reasoned']:.3f}"]
+            lines.append(f"| {' | '.join((*cells, format(row['reply_tokens'], '.0f')))} |")
         return "\n".join(lines) + "\n"

@@ -28,6 +28,7 @@ from triplecheck.optimize.distil.lora.forms import (
     CHAIN_BARE,
     LEFT_OUT,
     TUNED,
+    TUNED_BASE,
     Form,
     Reply,
     Sampling,
@@ -83,7 +84,7 @@ def distil_lora(
     run.load()
     own = run.chains([row for task in tasks for row in task.train])
     run.train("all", [row for task in tasks for row in own.of(task)], name)
-    for form in (TUNED, CHAIN, BASE):
+    for form in (TUNED, CHAIN, BASE, TUNED_BASE):
         run.measure(form, tasks, "all")
     for task in tasks:
         if task.graph in how.left_out and not run.late:

@@ -59,6 +59,20 @@ def problem_of_answer(
     return "incomplete" if given & wanted else "wrong"
 
 
+def first_is_right(inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
+    """Hits@1 of a reply: whether its first answer is right; of computed answers, whether all are.
+
+    Args:
+        inputs: of the step, by field.
+        outputs: of the reply, by field.
+        right: the right outputs.
+    """
+    written = [text for answer in outputs["answers"] if (text := normalize(str(answer)))]
+    if not written:
+        return problem_of_answer(inputs, outputs, right) is None
+    return written[0] in _answers(read_facts(map(str, inputs["facts"])), right)
+
+
 def _unproved(
     inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any]
 ) -> Literal["not_cited", "not_computed"] | None:
