@@ -155,7 +155,7 @@ def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> N
     assert "| towns | fine-tuned | 1 |" in (tmp_path / "report.md").read_text("utf-8")
     assert (tmp_path / "mine" / "adapter_model.safetensors").is_file()
     lines = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text("utf-8").splitlines()]
-    assert len(lines) == 2 * 3 + 2 * 6 + 1
+    assert len(lines) == 2 * 3 + 2 * 6 + 2
 
 
 class Told:

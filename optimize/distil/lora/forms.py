@@ -55,6 +55,7 @@ CHAIN_BARE = Form("chain of thought, no examples", examples=False)
 TUNED = Form("fine-tuned", examples=False, adapted=True)
 TUNED_BASE = Form("fine-tuned, base prompt", reasons=False, examples=False, adapted=True)
 LEFT_OUT = Form("fine-tuned without this graph", examples=False, adapted=True)
+LEFT_OUT_BASE = Form("fine-tuned without this graph, base prompt", reasons=False, examples=False, adapted=True)
 
 
 def _shown(step: type[Step], demo: dspy.Example) -> dict[str, Any]:

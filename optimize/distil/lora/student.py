@@ -27,6 +27,7 @@ from triplecheck.optimize.distil.lora.forms import (
     CHAIN,
     CHAIN_BARE,
     LEFT_OUT,
+    LEFT_OUT_BASE,
     TUNED,
     TUNED_BASE,
     Form,
@@ -84,12 +85,13 @@ def distil_lora(
     run.load()
     own = run.chains([row for task in tasks for row in task.train])
     run.train("all", [row for task in tasks for row in own.of(task)], name)
-    for form in (TUNED, CHAIN, BASE, TUNED_BASE):
+    for form in (TUNED, TUNED_BASE, CHAIN, BASE):
         run.measure(form, tasks, "all")
     for task in tasks:
         if task.graph in how.left_out and not run.late:
             run.train(task.graph, [row for other in tasks if other is not task for row in own.of(other)])
-            run.measure(LEFT_OUT, [task], task.graph)
+            for form in (LEFT_OUT, LEFT_OUT_BASE):
+                run.measure(form, [task], task.graph)
     for form in (CHAIN_BARE, BASE_BARE) if how.bare else ():
         run.measure(form, tasks, "all")
     return run.report
