@@ -25,13 +25,31 @@ class DistillOptions:
         "local/smollm2"
     )
     student: Annotated[
-        Literal["model", "ranker"],
+        Literal["model", "ranker", "lora"],
         flag(
             "--student",
             "`model`: a language model, for all steps. `ranker`: a ranker of paths for `extractive`, in a minute on a "
-            "CPU; of the other options only --name and --seed apply.",
+            "CPU; of the other options only --name and --seed apply. `lora`: a language model for the answering step, "
+            "on its own verified chains of thought; TRACES are of `collect --pass gold`, one directory for each graph.",
         ),
     ] = "model"
+    samples: Annotated[
+        int, flag("--samples N", "With `lora`: samples of a question whose first chain is rejected.", LIMITS)
+    ] = 4
+    left_out: Annotated[
+        list[str] | None,
+        flag(
+            "--left-out GRAPH",
+            "With `lora`: train another adapter without this graph, and measure it there. Repeatable.",
+        ),
+    ] = None
+    bare: Annotated[bool, flag("--bare", "With `lora`: measure the untrained model without worked examples too.")] = (
+        False
+    )
+    seconds: Annotated[
+        float | None,
+        flag("--seconds S", "With `lora`: after this time no further replies and no further adapter.", LIMITS),
+    ] = None
     name: Annotated[
         str | None, flag("--name NAME", "Name of the model in DIR; an existing name is reassigned.", OUTPUT)
     ] = None
@@ -114,11 +132,14 @@ def distill(
 
         triplecheck distill traces --student ranker --out adapters --name films
 
+        triplecheck distill traces --student lora --out adapters --name films
+
         triplecheck distill traces/films traces/debian --out adapters --name kerag --epochs 3
 
         triplecheck ask "Who directed Alien?" --lm local/adapters/kerag
     """
-    (_distil_ranker if run.student == "ranker" else _distil_model)(traces, run)
+    students = {"model": _distil_model, "ranker": _distil_ranker, "lora": _distil_lora}
+    students[run.student](traces, run)
 
 
 def _distil_model(traces: list[Path], run: DistillOptions) -> None:
@@ -177,6 +198,37 @@ def _distil_ranker(traces: list[Path], run: DistillOptions) -> None:
             f"{held_out['after']:.0%} with it"
         )
     stdout().print(printable(model), soft_wrap=True)
+
+
+def _distil_lora(traces: list[Path], run: DistillOptions) -> None:
+    """Train a language model on its own chains, and measure it."""
+    err = stderr(quiet=run.json)
+    with waiting(err, "loading"):
+        from triplecheck.optimize.distil.lora import LoraOptions, LoraTask, distil_lora
+        from triplecheck.optimize.traces import read_traces
+
+        how = LoraOptions(samples=run.samples, left_out=tuple(run.left_out or ()), bare=run.bare, seconds=run.seconds)
+        settings = run.training
+        graphs = sorted({folder.name for folder in traces})
+        rows = {graph: [row for at in traces if at.name == graph for row in read_traces(at)] for graph in graphs}
+    with reporting(err, "reading") as tell:
+        report = distil_lora(
+            [LoraTask.of(graph, own) for graph, own in rows.items()],
+            run.out,
+            base=run.base,
+            options=settings,
+            how=how,
+            name=run.name,
+            device=run.device,
+            progress=tell,
+        )
+    if run.json:
+        print_json(report.to_json())
+        return
+    if not is_quiet():
+        stdout().print(f"own chains: {counted(report.chains['greedy'])}", soft_wrap=True)
+        stdout().print(report.table(), soft_wrap=True)
+    stdout().print(printable(f"local/{run.out / (run.name or report.adapters['all']['model'])}"), soft_wrap=True)
 
 
 def _show(made: Distilled, model: str) -> None:

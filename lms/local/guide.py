@@ -79,6 +79,7 @@ class Guide:
         self._or_none = True
         self._pointed_at: dict[str, list[int]] = {}
         self._computes = False
+        self._needed = 0
         self._none = vocabulary.encode(NONE)
         self._break = vocabulary.encode("\n")[0]
         if self._fields:
@@ -121,6 +122,7 @@ class Guide:
             self._forced.extend(self._vocabulary.encode(f"{breaks}{COMPLETED}"))
             return
         field = self._fields[self._at]
+        self._needed = self._count_needed()
         self._forced.extend(self._vocabulary.encode(f"{breaks}{HEADER.format(name=field.name)}\n"))
         self._value = []
         pointed_at = self._pointed_at.get(field.source, [])
@@ -169,7 +171,7 @@ class Guide:
             return self._value == self._none
         if kind == "number" and not self._ends_in_digit():
             return False
-        if self._value and (len(self._value) >= self._longest or self._left <= self._needed()):
+        if self._value and (len(self._value) >= self._longest or self._left <= self._needed):
             return True
         return self._would_end(best(None))
 
@@ -215,7 +217,7 @@ class Guide:
             return True
         if not self._value or (line and line not in self._options):
             return False
-        if all(option in before or option == line for option in self._options) or self._left <= self._needed():
+        if all(option in before or option == line for option in self._options) or self._left <= self._needed:
             return True
         token = best(None)
         text = self._vocabulary.text(token)
@@ -235,7 +237,7 @@ class Guide:
     def _after_break(self) -> bool:
         return bool(self._value) and self._vocabulary.text(self._value[-1]).endswith("\n")
 
-    def _needed(self) -> int:
+    def _count_needed(self) -> int:
         """Minimum number of tokens for the rest of the reply."""
         rest = self._fields[self._at + 1 :]
         frame = "".join(f"\n\n{HEADER.format(name=field.name)}\n" for field in rest) + f"\n\n{COMPLETED}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
@@ -16,14 +17,27 @@ from triplecheck.lms.local.guide import Guide, TokenizerVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
 
 
+@dataclass(frozen=True)
+class LoadedModel:
+    """A tokenizer and its model, in memory."""
+
+    tokenizer: Any
+    model: Any
+
+
 class TransformersBackend:
     """Runs a model with `transformers`.
+
+    Args:
+        weights: of the model.
+        config: of the engine.
+        loaded: the model, if it is in memory already; None: it is loaded.
 
     Raises:
         ModelUnavailableError: transformers, gguf or (for an adapter) peft is not installed.
     """
 
-    def __init__(self, weights: Weights, config: LocalConfig) -> None:
+    def __init__(self, weights: Weights, config: LocalConfig, loaded: LoadedModel | None = None) -> None:
         transformers, torch = _libraries(weights)
         self._torch = torch
         self._transformers = transformers
@@ -31,8 +45,10 @@ class TransformersBackend:
         if config.threads is not None:
             torch.set_num_threads(config.threads)
         self._device = ("cuda" if torch.cuda.is_available() else "cpu") if config.device == "auto" else config.device
-        self._tokenizer = load_tokenizer(weights)
-        model = load_model(weights, torch.float32 if self._device == "cpu" else torch.bfloat16)
+        if loaded is None:
+            dtype = torch.float32 if self._device == "cpu" else torch.bfloat16
+            loaded = LoadedModel(load_tokenizer(weights), load_model(weights, dtype))
+        self._tokenizer, model = loaded.tokenizer, loaded.model
         self._tokenizer.padding_side = "left"
         if self._tokenizer.pad_token_id is None:
             self._tokenizer.pad_token = self._tokenizer.eos_token
@@ -95,14 +111,24 @@ class TransformersBackend:
         ]
 
         def guided(input_ids: Any, scores: Any) -> Any:
+            # One transfer for the whole batch: on a GPU, each costs more than the choice of a token.
+            taken = input_ids[:, -1].tolist() if input_ids.shape[1] > width else []
+            best = scores.argmax(-1).tolist()
+            rows: list[int] = []
+            columns: list[int] = []
+            masked: list[int] = []
             for row, guide in enumerate(guides):
-                if input_ids.shape[1] > width:
-                    guide.took(int(input_ids[row, -1]))
-                allowed = guide.allowed(partial(likeliest, scores[row]))
+                if taken:
+                    guide.took(taken[row])
+                allowed = guide.allowed(partial(_likeliest, best[row], scores[row]))
                 if allowed is not None:
-                    kept = scores[row, allowed].clone()
-                    scores[row] = -float("inf")
-                    scores[row, allowed] = kept
+                    masked.append(row)
+                    rows += [row] * len(allowed)
+                    columns += allowed
+            if masked:
+                kept = scores[rows, columns]
+                scores[masked] = -float("inf")
+                scores[rows, columns] = kept
             return scores
 
         return guided
@@ -133,6 +159,10 @@ class TransformersBackend:
         text, stopped = until_stop(self._tokenizer.decode(kept, skip_special_tokens=True), prompt.stop)
         whole = stopped or (end is not None and end < limit)
         return Generated(text, prompt_tokens, len(kept), "stop" if whole else "length")
+
+
+def _likeliest(best: int, scores: Any, some: Sequence[int] | None) -> int:
+    return best if some is None else likeliest(scores, some)
 
 
 def load_tokenizer(weights: Weights) -> Any:

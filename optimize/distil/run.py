@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from triplecheck.evals.run_directory import locked
 from triplecheck.kg import ReadError, UserError
@@ -20,6 +20,9 @@ from triplecheck.kg.values import parse_json
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
 from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, TrainingData, prepare, read_rows
 from triplecheck.optimize.traces import TraceRow
+
+if TYPE_CHECKING:
+    from triplecheck.lms.local.transformers_backend import LoadedModel
 
 # The directory of a distilled model, named by a hash of base, data, options and versions.
 
@@ -158,8 +161,9 @@ def distil_rows(
     name: str | None = None,
     device: str = "auto",
     progress: ProgressCallback | None = None,
+    loaded: LoadedModel | None = None,
 ) -> Distilled:
-    """Like `distil`, from rows."""
+    """Like `distil`, from rows; the base model may be in memory already, and is as it was afterwards."""
     check_libraries()
     options, out, weights = options or DistilOptions(), Path(out), base_weights(base)
     if out.exists() and not out.is_dir():
@@ -182,7 +186,7 @@ def distil_rows(
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed when the model was complete
     else:
         with locked(work, "another process is training this model"):
-            _train(path, work, weights, data, options, made_from, device, tell)
+            _train(path, work, weights, data, options, made_from, device, tell, loaded)
     if name is not None:
         point(out, name, path.name)
     return Distilled(path, read_manifest(path))
@@ -212,11 +216,12 @@ def _train(
     made_from: dict[str, Any],
     device: str,
     tell: ProgressCallback,
+    loaded: LoadedModel | None,
 ) -> None:
     from triplecheck.optimize.distil.training import WEIGHTS, train, write_adapter
 
     tell("loading the model", 0, None)
-    model, course = train(weights, data, options, work, device, tell)
+    model, course = train(weights, data, options, work, device, tell, loaded)
     with replaced_directory(path) as new:
         parameters = write_adapter(model, made_from["base"]["model"], new)
         adapter = {"parameters": parameters, "bytes": (new / WEIGHTS).stat().st_size, "sha256": _hash(new / WEIGHTS)}
@@ -224,6 +229,8 @@ def _train(
         write_text(new / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
         write_text(new / "README.md", _card(manifest))
     shutil.rmtree(work)
+    if loaded is not None:
+        model.unload()
 
 
 def _card(manifest: dict[str, Any]) -> str:

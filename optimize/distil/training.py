@@ -24,7 +24,7 @@ from trl import SFTConfig, SFTTrainer
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback
-from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer
+from triplecheck.lms.local.transformers_backend import LoadedModel, load_model, load_tokenizer
 from triplecheck.lms.local.weights import Weights
 from triplecheck.optimize.distil.data import DistilOptions, Encoded, TrainingData, TrainingRow
 from triplecheck.optimize.distil.prefix_packing import EpochOrder, Pack, packs
@@ -293,8 +293,18 @@ def train(
     work: Path,
     device: str,
     tell: ProgressCallback | None = None,
+    loaded: LoadedModel | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Train an adapter, from the last checkpoint in `work` if there is one.
+
+    Args:
+        weights: of the base model.
+        data: rows to train and to measure on.
+        options: of the training.
+        work: keeps the checkpoints.
+        device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
+        tell: called with the progress.
+        loaded: the base model, if it is in memory already: the adapter is added to it.
 
     Returns:
         The PEFT model with the weights of the lowest held-out loss (the last weights if nothing is held out), and
@@ -308,7 +318,8 @@ def train(
     with warnings.catch_warnings():
         # The libraries use names that others of them have deprecated.
         warnings.simplefilter("ignore", FutureWarning)
-        trainer = _trainer(weights, data, options, work, place, dtype)
+        loaded = loaded or LoadedModel(load_tokenizer(weights), load_model(weights, dtype))
+        trainer = _trainer(loaded, data, options, work, place, dtype)
         checkpoint = last_checkpoint(work)
         watch = TrainingProgress(trainer, tell, checkpoint)
         trainer.add_callback(watch)
@@ -338,10 +349,15 @@ def _is_whole(checkpoint: Path) -> bool:
 
 
 def _trainer(
-    weights: Weights, data: TrainingData, options: DistilOptions, work: Path, place: torch.device, dtype: torch.dtype
+    loaded: LoadedModel,
+    data: TrainingData,
+    options: DistilOptions,
+    work: Path,
+    place: torch.device,
+    dtype: torch.dtype,
 ) -> PackTrainer:
     set_seed(options.seed)
-    tokenizer, model = load_tokenizer(weights), load_model(weights, dtype)
+    tokenizer, model = loaded.tokenizer, loaded.model
     if place.type == "cpu" and dtype == torch.bfloat16:
         # On a CPU, torch's fused attention is slower in bfloat16 than plain matrix products.
         model.set_attn_implementation("eager")

@@ -185,8 +185,7 @@ def trace_row(call: StepRecord, question: Question, program: str, source: Source
     Raises:
         UserError: parsing the reply would give other values.
     """
-    data = TolerantAdapter().format_finetune_data(call.signature, [], call.inputs, call.outputs)
-    messages = tuple({"role": str(m["role"]), "content": str(m["content"])} for m in data["messages"])
+    messages = row_messages(call.signature, call.inputs, call.outputs)
     return TraceRow(
         messages_key(messages),
         messages_key(messages[:-1]),
@@ -200,6 +199,18 @@ def trace_row(call: StepRecord, question: Question, program: str, source: Source
         inputs=call.inputs,
         outputs=call.outputs,
     )
+
+
+def row_messages(
+    signature: type[dspy.Signature], inputs: Mapping[str, Any], outputs: Mapping[str, Any]
+) -> tuple[Message, ...]:
+    """The chat of a row, as the embedded engines are asked: without demonstrations.
+
+    Raises:
+        UserError: parsing the reply would give other values.
+    """
+    data = TolerantAdapter().format_finetune_data(signature, [], dict(inputs), dict(outputs))
+    return tuple({"role": str(m["role"]), "content": str(m["content"])} for m in data["messages"])
 
 
 def split_of(question: Question, dev_share: float) -> SplitName:

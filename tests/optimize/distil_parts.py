@@ -77,7 +77,7 @@ def traces(folder: Path, given: Iterable[TraceRow]) -> Path:
     return folder
 
 
-def tiny_llama(folder: Path, texts: Sequence[str]) -> Path:
+def tiny_llama(folder: Path, texts: Sequence[str], context: int = 1024) -> Path:
     """Write the model and its tokenizer, which is trained on these texts."""
     import torch
     import transformers
@@ -104,7 +104,7 @@ def tiny_llama(folder: Path, texts: Sequence[str]) -> Path:
         num_hidden_layers=2,
         num_attention_heads=4,
         num_key_value_heads=2,
-        max_position_embeddings=1024,
+        max_position_embeddings=context,
         initializer_range=0.2,  # else the frozen head could foretell nothing
         tie_word_embeddings=True,
         bos_token_id=1,

@@ -1,0 +1,10 @@
+"""One model in three forms: the base prompt, chain of thought, and fine-tuned on its own verified chains.
+
+Source: KERAG (arXiv 2509.04716), its third mechanism.
+"""
+
+from triplecheck.optimize.distil.lora.report import LoraReport
+from triplecheck.optimize.distil.lora.student import distil_lora
+from triplecheck.optimize.distil.lora.tasks import LoraOptions, LoraTask
+
+__all__ = ["LoraOptions", "LoraReport", "LoraTask", "distil_lora"]

@@ -1,0 +1,160 @@
+"""The forms in which a model is asked the answering step, and its replies in them."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import dspy
+from dspy.utils.exceptions import AdapterParseError
+
+from triplecheck.lms import TolerantAdapter
+from triplecheck.lms.local.backend import Generated, GenerationRequest, LocalConfig
+from triplecheck.lms.local.form import as_numbers, fields_of, shown
+from triplecheck.lms.values import numbered_lists
+from triplecheck.optimize.traces import TraceRow
+from triplecheck.signatures import AnswerFromFacts, Step, demonstrations, without_reasoning
+
+
+@dataclass(frozen=True)
+class Form:
+    """How the answering step is asked.
+
+    Attributes:
+        name: in reports.
+        reasons: whether the model reasons before it answers.
+        examples: whether the prompt has the worked examples of the step.
+        adapted: whether the adapter is used.
+    """
+
+    name: str
+    reasons: bool = True
+    examples: bool = True
+    adapted: bool = False
+
+    @property
+    def step(self) -> type[Step]:
+        """The signature."""
+        return AnswerFromFacts if self.reasons else without_reasoning(AnswerFromFacts)
+
+    def prompt(self, inputs: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
+        """The messages, as `lms.RolePredict` sends them to an embedded engine."""
+        demos = [_shown(self.step, demo) for demo in demonstrations(AnswerFromFacts)] if self.examples else []
+        given = dict(inputs) | numbered_lists(self.step.input_fields, inputs)
+        messages = TolerantAdapter().format(self.step, demos, given)
+        return tuple((str(message["role"]), str(message["content"])) for message in messages)
+
+
+BASE = Form("base prompt", reasons=False)
+CHAIN = Form("chain of thought")
+BASE_BARE = Form("base prompt, no examples", reasons=False, examples=False)
+CHAIN_BARE = Form("chain of thought, no examples", examples=False)
+TUNED = Form("fine-tuned", examples=False, adapted=True)
+TUNED_BASE = Form("fine-tuned, base prompt", reasons=False, examples=False, adapted=True)
+LEFT_OUT = Form("fine-tuned without this graph", examples=False, adapted=True)
+LEFT_OUT_BASE = Form("fine-tuned without this graph, base prompt", reasons=False, examples=False, adapted=True)
+
+
+def _shown(step: type[Step], demo: dspy.Example) -> dict[str, Any]:
+    fields = {name: value for name, value in demo.items() if name in step.fields}
+    return fields | numbered_lists(step.input_fields, fields)
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What a model replied.
+
+    Attributes:
+        text: of the reply.
+        outputs: by field; None: not readable.
+        finished: whether it ended by itself.
+        tokens: of prompt and reply.
+        prefix: of the prompt alone.
+    """
+
+    text: str
+    outputs: Mapping[str, Any] | None
+    finished: bool
+    tokens: int
+    prefix: int
+
+
+class Writer(Protocol):
+    """A backend of an embedded model."""
+
+    def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
+        """See `lms.local.backend.Backend.generate`."""
+        ...
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """How replies are chosen: greedily at temperature 0."""
+
+    temperature: float = 0.0
+    seed: int = 0
+
+
+def replies(
+    writer: Writer,
+    form: Form,
+    rows: Sequence[TraceRow],
+    batch: int,
+    sampling: Sampling = Sampling(),
+    tell: Callable[[int], None] | None = None,
+    until: float | None = None,
+) -> list[Reply | None]:
+    """A model's reply to each row, in order. A batch has prompts of similar length.
+
+    Args:
+        writer: the model.
+        form: of the prompts.
+        rows: whose inputs are asked.
+        batch: prompts at a time.
+        sampling: of the replies.
+        tell: called with the number of replies, rounded up to whole batches.
+        until: no batch starts after this time (`time.monotonic`), so the replies are those to random batches; None: no
+            limit.
+
+    Returns:
+        None for a prompt that is too long, and for those that there was no time for.
+    """
+    requests = [_request(form, row, sampling) for row in rows]
+    found: list[Reply | None] = [None] * len(rows)
+    order = sorted(range(len(rows)), key=lambda at: sum(len(text) for _, text in requests[at].messages))
+    batches = [order[start : start + batch] for start in range(0, len(order), batch)]
+    random.Random(0).shuffle(batches)
+    for done, chosen in enumerate(batches, start=1):
+        if until is not None and time.monotonic() > until:
+            break
+        for at, result in zip(chosen, writer.generate([requests[at] for at in chosen]), strict=True):
+            found[at] = None if isinstance(result, Exception) else _reply(form, requests[at], result)
+        if tell is not None:
+            tell(min(done * batch, len(order)))
+    return found
+
+
+def _request(form: Form, row: TraceRow, sampling: Sampling) -> GenerationRequest:
+    messages, config = form.prompt(row.inputs), LocalConfig()
+    return GenerationRequest(
+        messages=shown(messages),
+        max_new_tokens=config.max_new_tokens,
+        temperature=sampling.temperature,
+        top_p=1.0,
+        seed=sampling.seed,
+        stop=config.stop,
+        fields=tuple(fields_of(messages)),
+    )
+
+
+def _reply(form: Form, request: GenerationRequest, written: Generated) -> Reply:
+    text = as_numbers(request.fields, written.text)
+    try:
+        outputs: Mapping[str, Any] | None = TolerantAdapter().parse(form.step, text)
+    except AdapterParseError:
+        outputs = None
+    tokens = written.prompt_tokens + written.completion_tokens
+    return Reply(text, outputs, written.finish_reason == "stop", tokens, written.prompt_tokens)

@@ -1,0 +1,267 @@
+"""Fine-tunes a model on its own verified chains of thought, and measures it before and after.
+
+Source: KERAG (arXiv 2509.04716), its third mechanism: of each training question the model writes a chain of thought and
+an answer. One that is right and proved is learnt whole; else the base prompt is learnt, with the right answer.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from triplecheck.evals.run_directory import JsonLines
+from triplecheck.kg._atomic import write_text
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.lms.local import LocalConfig
+from triplecheck.lms.local.weights import SMOLLM2, Weights
+from triplecheck.optimize.distil.data import DistilOptions
+from triplecheck.optimize.distil.lora.forms import (
+    BASE,
+    BASE_BARE,
+    CHAIN,
+    CHAIN_BARE,
+    LEFT_OUT,
+    LEFT_OUT_BASE,
+    TUNED,
+    TUNED_BASE,
+    Form,
+    Reply,
+    Sampling,
+    replies,
+)
+from triplecheck.optimize.distil.lora.report import LoraReport, problem_of
+from triplecheck.optimize.distil.lora.tasks import LoraOptions, LoraTask, check_tasks
+from triplecheck.optimize.distil.run import base_weights, check_libraries, distil_rows
+from triplecheck.optimize.traces import TraceRow
+from triplecheck.optimize.traces.records import messages_key, row_messages
+
+if TYPE_CHECKING:
+    from triplecheck.lms.local.transformers_backend import LoadedModel, TransformersBackend
+
+REPORT, TABLE, REPLIES = "report.json", "report.md", "replies.jsonl"
+_GPU_BATCH, _GPU_PIECE = 128, 4096
+
+
+def distil_lora(
+    tasks: Sequence[LoraTask],
+    out: Path | str,
+    *,
+    base: str = SMOLLM2,
+    options: DistilOptions | None = None,
+    how: LoraOptions | None = None,
+    name: str | None = None,
+    device: str = "auto",
+    progress: ProgressCallback | None = None,
+) -> LoraReport:
+    """Let a model write chains, train an adapter on those that are proved, and measure base, chain and fine-tuned.
+
+    Writes the adapter as `distil` does, and `report.json`, `report.md` and `replies.jsonl` beside it, each as soon as
+    there is something to write.
+
+    Args:
+        tasks: rows by graph.
+        out: directory of distilled models.
+        base: `local/smollm2`, or a directory with a transformers model or one GGUF file.
+        options: of the training.
+        how: chains are written and measured.
+        name: a name for the model in `out`, in addition to its hash.
+        device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
+        progress: called with the progress.
+
+    Raises:
+        UserError: nothing to train on, or an unknown graph is to be left out.
+        UnavailableError: a library or the base model is missing.
+    """
+    how, options = how or LoraOptions(), options or DistilOptions()
+    check_libraries()
+    check_tasks(tasks, how)
+    run = _Run(base_weights(base), Path(out), options, how, device, progress or no_progress)
+    run.load()
+    own = run.chains([row for task in tasks for row in task.train])
+    run.train("all", [row for task in tasks for row in own.of(task)], name)
+    for form in (TUNED, TUNED_BASE, CHAIN, BASE):
+        run.measure(form, tasks, "all")
+    for task in tasks:
+        if task.graph in how.left_out and not run.late:
+            run.train(task.graph, [row for other in tasks if other is not task for row in own.of(other)])
+            for form in (LEFT_OUT, LEFT_OUT_BASE):
+                run.measure(form, [task], task.graph)
+    for form in (CHAIN_BARE, BASE_BARE) if how.bare else ():
+        run.measure(form, tasks, "all")
+    return run.report
+
+
+@dataclass(frozen=True)
+class _Chains:
+    """The training row of each question, by the key of its gold row."""
+
+    rows: Mapping[str, TraceRow]
+
+    def of(self, task: LoraTask) -> list[TraceRow]:
+        return [self.rows[row.key] for row in task.train if row.key in self.rows]
+
+
+class _Run:
+    def __init__(
+        self, weights: Weights, out: Path, options: DistilOptions, how: LoraOptions, device: str, tell: ProgressCallback
+    ) -> None:
+        self._weights, self._out, self._how, self._tell = weights, out, how, tell
+        self._begun = time.monotonic()
+        self._adapters: dict[str, Path] = {}
+        self._loaded: LoadedModel | None = None
+        import torch
+
+        self._device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
+        gpu = self._device.startswith("cuda")
+        self._batch = how.at_once or (_GPU_BATCH if gpu else LocalConfig().batch_size)
+        self._options = replace(options, piece_length=_GPU_PIECE) if gpu else options
+        about = torch.cuda.get_device_name() if gpu else f"cpu, {torch.get_num_threads()} threads"
+        self.report = LoraReport({"base": weights.name, "device": about, "how": asdict(how)})
+        out.mkdir(parents=True, exist_ok=True)
+
+    @property
+    def _until(self) -> float | None:
+        return None if self._how.seconds is None else self._begun + self._how.seconds
+
+    @property
+    def late(self) -> bool:
+        """Whether the time is over."""
+        return self._until is not None and time.monotonic() > self._until
+
+    def load(self) -> None:
+        """Load the base model once, for all forms and adapters."""
+        import torch
+
+        from triplecheck.lms.local.transformers_backend import LoadedModel, load_model, load_tokenizer
+
+        with self._phase("load"):
+            dtype = torch.float32 if self._device == "cpu" else torch.bfloat16
+            model = load_model(self._weights, dtype).to(self._device)
+            self._loaded = LoadedModel(load_tokenizer(self._weights), model)
+
+    def chains(self, rows: Sequence[TraceRow]) -> _Chains:
+        """For each row its verified chain, else the base prompt with the right answer."""
+        found: dict[str, TraceRow] = {}
+        problems: dict[str, str] = {}
+        with self._phase("chains"):
+            todo = list(rows)
+            for sample in range(self._how.samples + 1):
+                sampling = Sampling(self._how.temperature, sample) if sample else Sampling()
+                for row, reply in zip(todo, self._ask(CHAIN, todo, sampling, f"chains {sample}"), strict=True):
+                    problem = "too_long" if reply is None else problem_of(row, reply)
+                    problems.setdefault(row.key, problem or "chain")
+                    if reply is not None and reply.outputs is not None and problem is None:
+                        found[row.key] = _taught(row, CHAIN, reply.outputs, self._weights.name, "verified")
+                todo = [row for row in todo if row.key not in found]
+                if self.late or not todo:
+                    break
+        for row in todo:
+            found[row.key] = _taught(row, BASE, row.outputs, "gold", "base")
+        self.report.chains = {
+            "rows": len(rows),
+            "chains": len(rows) - len(todo),
+            "base": len(todo),
+            "greedy": dict(Counter(problems.values()).most_common()),
+        }
+        self._save()
+        return _Chains(found)
+
+    def train(self, which: str, rows: Sequence[TraceRow], name: str | None = None) -> None:
+        """Train an adapter; the base model stays in memory."""
+        with self._phase(f"train {which}"):
+            made = distil_rows(
+                rows,
+                self._out,
+                base=self._weights.name,
+                options=self._options,
+                name=name,
+                device=self._device,
+                progress=self._tell,
+                loaded=self._loaded,
+            )
+        self._adapters[which] = made.path
+        keep = ("data", "options", "adapter", "training", "versions")
+        self.report.adapters[which] = {"model": made.path.name} | {part: made.manifest[part] for part in keep}
+        self._save()
+
+    def measure(self, form: Form, tasks: Sequence[LoraTask], which: str) -> None:
+        """Ask the test rows in a form."""
+        rows = [row for task in tasks for row in task.test]
+        if not rows or self.late:
+            return
+        begun = time.monotonic()
+        with self._phase(f"{form.name}: {which}"):
+            given = self._ask(form, rows, Sampling(), form.name, which)
+        spent = time.monotonic() - begun
+        at = 0
+        for task in tasks:
+            own = given[at : (at := at + len(task.test))]
+            if own:
+                self.report.add(task.graph, form, task.test, own, spent * len(own) / len(rows))
+        self._save()
+
+    def _ask(
+        self, form: Form, rows: Sequence[TraceRow], sampling: Sampling, what: str, which: str = "all"
+    ) -> list[Reply | None]:
+        with self._writer(form, which) as writer:
+            given = replies(
+                writer,
+                form,
+                rows,
+                self._batch,
+                sampling,
+                lambda done: self._tell(what, done, len(rows)),
+                self._until,
+            )
+        with JsonLines(self._out / REPLIES) as file:
+            for row, reply in zip(rows, given, strict=True):
+                if reply is not None:
+                    about = {"form": form.name, "adapter": which if form.adapted else None, "sample": sampling.seed}
+                    problem = problem_of(row, reply)
+                    file.append({"row": row.key, **about, **asdict(reply), "problem": problem, "gold": row.outputs})
+        return given
+
+    @contextmanager
+    def _writer(self, form: Form, which: str) -> Iterator[TransformersBackend]:
+        from triplecheck.lms.local.transformers_backend import LoadedModel, TransformersBackend
+
+        assert self._loaded is not None
+        config = replace(LocalConfig(), device=self._device)
+        if not form.adapted:
+            yield TransformersBackend(self._weights, config, self._loaded)
+            return
+        from peft import PeftModel
+
+        adapted = PeftModel.from_pretrained(self._loaded.model, str(self._adapters[which]))
+        try:
+            yield TransformersBackend(self._weights, config, LoadedModel(self._loaded.tokenizer, adapted))
+        finally:
+            adapted.unload()
+
+    @contextmanager
+    def _phase(self, name: str) -> Iterator[None]:
+        begun = time.monotonic()
+        self._tell(name, 0, None)
+        yield
+        self.report.seconds[name] = time.monotonic() - begun
+
+    def _save(self) -> None:
+        text = json.dumps(self.report.to_json(), indent=1, ensure_ascii=False)
+        write_text(self._out / REPORT, text + "\n")
+        write_text(self._out / TABLE, self.report.table())
+
+
+def _taught(row: TraceRow, form: Form, outputs: Mapping[str, Any], model: str, source: Any) -> TraceRow:
+    """A row that teaches these outputs for the inputs of another."""
+    kept = {name: outputs[name] for name in form.step.output_fields}
+    messages = row_messages(form.step, row.inputs, kept)
+    keys = messages_key(messages), messages_key(messages[:-1])
+    return replace(
+        row, key=keys[0], prompt=keys[1], source=source, model=model, messages=messages, outputs=kept, split="train"
+    )

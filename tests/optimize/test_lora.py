@@ -1,0 +1,209 @@
+"""A model learns from its own verified chains of thought."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from distil_parts import tiny_llama, traces
+from typer.testing import CliRunner
+
+from triplecheck.kg import UserError
+from triplecheck.optimize.distil import DistilOptions
+from triplecheck.optimize.distil.lora import LoraOptions, LoraTask, distil_lora
+from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
+from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
+from triplecheck.optimize.traces import TraceRow
+from triplecheck.optimize.traces.records import messages_key, row_messages
+from triplecheck.signatures import AnswerFromFacts
+
+FACTS = [
+    "Alien → directed by → Ridley Scott",
+    "Alien → starring → Sigourney Weaver | John Hurt",
+    "Ridley Scott → born in → South Shields",
+    "Aliens → release year → 1986",
+    "Alien → release year → 1979",
+]
+
+
+def reply(
+    cited: list[int], operation: str = "none", answers: tuple[str, ...] = (), reasoning: str = ""
+) -> dict[str, Any]:
+    return {"reasoning": reasoning, "cited": cited, "operation": operation, "answers": list(answers)}
+
+
+def inputs(question: str, facts: list[str] = FACTS) -> dict[str, Any]:
+    return {"question": question, "topics": ["Alien"], "facts": facts}
+
+
+DIRECTED = "Alien was directed by Ridley Scott."
+BORN = f"{DIRECTED} Ridley Scott was born in South Shields."
+
+
+@pytest.mark.parametrize(
+    ("given", "right", "problem"),
+    [
+        (reply([1], answers=("Ridley Scott",), reasoning=DIRECTED), reply([1], answers=("Ridley Scott",)), None),
+        (
+            reply([1], answers=("ridley scott",), reasoning="I look."),
+            reply([1], answers=("Ridley Scott",)),
+            "fact_not_named",
+        ),
+        (reply([2], answers=("Ridley Scott",)), reply([1], answers=("Ridley Scott",)), "not_cited"),
+        (reply([1, 3], answers=("South Shields",), reasoning=BORN), reply([1, 3], answers=("South Shields",)), None),
+        (reply([1], answers=("Ridley Scott",)), reply([1, 3], answers=("South Shields",)), "wrong"),
+        (reply([2], answers=("John Hurt",)), reply([2], answers=("Sigourney Weaver", "John Hurt")), "incomplete"),
+        (
+            reply([2], "count", reasoning="Alien has Sigourney Weaver and John Hurt starring."),
+            reply([2], "count"),
+            None,
+        ),
+        (reply([2], answers=("2",)), reply([2], "count"), "not_computed"),
+        (reply([1], "count"), reply([2], "count"), "wrong"),
+        (
+            reply([4, 5], "max", reasoning="Aliens: release year 1986. Alien: release year 1979."),
+            reply([4, 5], "max"),
+            None,
+        ),
+        (reply([4, 5], "min"), reply([4, 5], "max"), "wrong"),
+        (reply([4], "max"), reply([4, 5], "max"), "wrong"),
+        (reply([], reasoning="No fact tells who wrote the music."), reply([]), None),
+        (reply([1]), reply([]), "not_cited"),
+        (reply([1], answers=("Ridley Scott",)), reply([]), "wrong"),
+    ],
+)
+def test_a_reply_is_verified_by_its_prompt(given: dict[str, Any], right: dict[str, Any], problem: str | None) -> None:
+    assert problem_of_reply(inputs("Who wrote the music of Alien?"), given, right) == problem
+
+
+def test_a_shared_value_is_computed_or_written() -> None:
+    facts = ["Jane Roe ← plays for ← Ann | Bea", "Lund ← lives in ← Bea | Cid", "Ann → lives in → Holm"]
+    right = reply([1, 2], "common", ("Bea",))
+    asked = inputs("Who plays for Jane Roe and lives in Lund?", facts)
+    assert problem_of_answer(asked, reply([1, 2], "common"), right) is None
+    assert problem_of_reply(asked, reply([1], answers=("Bea",)), right) == "not_computed"
+    assert problem_of_answer(asked, reply([1, 3], "common"), right) == "wrong"
+
+
+def test_what_leads_to_the_compared_things_is_not_compared() -> None:
+    facts = ["Ek → owns → Gannet | Star", "Gannet → launched → 1897", "Star → launched → 1902"]
+    right = reply([2, 3], "min")
+    assert problem_of_answer(inputs("Which is the oldest?", facts), reply([1, 2, 3], "min"), right) is None
+
+
+def test_the_first_answer_counts_alone() -> None:
+    asked, right = inputs("Who is in Alien?"), reply([2], answers=("Sigourney Weaver", "John Hurt"))
+    assert first_is_right(asked, reply([2], answers=("John Hurt", "Ridley Scott")), right)
+    assert not first_is_right(asked, reply([2], answers=("Ridley Scott", "John Hurt")), right)
+    assert not first_is_right(asked, reply([]), right)
+    assert first_is_right(asked, reply([2], "count"), reply([2], "count"))
+    assert first_is_right(asked, reply([]), reply([]))
+
+
+def gold_row(number: int, split: str = "train") -> TraceRow:
+    facts = [f"Film {number} → directed by → Person {number}", f"Film {number} → set in → Town {number}"]
+    given = {"question": f"Who directed Film {number}?", "topics": [f"Film {number}"], "facts": facts}
+    outputs = reply([1], answers=(f"Person {number}",), reasoning="The facts tell directed by.")
+    messages = row_messages(AnswerFromFacts, given, outputs)
+    return TraceRow(
+        messages_key(messages),
+        messages_key(messages[:-1]),
+        f"q{number}",
+        "kerag",
+        "AnswerFromFacts",
+        "answer",
+        "gold",
+        "gold",
+        messages,
+        "dev" if split == "dev" else "train",
+        given,
+        outputs,
+    )
+
+
+@pytest.fixture(scope="module")
+def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    pytest.importorskip("trl")
+    texts = [message["content"] for number in range(3) for message in gold_row(number).messages]
+    return tiny_llama(tmp_path_factory.mktemp("tiny") / "llama", texts, 8192)
+
+
+STEPS = DistilOptions(rank=2, alpha=4, batch=4, max_steps=1, precision="float32", dev_rows=0)
+
+
+def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> None:
+    tasks = [
+        LoraTask.of("films", [gold_row(0), gold_row(1), gold_row(2, "dev")]),
+        LoraTask.of("towns", [gold_row(3), gold_row(4, "dev")]),
+    ]
+    how = LoraOptions(samples=1, left_out=("towns",), bare=True)
+    report = distil_lora(tasks, tmp_path, base=str(base), options=STEPS, how=how, name="mine", device="cpu")
+    assert report.chains["rows"] == 3 == report.chains["chains"] + report.chains["base"]
+    assert sum(report.chains["greedy"].values()) == 3
+    assert report.adapters["all"]["data"]["train"] == 3 and report.adapters["towns"]["data"]["train"] == 2
+    forms = {(one.graph, one.form) for one in report.answered}
+    assert ("towns", "fine-tuned without this graph") in forms and (
+        "films",
+        "fine-tuned without this graph",
+    ) not in forms
+    assert {form for graph, form in forms if graph == "films"} >= {"base prompt", "chain of thought", "fine-tuned"}
+    written = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert written == json.loads(json.dumps(report.to_json()))
+    assert "| towns | fine-tuned | 1 |" in (tmp_path / "report.md").read_text("utf-8")
+    assert (tmp_path / "mine" / "adapter_model.safetensors").is_file()
+    lines = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text("utf-8").splitlines()]
+    assert len(lines) == 2 * 3 + 2 * 6 + 2
+
+
+class Told:
+    """Replies with the right text to each prompt."""
+
+    def __init__(self) -> None:
+        self.asked: list[Any] = []
+
+    def generate(self, prompts: Any) -> list[Any]:
+        from triplecheck.lms.local.backend import Generated
+
+        self.asked += prompts
+        texts = [self.text(one) for one in prompts]
+        return [Generated(text, 10, 5, "stop") for text in texts]
+
+    def text(self, prompt: Any) -> str:
+        names = [field.name for field in prompt.fields]
+        values = {"reasoning": "It is told.", "cited": "Film", "operation": "none", "answers": "none"}
+        return "\n\n".join(f"[[ ## {name} ## ]]\n{values[name]}" for name in names)
+
+
+def test_forms_differ_in_reasoning_and_examples() -> None:
+    told = Told()
+    rows = [gold_row(0), gold_row(1)]
+    for form, fields, messages in ((BASE, 3, 14), (CHAIN, 4, 14), (TUNED, 4, 2)):
+        found = replies(told, form, rows, batch=1)
+        assert [one is not None and one.outputs is not None for one in found] == [True, True]
+        assert len(told.asked[-1].fields) == fields and len(told.asked[-1].messages) == messages
+    assert replies(told, CHAIN, rows, 1, until=0.0) == [None, None]
+
+
+def test_wrong_input_says_what_would_do(tmp_path: Path) -> None:
+    pytest.importorskip("trl")
+    row = gold_row(0)
+    with pytest.raises(UserError, match="--pass gold"):
+        distil_lora([LoraTask.of("films", [replace(row, source="verified")])], tmp_path)
+    with pytest.raises(UserError, match="no test rows of towns"):
+        distil_lora([LoraTask.of("films", [row])], tmp_path, how=LoraOptions(left_out=("towns",)))
+    with pytest.raises(UserError, match="samples"):
+        LoraOptions(samples=-1)
+
+
+def test_the_command_reports(base: Path, tmp_path: Path) -> None:
+    from triplecheck.app.main import app
+
+    folder = traces(tmp_path / "films", [gold_row(0), gold_row(1), gold_row(2, "dev")])
+    words = ["distill", folder, "--student", "lora", "--out", tmp_path / "out", "--base", base, "--name", "mine"]
+    more = ["--samples", "0", "--max-steps", "1", "--rank", "2", "--dev-rows", "0", "--device", "cpu"]
+    done = CliRunner().invoke(app, [str(word) for word in (*words, *more)])
+    assert done.exit_code == 0, done.output
+    assert "| films | fine-tuned | 1 |" in done.output and "own chains:" in done.output
