@@ -98,7 +98,8 @@ class _Reader:
     """Joins the units of a question."""
 
     def __init__(self, parse: Parse, units: tuple[Unit, ...], taken: frozenset[int], bounded: Collection[int]) -> None:
-        self._parse, self._units, self._taken, self._bounded = parse, units, taken, bounded
+        self._parse, self._units, self._taken = parse, units, taken
+        self._bounded = {*bounded, *(at for unit in units for at in range(*unit.classes_at))}
         self._content = content_words(parse, taken)
         self._unit_at = {at: number for number, unit in enumerate(units) for at in unit.tokens}
 

@@ -29,6 +29,8 @@ class Unit:
         names: of the classes, or the spelling of the topic, or the words of the noun.
         is_asked: whether the question asks for it.
         is_denied: whether "no" stands before it: "has no boat".
+        classes: those that the question says or asks a topic to be of: "is Ada a captain".
+        classes_at: their tokens [start, end).
     """
 
     kind: UnitKind
@@ -37,6 +39,8 @@ class Unit:
     names: tuple[str, ...]
     is_asked: bool = False
     is_denied: bool = False
+    classes: tuple[str, ...] = ()
+    classes_at: tuple[int, int] = (0, 0)
 
     @property
     def tokens(self) -> range:
@@ -61,8 +65,11 @@ def find_units(
         span = range(place.start, place.end)
         if asked.at in span and _is_role(question, place):
             continue
-        topic = _with_class(parse, place, found)
-        if topic is not None:
+        subject, topic = _subject_of(parse, place, found), _with_class(parse, place, found)
+        if subject is not None:
+            said = found[subject]
+            found[subject] = replace(said, classes=place.names, classes_at=(place.start, place.end))
+        elif topic is not None:
             found[topic] = replace(found[topic], at=place.end - 1, span=_both(found[topic].span, span))
         elif (asked.at in span or not any(at in named for at in span)) and not any(at in taken for at in span):
             denied = _is_denied(parse, place.end - 1)
@@ -103,6 +110,19 @@ def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None
         below = parse.tokens[unit.at].head == noun and parse.is_a(unit.at, *_IN_APPOSITION)
         above = parse.tokens[noun].head == unit.at and parse.is_a(noun, *_IN_APPOSITION)
         if unit.kind == "topic" and (below or above) and not (below and unit.names[0].islower()):
+            return at
+    return None
+
+
+def _subject_of(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None:
+    """The place in a list of the topic whose class a predicate noun says, "is Ada a captain"; None without one."""
+    noun, lexicon = place.end - 1, parse.lexicon
+    is_indefinite = any(parse.words[i] in lexicon.clauses.get("indefinite", ()) for i in parse.children(noun))
+    for at, unit in enumerate(units):
+        above = parse.is_a(unit.at, "nsubj") and parse.tokens[unit.at].head == noun and parse.dependents(noun, "cop")
+        # A parser may take "is Ada a captain" for a title.
+        below = parse.tokens[noun].head == unit.at and parse.is_a(noun, "appos") and is_indefinite
+        if unit.kind == "topic" and (above or (below and parse.lemma(0) in lexicon.copulas)):
             return at
     return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -20,11 +21,11 @@ def likeness() -> Likeness:
 
 
 def found(likeness: Likeness, text: str, *relations: str, **said: Any) -> LeftOut:
-    """What a query of these relations leaves out. Names in stars are topics: "Who leads *Acme*?"."""
+    """The words that a query of these relations leaves out. Names in stars are topics: "Who leads *Acme*?"."""
     parts = text.split("*")
     question = read_question("".join(parts), parts[1::2])
     fields = {"classes": ["plant", "gardener"], "relations": [[name] for name in relations]} | said
-    return left_out(question, QuerySays(**(vars(SAYS) | fields)), likeness)
+    return replace(left_out(question, QuerySays(**(vars(SAYS) | fields)), likeness), weakest=1.0)
 
 
 class TestWords:

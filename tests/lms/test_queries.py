@@ -506,3 +506,16 @@ def test_the_only_relation_between_two_things_is_nearer_than_two_of_which_one_is
     relations += ["drawn in: bridge to town (e.g. Belm)"]
     found = reply(encode, "How many bridges did Pia Holt draw?", relations=relations, beside=beside)
     assert "?bridge <designed by> <Pia Holt>" in found[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "patterns"),
+    [
+        ("Is Pia Holt an engineer?", "<Pia Holt> a <engineer>"),
+        ("Is the Long Span a protected bridge?", "<Long Span> a <bridge> . <Long Span> <is protected> <yes>"),
+        ("Is Pia Holt an engineer of Tornwerk?", "<Pia Holt> a <engineer> . <Pia Holt> <works for> <Tornwerk>"),
+    ],
+)
+def test_whether_a_thing_is_of_a_class_is_asked_of_the_thing(encode: Encode, question: str, patterns: str) -> None:
+    relations = [*RELATIONS, "is protected: bridge to text (e.g. no)"]
+    assert reply(encode, question, relations=relations) == (f"ASK {{ {patterns} }}", "")

@@ -39,6 +39,10 @@ def _write_topics(draft: Draft, number: int) -> None:
     found = names[0] if len(names) == 1 else one_of(draft, names)
     draft.terms.update(dict.fromkeys(listed, found))
     draft.say_units(listed)
+    unit = draft.reading.units[number]
+    if unit.classes:
+        draft.text.of_class(found, unit.classes)
+        draft.said.update(range(*unit.classes_at))
 
 
 def one_of(draft: Draft, names: Sequence[str]) -> str:
