@@ -207,12 +207,25 @@ class Proof:
     def read(self) -> Question:
         """The question, with its topics masked."""
         question = Words(self.question)
-        labels = self.graph.labels(list(self.topics))
-        others = [name for node in self.topics for name in self.graph.entity(node).aliases]
-        others += [name for label in labels for name in respelt(label)]
-        names = (*self.topics.values(), *labels, *(name for name in others if name in question))
+        names = [
+            next((one for one in (name, *respelt(name)) if one in question), name)
+            for name in (*self.topics.values(), *self.graph.labels(list(self.topics)))
+        ]
+        names += [name for node in self.topics for name in self.graph.entity(node).aliases if name in question]
         known = dict.fromkeys(write_topic(name) for name in names)
-        return read_question(self.question, list(known), language=self._language)
+        read = read_question(self.question, list(known), language=self._language)
+        values = {write_topic(name) for node in self.topics for name in self._names_of_value(node)}
+        if not values:
+            return read
+        # "before 2021-01-19" is a bound, though the graph has that value.
+        plain = read_question(self.question, [name for name in known if name not in values], language=self._language)
+        bounds: list[Limit | TimeLimit] = [*plain.limits, *plain.times]
+        return plain if any(bound.is_bound for bound in bounds) else read
+
+    def _names_of_value(self, node: int) -> tuple[str, ...]:
+        """How the question and the graph name a topic that is a number or a date; empty for others."""
+        is_value = quantity(value_of(self.graph, node)) is not None
+        return (self.topics[node], *self.graph.labels([node])) if is_value else ()
 
     @cached_property
     def parsed(self) -> Question:

@@ -31,7 +31,7 @@ def term(draft: Draft, number: int) -> str:
 
 def _write_topics(draft: Draft, number: int) -> None:
     """The term of a topic and of those listed with it."""
-    listed = _list_of(draft, number)
+    listed = list_of(draft, number)
     names = [name(draft.reading, one) for one in listed]
     found = names[0] if len(names) == 1 else one_of(draft, names)
     draft.terms.update(dict.fromkeys(listed, found))
@@ -148,7 +148,7 @@ def _is_listed(draft: Draft, one: Attachment) -> bool:
     return beside_root or (one.alternative and draft.reading.units[one.unit].kind != "class")
 
 
-def _list_of(draft: Draft, unit: int) -> list[int]:
+def list_of(draft: Draft, unit: int) -> list[int]:
     """A topic and those listed with it."""
     return [unit, *(one.unit for one in draft.attachments if one.with_ == unit and _is_listed(draft, one))]
 
@@ -192,7 +192,7 @@ def _write_hops(draft: Draft, join: Join, start: str, end: str) -> None:
 
 # --- existence -------------------------------------------------------------------------------------
 def write_existence(draft: Draft) -> None:
-    """That a thing has a relation at all: "films that won a prize", "huts without a winter room"."""
+    """That a thing has a relation at all, "films that won a prize", or that it is true, "ships that are insured"."""
     reading, question, left = draft.reading, draft.reading.question, draft.unsaid_outside
     asks_value = question.compares is not None or question.aggregate is not None
     if not left or (asks_value and not question.negations and not question.counts):
@@ -203,6 +203,12 @@ def write_existence(draft: Draft) -> None:
         return
     relation, forward = found
     denied = any(is_denied(reading, at) for at in left)
+    if relation.is_truth and forward:
+        truth = draft.text.variable(relation.label)
+        draft.text.triple(term(draft, owner), relation.label, truth)
+        write_filter(draft, truth, denied=denied)
+        draft.said |= _said_by(reading, left, relation)
+        return
     if not denied and not any(_is_noun_of(reading, at, relation) for at in left):
         return
     ends = term(draft, owner), draft.text.variable("any")
