@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Attachment, Clauses
@@ -75,10 +75,19 @@ class Joiner:
         clauses: what it joins.
         schema: what there is.
         likeness: of words and relations.
+        leads: the relations that lead to a topic, by its name in the graph, where that is known.
     """
 
-    def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
+    def __init__(
+        self,
+        parse: Parse,
+        clauses: Clauses,
+        schema: Schema,
+        likeness: Likeness,
+        leads: Mapping[str, Collection[str]],
+    ) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
+        self._leads = leads
         self._hops = [Hop(relation, forward) for relation in schema.relations for forward in (True, False)]
 
     def classes(self, number: int) -> tuple[str, ...]:
@@ -148,7 +157,11 @@ class Joiner:
             attachment: what is joined.
             loosely: topics may be of classes that are not listed.
         """
-        starts = [hop for hop in self._hops if self._may_be_at(attachment.unit, hop.start, loosely)]
+        starts = [
+            hop
+            for hop in self._hops
+            if self._may_be_at(attachment.unit, hop.start, loosely) and self._may_lead(attachment.unit, hop)
+        ]
         single = [hop for hop in starts if self._may_be_at(attachment.to, hop.end, loosely)]
         labels = {hop.relation.label for hop in single}
         for hop in single:
@@ -159,6 +172,13 @@ class Joiner:
             join = self._scored(attachment, chain, 1)
             if join.said or len(chains) == 1:  # two relations that nothing names could join anything
                 yield join
+
+    def _may_lead(self, number: int, hop: Hop) -> bool:
+        """Whether a relation may lead to a unit, as far as that is known."""
+        unit = self._clauses.units[number]
+        topic = self._schema.topic(unit.names[0]) if unit.kind == "topic" else None
+        known = None if topic is None else self._leads.get(topic.name)
+        return known is None or hop.forward or hop.relation.label in known
 
     def _may_be_at(self, number: int, end: str, loosely: bool = False) -> bool:
         """Whether a unit may be at an end of a relation."""

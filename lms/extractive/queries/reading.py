@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -19,6 +20,8 @@ from triplecheck.lms.extractive.queries.joins import Joiner
 from triplecheck.lms.extractive.queries.schema import Schema
 from triplecheck.lms.prompt import Prompt
 
+_LEADS = re.compile(r"leads to <(?P<topic>[^>]+)>; (?P<others><[^>]+>(?: or <[^>]+>)*) does")
+_NAME = re.compile(r"<([^>]+)>")
 _COMPOUNDS = (2, 3)
 """Words of a compound that may be the name of a relation."""
 
@@ -90,10 +93,15 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
         schema,
         likeness,
         clauses,
-        Joiner(question.parse, clauses, schema, likeness),
+        Joiner(question.parse, clauses, schema, likeness, _leading(prompt.text("problem"))),
         content_words(question.parse, taken),
         {at: number for number, unit in enumerate(clauses.units) for at in unit.tokens},
     )
+
+
+def _leading(problem: str) -> dict[str, list[str]]:
+    """The relations that lead to each topic, as far as the problem with an earlier query tells them."""
+    return {match["topic"]: _NAME.findall(match["others"]) for match in _LEADS.finditer(problem)}
 
 
 def _without_named_order(question: Question, names: Sequence[str]) -> Question:
