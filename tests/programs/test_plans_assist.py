@@ -77,8 +77,7 @@ class TestAnswers:
         self, violins: KnowledgeBase, maker: str, answer: str, triples: list[tuple[str, str, str]]
     ) -> None:
         text = f"ASK {{ ?violin a <violin> . ?violin <made by> <{maker}> }}"
-        tries = 1 if answer == "yes" else 2  # a model is told why nothing was found, once
-        result = asked(violins, f"Is there a violin by {maker}?", *[text] * tries, names=(maker,))
+        result = asked(violins, f"Is there a violin by {maker}?", text, names=(maker,))
         assert (result.answer, result.abstained, evidence(result)) == (answer, False, triples)
 
     def test_a_verb_that_no_relation_names_is_a_doubt(self, violins: KnowledgeBase) -> None:
@@ -104,10 +103,10 @@ class TestNothing:
 
     @pytest.mark.parametrize("function", ["SUM", "AVG"])
     def test_nothing_has_no_sum_and_no_average(self, violins: KnowledgeBase, function: str) -> None:
-        text = f"SELECT ({function}(?price) AS ?x) {{ ?violin <made by> <Ida Vale> . ?violin <price> ?price }}"
+        where = "{ ?violin a <violin> . ?violin <price> ?price . FILTER(?price > 5000) }"
         word = "total" if function == "SUM" else "average"
-        question = f"What is the {word} price of the violins that are made by Ida Vale?"
-        result = asked(violins, question, text, names=("Ida Vale",))
+        question = f"What is the {word} price of the violins that cost more than 5,000?"
+        result = asked(violins, question, f"SELECT ({function}(?price) AS ?x) {where}")
         assert (result.abstained, result.reason, result.answer) == (True, "nothing_found", "")
 
     def test_a_number_that_some_triple_has_too_is_computed_all_the_same(self, violins: KnowledgeBase) -> None:
