@@ -297,7 +297,12 @@ class Proof:
         if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
             found.append(min(chain, key=lambda text: self.coverage.get(text, 0.0)))
         found += self._opposed
-        found += [name for name in read.names if not set(normalize(name).split()) & words]
+        bases = Likeness(self.encode, self._language).bases
+        found += [
+            name
+            for name in read.names
+            if words.isdisjoint(normalize(name).split()) and bases(name).isdisjoint(bases(" ".join(words)))
+        ]
         nodes = {end for head, _, tail in self.found.evidence for end in (head, tail)}
         for mention in dict.fromkeys(self.topics.values()):
             meant = {node for node, name in self.topics.items() if name == mention}
