@@ -19,6 +19,7 @@ import pandas
 import pytest
 from program_parts import build_turtle
 
+from triplecheck.app.match import matched
 from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.readers import read_graph
@@ -127,6 +128,17 @@ def firms(tmp_path_factory: pytest.TempPathFactory) -> Asked:
 def test_a_name_is_found_in_another_spelling(firms: Asked, name: str, place: str) -> None:
     result = firms(f"Where is {name} located?")
     assert (result.answer, result.verdict) == (place, "proved")
+
+
+def test_patterns_and_queries_find_names_in_another_spelling(tmp_path: Path) -> None:
+    base = build_turtle(FIRMS, tmp_path)
+    spelt = {"Bill and Tedd LLC": "Oslo", "ABC": "Quito", decomposed("Dvořák & Söhne"): "Brno", "Řím Works": "Linz"}
+    for name, place in spelt.items():
+        (found,) = matched(base, f"'{name}' 'located in' ?place")["answers"]
+        assert found["label"] == place
+        assert [base.graph.label(node) for (node,) in base.query(f"SELECT ?x {{ <{name}> <located in> ?x }}").rows] == [
+            place
+        ]
 
 
 @pytest.mark.parametrize(
