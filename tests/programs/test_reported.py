@@ -239,6 +239,7 @@ COMPANIES = (
     ":parent rdfs:label 'parent company' . :staff rdfs:label 'employees' . :field rdfs:label 'industry' . "
     ":seat rdfs:label 'headquarters' . :from rdfs:label 'founded in' . :Company rdfs:label 'company' . "
     ":City rdfs:label 'city' . :Person rdfs:label 'person' . :home rdfs:label 'lives in' .\n"
+    ":ally rdfs:label 'partner' . :g :ally :g . :h :ally :g .\n"
     ":o a :City ; rdfs:label 'Oslo' . :b a :City ; rdfs:label 'Bergen' . :bank rdfs:label 'banking' . "
     ":oil rdfs:label 'energy' . :food rdfs:label 'food' .\n"
     ":g a :Company ; rdfs:label 'Granite Bank' ; :staff 900 ; :field :bank ; :seat :o ; :parent :f .\n"
@@ -263,6 +264,8 @@ def companies(tmp_path_factory: pytest.TempPathFactory) -> Asked:
         ("Which companies are based in Oslo?", {"Granite Bank", "Moss Foods"}),
         ("How many companies are based in Oslo?", {"2"}),
         ("Is Moss Foods based in Oslo?", {"yes"}),
+        ("Which companies are partners of Granite Bank?", {"Halden Oil"}),
+        ("Which companies are not partners of Granite Bank?", {"Moss Foods", "Fjell Retail"}),
         ("Which people live in Oslo?", {"Ida Moe"}),
         ("How many people are there?", {"2"}),
     ],

@@ -119,6 +119,10 @@ def write_joins(draft: Draft) -> None:
     if found is None:
         raise UnsaidError("No relation joins the things that the question names.")
     draft.joins = {join.attachment.unit: join for join in found}
+    for join in found:
+        above = draft.joins.get(join.attachment.to)
+        if above is not None and above.hops == join.hops and not (above.said - join.said and join.said - above.said):
+            raise UnsaidError("No word says one of two relations, one after the other.")
     units = [join.attachment.unit for join in found if join.attachment.denied]
     denied = {unit: list(_beneath(unit, found)) for unit in units}
     inside = {*units, *(below for beneath in denied.values() for below in beneath)}
@@ -177,7 +181,7 @@ def _write_join(draft: Draft, join: Join) -> None:
     _write_hops(draft, join, one, other)
     within_class = len(join.hops) == 1 and join.hops[0].start == join.hops[0].end
     if within_class and join.attachment.to == draft.root and one.startswith("<") and other.startswith("?"):
-        draft.text.add(f"FILTER({other} != {one})")  # no one is a partner of their own
+        draft.text.add_outside(f"FILTER({other} != {one})")  # no one is a partner of their own
     draft.said |= join.said
 
 

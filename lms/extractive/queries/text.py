@@ -44,6 +44,11 @@ class QueryText:
         if pattern not in self._groups[-1]:
             self._groups[-1].append(pattern)
 
+    def add_outside(self, pattern: str) -> None:
+        """A filter outside of what must not hold, once."""
+        if pattern not in self._groups[0]:
+            self._groups[0].append(pattern)
+
     def for_each(self, variable: str, names: Sequence[str]) -> None:
         """Say all of each of some things, in place of any of them: a variable stands for one of `names` so far."""
         said = [pattern for pattern in self._groups[0] if not pattern.startswith(f"VALUES {variable} ")]
