@@ -43,6 +43,7 @@ _AND = "and|und|et|y|e|och|og|en|i|и|και"
 _AND_WORD = re.compile(rf"(?<=\s)(?:{_AND})(?=\s)", re.IGNORECASE)
 _AND_SIGN = re.compile(r"\s?&\s?")
 _DOTTED = re.compile(r"\b[^\W\d_](?:\. ?[^\W\d_]\b)++\.?")
+_LAST_FIRST = re.compile(r"^([^,\d]+), ([^,\d]+)$")
 _ABBREVIATION = re.compile(r"\b[^\W\d_]{2,6}\b")
 # Longer values are not indexed: questions do not contain them.
 LONGEST_VALUE = 60
@@ -76,10 +77,13 @@ def composed(text: str) -> str:
 
 
 def respelt(text: str) -> list[str]:
-    """Other spellings that a name may have in a graph: "&" for "and" and the other way, abbreviations without dots.
+    """Other spellings that a name may have: "&" for "and" and the other way, abbreviations without dots, first names
+    before last names.
 
     >>> respelt("Bay and ABC")
     ['Bay & ABC', 'Bay and A.B.C.']
+    >>> respelt("Doe, John")
+    ['John Doe']
     """
     found = [_AND_WORD.sub("&", text)]
     if "&" in text:
@@ -87,6 +91,7 @@ def respelt(text: str) -> list[str]:
     found.append(_DOTTED.sub(lambda match: re.sub(r"[. ]", "", match[0]), text))
     found.append(_ABBREVIATION.sub(lambda match: f"{'.'.join(match[0])}." if match[0].isupper() else match[0], text))
     found.append(f"{text}." if text[-2:-1] == "." else text)
+    found.append(_LAST_FIRST.sub(r"\2 \1", text))
     return [one for one in dict.fromkeys(found) if one != text]
 
 

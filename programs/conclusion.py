@@ -160,13 +160,18 @@ class Conclusion:
             return Outcome(said, (), evidence, grounded=True, doubts=(doubt,))
         if said == "yes" and (says := [edge for fact in self.cited for edge in fact.triples(self._said_by(fact))]):
             evidence = self.with_chains(self.cited, says)
-        held = any(map(self._said_by if said == "yes" else self._excludes, self.cited))
+        held = any(map(self._said_by if said == "yes" else self._excludes, self.cited)) or self._is_told(said)
         wanted = "says what the question asks" if said == "yes" else "excludes what the question asks"
         reason = f"{'a' if held else 'no'} cited fact {wanted}"
         self.trace.add(Checked("answer", held, f"{said}: {reason}"))
         if held:
             return Outcome(said, (), evidence, grounded=True)
         return self._ungrounded(Outcome(said, (), evidence, grounded=False, doubts=(reason,)), reason)
+
+    def _is_told(self, said: str) -> bool:
+        """Whether the value at the end of the cited facts is true, for yes, or false, for no."""
+        values = {self.graph.labels([value])[0] for fact in terminal(self.cited) for value in fact.values}
+        return values == {"true" if said == "yes" else "false"}
 
     def compares_values(self) -> bool:
         """Whether the cited facts end at numbers or dates of two entities, by one relation."""

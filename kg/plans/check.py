@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
@@ -25,12 +26,14 @@ from triplecheck.kg.plans.algebra import (
 )
 from triplecheck.kg.plans.basic import BasicSolver, NotCoveredError
 from triplecheck.kg.plans.limits import Limits
+from triplecheck.kg.plans.notation import write_label
 from triplecheck.kg.plans.plan import Plan
 from triplecheck.kg.plans.terms import Terms
 from triplecheck.kg.plans.write import write_predicate, write_triple
 from triplecheck.kg.types import Direction
 
 _SECONDS = 2.0
+_OTHERS = 3  # relations that are named in place of another
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +44,13 @@ class Hint:
         text: a sentence.
         alone: one of its patterns finds nothing alone.
         turned: the relation of this pattern leads the other way round.
+        instead: another relation leads from things of the same class to the same thing.
     """
 
     text: str
     alone: bool = True
     turned: bool = False
+    instead: bool = False
 
 
 def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ...]:
@@ -106,7 +111,10 @@ class _Check:
             nodes = far[way]
             if nodes is not None and not self._has(pattern.predicate, nodes, way):
                 whose = self._said(end, kinds)
-                yield Hint(f"{whose} has no {name}" if way is Direction.OUT else f"no {name} leads to {whose}")
+                others = [] if way is Direction.OUT else self._others(pattern, nodes, head)
+                does = f"; {' or '.join(others)} does" if others else ""
+                text = f"{whose} has no {name}" if way is Direction.OUT else f"no {name} leads to {whose}{does}"
+                yield Hint(text, instead=bool(others))
                 return
         yield Hint(f"nothing matches {write_triple(pattern)}")
 
@@ -125,6 +133,29 @@ class _Check:
 
     def _has(self, relations: Relations, nodes: IntArray, way: Direction) -> bool:
         return any(len(self._graph.expand(nodes, number, way)) for number in relations.numbers)
+
+    def _others(self, pattern: TriplePattern, nodes: IntArray, heads: IntArray | None) -> list[str]:
+        """The relations that lead to a named thing from the class at the head, or from what has the relation of the
+        pattern; the most frequent first."""
+        if not isinstance(pattern.tail, Constant) or isinstance(pattern.head, Constant):
+            return []
+        assert isinstance(pattern.predicate, Relations)
+        near = self._heads(pattern.predicate) if heads is None else heads
+        found: Counter[int] = Counter()
+        for node in nodes.tolist():
+            for count in self._graph.relations_of(node):
+                if count.direction is Direction.IN:
+                    ends = self._graph.neighbors(node, count.relation, Direction.IN)
+                    found[count.relation] += int(np.isin(ends, near).sum())
+        return [
+            write_label(self._graph.relation(number).label) for number, times in found.most_common(_OTHERS) if times
+        ]
+
+    def _heads(self, relations: Relations) -> IntArray:
+        """The things that have a relation."""
+        query = Query((BoundPattern("head", Link(relations.numbers), "tail", relations.text),))
+        found = match(self._graph, query).nodes("head")
+        return np.empty(0, np.int64) if found is None else found
 
     def _ends(self, relations: Relations) -> tuple[str, str]:
         """The classes at both ends of a relation, or examples."""

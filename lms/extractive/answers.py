@@ -30,6 +30,7 @@ _PAIRED = 6
 # Cost of a path that ends at another kind of value than the question word asks for.
 _MISFIT = 1.0
 _TIME = re.compile(r"\b[12]\d{3}\b|^-?\d{3,4}(?:-\d{2}(?:-\d{2})?)?$")
+_TOLD = {"true": "yes", "false": "no"}
 _DATE = re.compile(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$")
 
 
@@ -250,7 +251,12 @@ class _Reader:
             if hit and self._support(scored.path) >= LEAST_SUPPORT:
                 return Conclusion(explain(scored.path, then="yes"), tuple(scored.path.numbers(hit)), "none", ("yes",))
         best = self._ranked[0]
-        if len(set(self._spelling.values())) > 1 and self._support(best.path) >= LEAST_SUPPORT:
+        if self._support(best.path) < LEAST_SUPPORT:
+            return None
+        told = _TOLD.get(" ".join(best.path.ends))
+        if told is not None and not self._question.negations and len(self._subjects) == 1:
+            return Conclusion(explain(best.path, then=told), tuple(best.path.numbers()), "none", (told,))
+        if len(set(self._spelling.values())) > 1:
             return Conclusion(explain(best.path, then="no"), tuple(best.path.numbers()), "none", ("no",))
         return None
 

@@ -133,10 +133,12 @@ class _Planning:
         answers = run_plan(self._graph, plan)
         found = answers.boolean or any(cell != _ZERO for row in answers.rows for cell in row)
         hints = () if found else check(self._graph, plan)
+        if self._names_all(plan):
+            hints = tuple(replace(hint, instead=False) for hint in hints)
         if plan.kind == "ask" or plan.has("count"):
-            hints = tuple(hint for hint in hints if hint.turned)  # "no" and 0 are answers
+            hints = tuple(hint for hint in hints if hint.turned or hint.instead)  # "no" and 0 are answers
         unsure = not self._graph.has_types or len(plan.relations) > 1
-        if any(hint.turned or (hint.alone and unsure) for hint in hints):
+        if any(hint.turned or hint.instead or (hint.alone and unsure) for hint in hints):
             return None, " ".join(hint.text for hint in hints)
         doubts = [f"the query may mean something else than {word!r}" for word in missing.maybe]
         abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
@@ -145,6 +147,16 @@ class _Planning:
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
+
+    def _names_all(self, plan: Plan) -> bool:
+        """Whether a word of the question is in the name of each relation, so that no other may be meant."""
+        abouts = [self._graph.relation(number) for one in plan.relations for number in one.relations]
+        parse, likeness = self._read.parse, self._likeness
+        words = [word for at, word in enumerate(parse.words) if not parse.is_topic(at) and not parse.is_stop(at)]
+        return all(
+            any(likeness.bases(word) & likeness.bases(name) for word in words for name in (about.label, *about.aliases))
+            for about in abouts
+        )
 
     @property
     def _likeness(self) -> Likeness:

@@ -219,7 +219,19 @@ class Proof:
             # "the river Thames", "the Sales team": the class says which thing is meant, and nothing of it.
             titled = [text for kind in kinds for text in (f"{kind} {name}", f"{name} {kind}") if text in question]
             known |= dict.fromkeys(map(write_topic, titled or [name]))
-        return read_question(self.question, list(known), language=self._language)
+        read = read_question(self.question, list(known), language=self._language)
+        values = {write_topic(name) for node in self.topics for name in self._names_of_value(node)}
+        if not values:
+            return read
+        # "before 2021-01-19" is a bound, though the graph has that value.
+        plain = read_question(self.question, [name for name in known if name not in values], language=self._language)
+        bounds: list[Limit | TimeLimit] = [*plain.limits, *plain.times]
+        return plain if any(bound.is_bound for bound in bounds) else read
+
+    def _names_of_value(self, node: int) -> tuple[str, ...]:
+        """How the question and the graph name a topic that is a number or a date; empty for others."""
+        is_value = quantity(value_of(self.graph, node)) is not None
+        return (self.topics[node], *self.graph.labels([node])) if is_value else ()
 
     @cached_property
     def parsed(self) -> Question:
@@ -291,7 +303,12 @@ class Proof:
         if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
             found.append(min(chain, key=lambda text: self.coverage.get(text, 0.0)))
         found += self._opposed
-        found += [name for name in read.names if not set(normalize(name).split()) & words]
+        bases = Likeness(self.encode, self._language).bases
+        found += [
+            name
+            for name in read.names
+            if words.isdisjoint(normalize(name).split()) and bases(name).isdisjoint(bases(" ".join(words)))
+        ]
         nodes = {end for head, _, tail in self.found.evidence for end in (head, tail)}
         for mention in dict.fromkeys(self.topics.values()):
             meant = {node for node, name in self.topics.items() if name == mention}

@@ -6,8 +6,9 @@ import json
 import logging
 import threading
 import time
+import unicodedata
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import Any, Literal
 
 import httpx
 import openai
@@ -50,6 +51,13 @@ def test_an_answer_has_its_verdict_and_its_proof_by_names(server: Running) -> No
     assert answer["usage"]["calls"] == 6
     assert answer["steps"][-1]["kind"] == "answered"
     assert answer["picture"] is None
+
+
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_a_question_may_have_decomposed_characters(server: Running, form: Literal["NFC", "NFD"]) -> None:
+    answer = server.ask(unicodedata.normalize(form, "When was Leoš Janáček born?")).json()
+    assert (answer["answer"][:4], answer["verdict"]) == ("1854", "proved")
+    assert answer["proof"][0]["head_label"] == "Leoš Janáček"
 
 
 def test_an_abstention_has_the_nearest_facts(server: Running) -> None:

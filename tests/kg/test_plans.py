@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from kg_parts import built
 
-from triplecheck.kg import KnowledgeBase
+from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.plans import (
     Answers,
     PlanError,
@@ -23,6 +23,7 @@ from triplecheck.kg.plans import (
 from triplecheck.kg.plans.execute import Run
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.notation import encode, name_of, spellings
+from triplecheck.kg.readers import read_graph
 from triplecheck.kg.types import XSD, Literal
 
 SHIPS = {
@@ -356,6 +357,18 @@ def test_hints_say_why_nothing_is_found(names: PlanNames, query: str, hint: str)
     plan = read_plan(query, names)
     assert run_plan(names.graph, plan).rows == ()
     assert hint in " ".join(one.text for one in check(names.graph, plan))
+
+
+def test_hints_name_the_relation_that_leads_there_instead(tmp_path: Path) -> None:
+    text = """@prefix : <http://e/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .
+    :Shop rdfs:label "shop" . :city rdfs:label "city" . :land rdfs:label "country" .
+    :a a :Shop ; :city :oslo ; :land :norway . :b a :Shop ; :city :rome ; :land :italy .
+    :oslo rdfs:label "Oslo" . :norway rdfs:label "Norway" ."""
+    (tmp_path / "shops.ttl").write_text(text, "utf-8")
+    base = build(read_graph([tmp_path / "shops.ttl"]), tmp_path / "kb", encoder=None)
+    for where in ("?x a <shop> ; <city> <Norway>", "?x <city> <Norway>"):
+        (hint,) = check(base.graph, read_plan(f"SELECT ?x {{ {where} }}", base.plan_names))
+        assert (hint.text, hint.instead) == ("no <city> leads to <Norway>; <country> does", True)
 
 
 # --- limits --------------------------------------------------------------------------------------

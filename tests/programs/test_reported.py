@@ -1,4 +1,11 @@
-"""Questions over small graphs made for what users of other tools have reported; the reports are named beside them."""
+"""Questions over small graphs made for what users of other tools have reported; the reports are named beside them.
+
+Ten were chosen from people who query graphs and tables: pykeen/pykeen#883 (names such as "nan"),
+Knowledge-Graph-Hub/kg-covid-19#127 (missing values), SPARQL-Anything/sparql.anything#625 (quotation marks in TSV),
+ad-freiburg/qlever#912 (escapes in exports), RDFLib/rdflib#630 and #803 (times with zones), sparna-git/Sparnatural#190
+(dates beside times), eclipse-rdf4j/rdf4j#6048 (dates that are none), HKUDS/LightRAG#3562 (names written together),
+ICIJ/datashare#2049 (last names first), RDFLib/prez#430 (true and false).
+"""
 
 from __future__ import annotations
 
@@ -8,9 +15,14 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from program_parts import build_turtle
 
+from triplecheck.app.match import matched
+from triplecheck.kg import KnowledgeBase, UserError, build
+from triplecheck.kg.export_files import export_graph
+from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.programs import KERAG
 
@@ -118,6 +130,17 @@ def test_a_name_is_found_in_another_spelling(firms: Asked, name: str, place: str
     assert (result.answer, result.verdict) == (place, "proved")
 
 
+def test_patterns_and_queries_find_names_in_another_spelling(tmp_path: Path) -> None:
+    base = build_turtle(FIRMS, tmp_path)
+    spelt = {"Bill and Tedd LLC": "Oslo", "ABC": "Quito", decomposed("Dvořák & Söhne"): "Brno", "Řím Works": "Linz"}
+    for name, place in spelt.items():
+        (found,) = matched(base, f"'{name}' 'located in' ?place")["answers"]
+        assert found["label"] == place
+        assert [base.graph.label(node) for (node,) in base.query(f"SELECT ?x {{ <{name}> <located in> ?x }}").rows] == [
+            place
+        ]
+
+
 @pytest.mark.parametrize(
     "question",
     [
@@ -216,6 +239,7 @@ COMPANIES = (
     ":parent rdfs:label 'parent company' . :staff rdfs:label 'employees' . :field rdfs:label 'industry' . "
     ":seat rdfs:label 'headquarters' . :from rdfs:label 'founded in' . :Company rdfs:label 'company' . "
     ":City rdfs:label 'city' . :Person rdfs:label 'person' . :home rdfs:label 'lives in' .\n"
+    ":ally rdfs:label 'partner' . :g :ally :g . :h :ally :g .\n"
     ":o a :City ; rdfs:label 'Oslo' . :b a :City ; rdfs:label 'Bergen' . :bank rdfs:label 'banking' . "
     ":oil rdfs:label 'energy' . :food rdfs:label 'food' .\n"
     ":g a :Company ; rdfs:label 'Granite Bank' ; :staff 900 ; :field :bank ; :seat :o ; :parent :f .\n"
@@ -240,6 +264,8 @@ def companies(tmp_path_factory: pytest.TempPathFactory) -> Asked:
         ("Which companies are based in Oslo?", {"Granite Bank", "Moss Foods"}),
         ("How many companies are based in Oslo?", {"2"}),
         ("Is Moss Foods based in Oslo?", {"yes"}),
+        ("Which companies are partners of Granite Bank?", {"Halden Oil"}),
+        ("Which companies are not partners of Granite Bank?", {"Moss Foods", "Fjell Retail"}),
         ("Which people live in Oslo?", {"Ida Moe"}),
         ("How many people are there?", {"2"}),
     ],
@@ -253,3 +279,175 @@ def test_companies(companies: Asked, question: str, names: set[str]) -> None:
 def test_what_the_graph_does_not_have_is_not_proved(companies: Asked, noun: str) -> None:
     for question in (f"What is the {noun} of Granite Bank?", f"What is Granite Bank's {noun}?"):
         assert companies(question).verdict != "proved"
+
+
+# --- ten further reports ---------------------------------------------------------------------------
+def built(folder: Path, name: str, text: str) -> KnowledgeBase:
+    path = folder / name
+    path.write_text(text, encoding="utf-8", newline="")
+    return build(read_graph([path]), folder / "kb", encoder=None)
+
+
+def edges(base: KnowledgeBase) -> set[tuple[str, str, str]]:
+    """The triples by label."""
+    rows = base.to_pandas()[["head", "relation", "tail"]].itertuples(index=False)
+    return {tuple(map(str, row)) for row in rows}  # type: ignore[misc]
+
+
+@pytest.mark.filterwarnings("ignore:.*was read as a triple")
+def test_names_that_look_like_missing_values_are_names(tmp_path: Path) -> None:
+    """pykeen/pykeen#883."""
+    rows = {("Nan", "lives in", "NA"), ("null", "knows", "nan"), ("None", "knows", "N/A")}
+    text = "".join("\t".join(row) + "\n" for row in sorted(rows))
+    assert edges(built(tmp_path, "a.tsv", text)) == rows
+
+
+def test_a_missing_value_of_a_frame_is_no_triple() -> None:
+    """Knowledge-Graph-Hub/kg-covid-19#127."""
+    frame = pandas.DataFrame({"h": ["a", "b", "c"], "r": ["size"] * 3, "t": [1.5, float("nan"), 2.0]})
+    with pytest.raises(UserError, match="row 2 has no tail"):
+        KnowledgeBase.from_triples(frame)
+    dates = [pandas.Timestamp("2020-01-01"), pandas.NaT]
+    ships = pandas.DataFrame({"name": ["Aurora", "Celeste"], "size": [float("nan"), 2.0], "built": dates})
+    assert edges(KnowledgeBase.from_tables({"ships": ships})) == {
+        ("Aurora", "built", "2020-01-01"),
+        ("Celeste", "size", "2"),
+    }
+
+
+def test_quotation_marks_of_a_table_without_quoting_are_text(tmp_path: Path) -> None:
+    """SPARQL-Anything/sparql.anything#625."""
+    text = '"Kostas Tsianos" Theatre\tlocated in\tLarissa\n5" pipe\tlocated in\tOslo\n'
+    assert edges(built(tmp_path, "a.tsv", text)) == {
+        ('"Kostas Tsianos" Theatre', "located in", "Larissa"),
+        ('5" pipe', "located in", "Oslo"),
+    }
+
+
+@pytest.mark.parametrize("suffix", ["nt", "csv", "parquet", "graphml"])
+def test_what_is_exported_is_read_again(suffix: str, tmp_path: Path) -> None:
+    """ad-freiburg/qlever#912 and #3064: quotation marks, tabs, line feeds and carriage returns."""
+    rows = [("Ann", "says", 'a "quoted"\tword\r\nline\rend\\n'), ("Ann", "knows", "Bob\\t")]
+    base = KnowledgeBase.from_triples(rows)
+    export_graph(base.graph, tmp_path / f"out.{suffix}")
+    again = build(read_graph([tmp_path / f"out.{suffix}"]), tmp_path / "kb", encoder=None)
+    assert edges(again) == edges(base) == set(rows)
+    with pytest.raises(UserError, match="has a tab or a line break"):
+        export_graph(base.graph, tmp_path / "out.tsv")
+
+
+TIMES = (
+    ":at rdfs:label 'start date' . :Event rdfs:label 'event' .\n"
+    ":a a :Event ; rdfs:label 'Alfa Fair' ; :at '2020-01-01T01:00:00+05:00'^^xsd:dateTime .\n"
+    ":b a :Event ; rdfs:label 'Beta Fair' ; :at '2019-12-31T22:00:00Z'^^xsd:dateTime .\n"
+    ":c a :Event ; rdfs:label 'Gala Fair' ; :at '2021-01-19'^^xsd:date .\n"
+    ":d a :Event ; rdfs:label 'Zeta Fair' ; :at '2021-09-24-06:00'^^xsd:date .\n"
+)
+
+
+@pytest.fixture(scope="module")
+def times(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    return asking(TIMES, tmp_path_factory.mktemp("times"))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Which event has the earliest start date?", {"Alfa Fair"}),
+        ("Is the start date of Alfa Fair earlier than that of Beta Fair?", {"yes"}),
+        ("Which events have a start date before 2021-01-19?", {"Alfa Fair", "Beta Fair"}),
+        ("Which events started before 19 January 2021?", {"Alfa Fair", "Beta Fair"}),
+        ("Which events started in 2021?", {"Gala Fair", "Zeta Fair"}),
+        ("Which event started last?", {"Zeta Fair"}),
+    ],
+)
+def test_times_with_zones_and_dates_are_compared(times: Asked, question: str, names: set[str]) -> None:
+    """RDFLib/rdflib#34, #630 and #803, sparna-git/Sparnatural#190."""
+    result = times(question)
+    assert (given(result), result.verdict) == (names, "proved")
+
+
+def test_what_is_before_a_date_is_not_proved_by_what_is_at_it(tmp_path: Path) -> None:
+    """eclipse-rdf4j/rdf4j#6048: values that are no dates among those that are, here the most."""
+    ask = asking(TIMES + ":c :at 'soon' , 'later' , 'never' .", tmp_path)
+    assert ask("Which events have a start date before 2021-01-19?").verdict != "proved"
+
+
+OWNERS = ":owner rdfs:label 'owner' .\n" + "\n".join(
+    f":n{number} rdfs:label '{name}' ; :owner :o{number} . :o{number} rdfs:label '{owner}' ."
+    for number, (name, owner) in enumerate(
+        {"System Admin": "Ida Moe", "NewsRoom": "Al Fo", "Doe, John": "Jon Lie", "Smith, Mary Ann": "Per By"}.items()
+    )
+)
+
+
+@pytest.fixture(scope="module")
+def owners(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    return asking(OWNERS, tmp_path_factory.mktemp("owners"))
+
+
+@pytest.mark.parametrize(
+    ("name", "owner"),
+    [
+        ("SystemAdmin", "Ida Moe"),
+        ("system-admin", "Ida Moe"),
+        ("News Room", "Al Fo"),
+        ("John Doe", "Jon Lie"),
+        ("Doe, John", "Jon Lie"),
+        ("Mary Ann Smith", "Per By"),
+    ],
+)
+def test_names_written_together_and_last_names_first(owners: Asked, name: str, owner: str) -> None:
+    """HKUDS/LightRAG#3562, ICIJ/datashare#2049."""
+    result = owners(f"Who is the owner of {name}?")
+    assert (result.answer, result.verdict) == (owner, "proved")
+
+
+@pytest.fixture(scope="module")
+def ships(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    table = pandas.DataFrame(
+        {
+            "name": ["Aurora", "Borealis", "Celeste"],
+            "insured": [True, False, True],
+            "home port": ["Oslo", "Oslo", "Bergen"],
+        }
+    )
+    program = KERAG(KnowledgeBase.from_tables({"ships": table}, tmp_path_factory.mktemp("ships") / "kb"))
+
+    def ask(question: str) -> Any:
+        with session("extractive"):
+            return program(question=question)
+
+    return ask
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Is Aurora insured?", {"yes"}),
+        ("Is Borealis insured?", {"no"}),
+        ("Is Borealis not insured?", {"yes"}),
+        ("Which ships are insured?", {"Aurora", "Celeste"}),
+        ("Which ships are not insured?", {"Borealis"}),
+        ("How many ships are insured?", {"2"}),
+        ("Are Aurora and Celeste insured?", {"yes"}),
+        ("Are Aurora and Borealis insured?", {"no"}),
+    ],
+)
+def test_true_and_false_are_yes_and_no(ships: Asked, question: str, names: set[str]) -> None:
+    """RDFLib/prez#430; and what "and" joins holds of each."""
+    result = ships(question)
+    assert (given(result), result.verdict) == (names, "proved")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Are Granite Bank and Moss Foods headquartered in Oslo?", "yes"),
+        ("Are Granite Bank and Halden Oil headquartered in Oslo?", "no"),
+        ("Is Granite Bank headquartered in Oslo?", "yes"),
+    ],
+)
+def test_what_and_joins_holds_of_each(companies: Asked, question: str, answer: str) -> None:
+    result = companies(question)
+    assert (result.answer, result.verdict) == (answer, "proved")

@@ -34,7 +34,7 @@ def term(draft: Draft, number: int) -> str:
 
 def _write_topics(draft: Draft, number: int) -> None:
     """The term of a topic and of those listed with it."""
-    listed = _list_of(draft, number)
+    listed = list_of(draft, number)
     names = [name(draft.reading, one) for one in listed]
     found = names[0] if len(names) == 1 else one_of(draft, names)
     draft.terms.update(dict.fromkeys(listed, found))
@@ -127,6 +127,10 @@ def write_joins(draft: Draft) -> None:
         raise UnsaidError("No relation joins the things that the question names.")
     draft.joins = {join.attachment.unit: join for join in found}
     _check_reflexives(draft)
+    for join in found:
+        above = draft.joins.get(join.attachment.to)
+        if above is not None and above.hops == join.hops and not (above.said - join.said and join.said - above.said):
+            raise UnsaidError("No word says one of two relations, one after the other.")
     units = [join.attachment.unit for join in found if join.attachment.denied]
     denied = {unit: list(_beneath(unit, found)) for unit in units}
     inside = {*units, *(below for beneath in denied.values() for below in beneath)}
@@ -172,7 +176,7 @@ def _is_listed(draft: Draft, one: Attachment) -> bool:
     return beside_root or (one.alternative and draft.reading.units[one.unit].kind != "class")
 
 
-def _list_of(draft: Draft, unit: int) -> list[int]:
+def list_of(draft: Draft, unit: int) -> list[int]:
     """A topic and those listed with it."""
     return [unit, *(one.unit for one in draft.attachments if one.with_ == unit and _is_listed(draft, one))]
 
@@ -201,7 +205,7 @@ def _write_join(draft: Draft, join: Join) -> None:
     _write_hops(draft, join, one, other)
     within_class = len(join.hops) == 1 and join.hops[0].start == join.hops[0].end
     if within_class and join.attachment.to == draft.root and one.startswith("<") and other.startswith("?"):
-        draft.text.add(f"FILTER({other} != {one})")  # no one is a partner of their own
+        draft.text.add_outside(f"FILTER({other} != {one})")  # no one is a partner of their own
     draft.said |= join.said
 
 
@@ -216,7 +220,7 @@ def _write_hops(draft: Draft, join: Join, start: str, end: str) -> None:
 
 # --- existence -------------------------------------------------------------------------------------
 def write_existence(draft: Draft) -> None:
-    """That a thing has a relation at all: "films that won a prize", "huts without a winter room"."""
+    """That a thing has a relation at all, "films that won a prize", or that it is true, "ships that are insured"."""
     reading, question, left = draft.reading, draft.reading.question, draft.unsaid_outside
     asks_value = question.compares is not None or question.aggregate is not None
     if not left or (asks_value and not question.negations and not question.counts):
@@ -227,6 +231,12 @@ def write_existence(draft: Draft) -> None:
         return
     relation, forward = found
     denied = any(is_denied(reading, at) for at in left)
+    if relation.is_truth and forward:
+        truth = draft.text.variable(relation.label)
+        draft.text.triple(term(draft, owner), relation.label, truth)
+        write_filter(draft, truth, denied=denied)
+        draft.said |= _said_by(reading, left, relation)
+        return
     flag = _flag(reading, relation) if forward else ""
     if not denied and not flag and not any(_is_noun_of(reading, at, relation) for at in left):
         return

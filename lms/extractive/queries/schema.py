@@ -39,6 +39,11 @@ class Relation:
         return self.tail in MEASURES
 
     @property
+    def is_truth(self) -> bool:
+        """Whether its values are true and false."""
+        return self.tail == "text" and self.example in ("true", "false")
+
+    @property
     def kind(self) -> str:
         """Of its values: `time` or `number`; empty for things and texts."""
         return "time" if self.tail in TIMES else "number" if self.tail == "number" else ""

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from functools import partial
 
 from triplecheck.kg.plans.notation import write_label
 
 _NOT_IN_A_NAME = re.compile(r"\W+")
+_NAME_OR_VARIABLE = re.compile(r"<[^>]*>|\?\w+")
 
 
 class QueryText:
@@ -41,6 +43,30 @@ class QueryText:
         """A pattern or a filter, once."""
         if pattern not in self._groups[-1]:
             self._groups[-1].append(pattern)
+
+    def add_outside(self, pattern: str) -> None:
+        """A filter outside of what must not hold, once."""
+        if pattern not in self._groups[0]:
+            self._groups[0].append(pattern)
+
+    def for_each(self, variable: str, names: Sequence[str]) -> None:
+        """Say all of each of some things, in place of any of them: a variable stands for one of `names` so far."""
+        said = [pattern for pattern in self._groups[0] if not pattern.startswith(f"VALUES {variable} ")]
+        self._groups[0] = []
+        for number, name in enumerate(names):
+            new = {variable: name}
+            rename = partial(self._renamed, new, number)
+            for pattern in said:
+                self.add(_NAME_OR_VARIABLE.sub(rename, pattern))
+
+    def _renamed(self, new: dict[str, str], number: int, match: re.Match[str]) -> str:
+        """A variable in one of several copies of the same patterns; a name as it is."""
+        text = match[0]
+        if text.startswith("<"):
+            return text
+        if text not in new:
+            new[text] = self.variable(text[1:]) if number else text
+        return new[text]
 
     def begin_denied(self) -> None:
         """What follows must not hold."""

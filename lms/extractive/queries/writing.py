@@ -15,7 +15,7 @@ from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, begin, 
 from triplecheck.lms.extractive.queries.joins import COVERED
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
 from triplecheck.lms.extractive.queries.orders import choice, difference, ordered
-from triplecheck.lms.extractive.queries.patterns import term, value, write_existence, write_joins
+from triplecheck.lms.extractive.queries.patterns import list_of, name, term, value, write_existence, write_joins
 from triplecheck.lms.extractive.queries.reading import Reading, read
 from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with
 from triplecheck.lms.prompt import Prompt
@@ -108,9 +108,12 @@ def _whether(draft: Draft) -> str | None:
     if found is not None and standard is not None:
         write_comparison(draft, found, owner_of(draft, found.at), standard)
     _write_patterns(draft)
-    term(draft, draft.root)
+    root = term(draft, draft.root)
     if draft.text.is_empty:
         raise UnsaidError("Nothing is asked whether it holds.")
+    listed = list_of(draft, draft.root) if draft.reading.units[draft.root].kind == "topic" else []
+    if len(listed) > 1 and not any(one.alternative for one in draft.attachments if one.with_ == draft.root):
+        draft.text.for_each(root, [name(draft.reading, one) for one in listed])
     return f"ASK {draft.text.where}"
 
 
