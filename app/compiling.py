@@ -94,7 +94,8 @@ class CompileOptions:
         """
         from triplecheck.kg import UserError
 
-        given = {"--step": self.step, "--set": self.setting, "--teacher": self.teacher}
+        objective = None if self.objective == "accuracy" else self.objective
+        given = {"--step": self.step, "--set": self.setting, "--teacher": self.teacher, "--objective": objective}
         alone = next((name for name, value in given.items() if value), None)
         if self.optimizer is None and alone is not None:
             raise UserError(f"{alone} belongs to an optimizer: name one with --optimizer, or leave it out")
@@ -270,6 +271,12 @@ def show(result: Compiled, place: Path) -> None:
     for name, scores in (("before", result.before.scores), ("after", result.after.scores)):
         table.add_row(name, *(_number(scores, field) for _, field in _TABLE))
     out.print(table)
+    if result.held_out is not None:
+        gain = result.held_out
+        out.print(
+            f"on {gain.scored} held-out questions {gain.won} won, {gain.lost} lost (McNemar's exact p = {gain.p:.3f})",
+            soft_wrap=True,
+        )
     if not is_quiet():
         _show_usage(result)
     out.print(

@@ -52,12 +52,13 @@ class CandidateProgram:
 
 @dataclass(frozen=True)
 class Gain:
-    """A candidate against the program as written.
+    """A program against another on the same examples.
 
     Attributes:
-        won, lost: validation examples on which it scores more, and less.
-        scored: number of validation examples.
-        p: two-sided p-value of the paired randomisation test of the mean scores.
+        won, lost: examples on which it scores more, and less.
+        scored: number of examples.
+        p: two-sided p-value: of the paired randomisation test of the mean scores, or of McNemar's exact test where
+            answers are right or wrong.
     """
 
     won: int

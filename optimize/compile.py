@@ -34,6 +34,7 @@ from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.examples import Pilot, pilot, step_examples, whole_examples
 from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
 from triplecheck.optimize.metrics import Case
+from triplecheck.optimize.paired import Measured, gain_over
 from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
@@ -60,6 +61,8 @@ class Compiled:
     front: tuple[CandidateProgram, ...] = ()
     gain: Gain | None = None
     """The chosen candidate against the program as written; None if it is that program."""
+    held_out: Gain | None = None
+    """The whole program after compiling against the one before, on the held-out questions; None if it is the same."""
     failures: Mapping[str, int] = field(default_factory=dict)
     before: Summary | None = None
     after: Summary | None = None
@@ -75,6 +78,7 @@ class Compiled:
             "front": [one.key for one in self.front],
             "candidates": [one.to_json() for one in self.candidates],
             "gain": None if self.gain is None else self.gain.to_json(),
+            "held_out": None if self.held_out is None else self.held_out.to_json(),
             "failures": dict(self.failures),
             "before": None if self.before is None else plain(self.before.scores),
             "after": None if self.after is None else plain(self.after.scores),
@@ -141,6 +145,7 @@ def compile_program(
             tuple(candidates),
             tuple(pareto_front(candidates)),
             run.gain(chosen),
+            run.gain_held_out(chosen),
             dict(run.watch.failures),
             before,
             after,
@@ -234,6 +239,14 @@ class _CompileRun:
         """The chosen candidate against the program as written, on the validation set; None if it is that program."""
         examples = [inputs_key(example.inputs()) for example in self._validation]
         return None if chosen.key == self.written else self._candidates.gain(chosen.key, self.written, examples)
+
+    def gain_held_out(self, chosen: CandidateProgram) -> Gain | None:
+        """What the whole program gained on the held-out questions, by McNemar's exact test."""
+        if chosen.key == self.written:
+            return None
+        asked = self._plan.questions.held_out
+        before, after = (Measured.read(self._out / name, asked) for name in ("before", "after"))
+        return gain_over(after, before)
 
     def compiled(self, chosen: CandidateProgram) -> Program:
         """The whole program with the state of the chosen candidate."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -28,6 +28,16 @@ class Measured:
     """
 
     rows: Mapping[str, Mapping[str, Any]]
+
+    @classmethod
+    def read(cls, out: Path, questions: Iterable[Question]) -> Measured:
+        """The rows of these questions in the directory of an evaluation.
+
+        Raises:
+            ReadError: it is missing or damaged.
+        """
+        asked = {question.id for question in questions}
+        return cls({row["id"]: row for row in read_rows(out) if row["id"] in asked})
 
     @property
     def scored(self) -> list[str]:
@@ -107,8 +117,7 @@ def measure(
     )
     if summary.stopped is not None:
         raise BudgetExceededError(f"{summary.stopped}; run the same command again to resume {out}")
-    asked = {question.id for question in questions}
-    return Measured({row["id"]: row for row in read_rows(out) if row["id"] in asked})
+    return Measured.read(out, questions)
 
 
 def gain_over(new: Measured, old: Measured) -> Gain:

@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from statistics import mean
 
 from triplecheck.kg import UserError
-from triplecheck.lms import Budget, Usage
+from triplecheck.lms import Budget
+from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.examples import Split
@@ -17,7 +18,8 @@ from triplecheck.optimize.tuning.recorded import Recorded
 from triplecheck.optimize.tuning.steps import MOST_CALLS
 from triplecheck.programs import Program
 
-_SETS = 4  # of demonstrations
+CALLS_OF_SETS, CALLS_OF_REWRITING = 4 * MOST_CALLS, 8 * MOST_CALLS
+"""Calls that tuning a step alone takes, at most: four sets of demonstrations, or the rounds of rewriting."""
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -59,7 +61,7 @@ def cost_of(program: Program, recorded: Recorded, split: Split, bracketed: int, 
     steps, roles = len(recorded), len({step.role for step in program.predictors()})
     chosen = 1 + steps * (2 if rewrites else 1) + roles
     whole = (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + 2 * len(split.held_out)
-    alone = steps * _SETS * MOST_CALLS * (3 if rewrites else 1)
+    alone = steps * (CALLS_OF_SETS + (CALLS_OF_REWRITING if rewrites else 0))
     least = 2 * (len(split.validation) + len(split.held_out))
     return Cost(
         per_question, size / _CHARACTERS_PER_TOKEN, round(least * per_question), round(whole * per_question) + alone
@@ -93,9 +95,30 @@ def check_budget(cost: Cost, budget: Budget, model: str) -> None:
             )
 
 
-def fits(cost: Cost, questions: int, reserved: int, budget: Budget, used: Usage) -> bool:
-    """Whether the rest of a budget is enough to answer some questions, and others that are reserved."""
-    calls = cost.of(questions + reserved)
-    left = {"calls": calls, "tokens": calls * cost.tokens_per_call}
-    limits = {name: getattr(budget, name) for name in left}
-    return all(limit is None or limit - getattr(used, name) >= left[name] for name, limit in limits.items())
+@dataclass(frozen=True)
+class Purse:
+    """What is left of a budget.
+
+    Attributes:
+        cost: of the run.
+        budget: of the run.
+        ledger: of the calls so far.
+        reserved: questions that are asked at the end in any case.
+    """
+
+    cost: Cost
+    budget: Budget
+    ledger: Ledger
+    reserved: int
+
+    def allows(self, calls: int) -> bool:
+        """Whether so many calls can be made, and the reserved questions asked."""
+        used = self.ledger.usage()
+        calls += self.cost.of(self.reserved)
+        needed = {"calls": calls, "tokens": calls * self.cost.tokens_per_call}
+        limits = {name: getattr(self.budget, name) for name in needed}
+        return all(limit is None or limit - getattr(used, name) >= needed[name] for name, limit in limits.items())
+
+    def allows_questions(self, count: int) -> bool:
+        """Whether so many questions can be asked, and the reserved ones."""
+        return self.allows(self.cost.of(count))

@@ -27,10 +27,10 @@ from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.paired import Measured, gain_over, measure
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold import uncomputable
-from triplecheck.optimize.tuning.cost import Cost, check_budget, cost_of, fits
+from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
 from triplecheck.optimize.tuning.recorded import Recorded, record
 from triplecheck.optimize.tuning.steps import check_readable
-from triplecheck.optimize.tuning.tries import State, Tries, TunePlan
+from triplecheck.optimize.tuning.tries import TOO_DEAR, State, Tries, TunePlan
 from triplecheck.programs import Program
 
 BRACKETED = 30
@@ -108,8 +108,9 @@ def tune(
     """Compile a program: try what may pay, and keep what wins on the validation questions.
 
     A ranker of paths is trained; each step gets the demonstrations, and with a prompt model the instruction, that its
-    own metric likes best on recorded calls; and each role is given to the rule-based baseline. Each choice is tried on
-    top of those that were kept, and is kept if the whole program wins more validation questions with it than it loses.
+    own metric likes best on recorded calls; each role is given to the rule-based baseline; and answers that are less
+    sure than a threshold are left out. Each choice is tried on top of those that were kept, and is kept if the whole
+    program wins more validation questions with it than it loses.
     The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05); the
     test questions choose nothing. An interrupted run is resumed by the same call.
 
@@ -194,7 +195,7 @@ class _Run:
         self, plan: TunePlan, out: Path, knowledge_base: KnowledgeBase | None, progress: ProgressCallback
     ) -> None:
         self._plan, self._out, self._base, self._tell = plan, out, knowledge_base, progress
-        self._best = State(plan.program, plan.roles)
+        self._best, self._kept = State(plan.program, plan.roles), Measured({})
         self.bracketed = min(BRACKETED, len(plan.questions.validation))
 
     def recorded(self, folder: Path) -> tuple[Recorded, Recorded]:
@@ -205,6 +206,11 @@ class _Run:
                 record(plan.program, some, folder, self._tell) for some in (questions.train, questions.validation)
             )
         return train, validation
+
+    @property
+    def _bracketing(self) -> int:
+        """Questions that bracketing all steps asks."""
+        return self.bracketed * (1 + 2 * len(steps_of(self._plan.program)))
 
     def _brackets(self) -> list[Bracket]:
         """What each step is worth; nothing where no right reply can be computed."""
@@ -223,32 +229,35 @@ class _Run:
     def tuned(self, opened: _Opened, ledger: Ledger) -> Tuned:
         """Try all choices, decide, and measure."""
         plan, first = self._plan, self._best
-        tries = Tries(plan, self._out, self._base, opened.train, opened.validation, self._brackets(), self._tell)
-        written = kept = self._measured(first, _VALIDATION)
+        asked = len(plan.questions.validation)
+        purse = Purse(opened.cost, plan.budget, ledger, 2 * len(plan.questions.held_out))
+        # A step is bracketed where the program as written and one choice can be measured besides.
+        brackets = self._brackets() if purse.allows_questions(2 * asked + self._bracketing) else []
+        tries = Tries(plan, self._out, self._base, opened.train, opened.validation, brackets, purse, self._tell)
+        written = self._kept = self._measured(first, _VALIDATION)
         lines = [Choice(WRITTEN, True, written)]
-        for one in tries.all(lambda: self._best):
+        for one in tries.all(lambda: (self._best, self._kept)):
             if one.change is None:
                 lines.append(Choice(one.name, note=f"not tried: {one.note}"))
                 continue
-            asked, reserved = len(plan.questions.validation), 2 * len(plan.questions.held_out)
-            if not fits(opened.cost, asked, reserved, plan.budget, ledger.usage()):
-                lines.append(Choice(one.name, note="not tried: the budget does not allow it"))
+            if not purse.allows_questions(asked):
+                lines.append(Choice(one.name, note=f"not tried: {TOO_DEAR}"))
                 continue
             state = one.change(self._best)
             measured = self._measured(state, _VALIDATION)
-            gain = gain_over(measured, kept)
-            cheaper = one.saves and gain.won == gain.lost and measured.mean("tokens") < kept.mean("tokens")
+            gain = gain_over(measured, self._kept)
+            cheaper = one.saves and gain.won == gain.lost and measured.mean("tokens") < self._kept.mean("tokens")
             keep = gain.won > gain.lost or cheaper
             lines.append(Choice(one.name, keep, measured, gain_over(measured, written), note=one.note))
             if keep:
-                self._best, kept = state, measured
+                self._best, self._kept = state, measured
         test = self._measured(first, _TEST)
         lines[0] = replace(lines[0], test=test)
-        total = gain_over(kept, written)
+        total = gain_over(self._kept, written)
         if not (total.is_clear and total.won > total.lost):
             return Tuned(plan.program.deepcopy(), tuple(tries.brackets), tuple(lines), None, None, ledger.usage())
         after = self._measured(self._best, _TEST)
-        lines.append(Choice(ALL, True, kept, total, after))
+        lines.append(Choice(ALL, True, self._kept, total, after))
         program, bundle, gain = self._best.with_own_models(), self._out / "bundle", gain_over(after, test)
         tuned = Tuned(program, tuple(tries.brackets), tuple(lines), gain, bundle, ledger.usage())
         save_bundle(self._best.program, bundle, self._best.roles, about=tuned.to_json() | {"bundle": None})

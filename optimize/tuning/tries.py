@@ -1,4 +1,4 @@
-"""What may pay: a trained ranker, demonstrations and instructions of steps, and roles without a model."""
+"""What may pay: a ranker, demonstrations and instructions of steps, roles without a model, and a threshold."""
 
 from __future__ import annotations
 
@@ -20,13 +20,16 @@ from triplecheck.lms.resolve import is_extractive, language_model, suited
 from triplecheck.optimize.bracket import Bracket
 from triplecheck.optimize.examples import Split
 from triplecheck.optimize.metrics import Case
+from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.state import state_of, steps_of, with_state
+from triplecheck.optimize.tuning.cost import CALLS_OF_REWRITING, CALLS_OF_SETS, Purse
 from triplecheck.optimize.tuning.recorded import Recorded, RecordedCall
 from triplecheck.optimize.tuning.steps import StepChoice, best_demos, rewritten, sample
 from triplecheck.programs import Program
 from triplecheck.programs.base import make_program
 
 BASELINE = "extractive"
+TOO_DEAR = "the budget does not allow it"
 
 
 @dataclass(frozen=True)
@@ -96,6 +99,7 @@ class Tries:
         knowledge_base: of the program's graph.
         train, validation: recorded calls.
         brackets: what each step is worth, most room first.
+        purse: what is left of the budget.
         progress: called with the stage.
     """
 
@@ -105,10 +109,11 @@ class Tries:
     train: Recorded
     validation: Recorded
     brackets: Sequence[Bracket]
+    purse: Purse
     progress: ProgressCallback = no_progress
 
-    def all(self, best: Callable[[], State]) -> Iterator[Try]:
-        """The choices; `best` is the program with those that were kept so far."""
+    def all(self, best: Callable[[], tuple[State, Measured]]) -> Iterator[Try]:
+        """The choices; `best` is the program with those that were kept so far, and its validation questions."""
         yield self._ranker()
         rooms = {one.step: one.room for one in self.brackets}
         cases = self._cases()
@@ -117,12 +122,18 @@ class Tries:
                 yield Try(f"{name}: demonstrations", None, "right replies there gain nothing")
                 continue
             calls = sample(self.validation.get(name, ()), self.plan.seed)
-            yield self._of_step(name, "demonstrations", partial(self._demos, name, calls, cases))
+            yield self._of_step(name, "demonstrations", CALLS_OF_SETS, partial(self._demos, name, calls, cases))
             if self.plan.prompt_model is not None:
-                yield self._of_step(name, "instruction", partial(self._instruction, best, name, calls, cases))
+                rewrite = partial(self._instruction, best, name, calls, cases)
+                yield self._of_step(name, "instruction", CALLS_OF_REWRITING, rewrite)
         for role in dict.fromkeys(step.role for step in self.plan.program.predictors()):
             if not is_extractive(self.plan.roles.model(role)):
                 yield Try(f"{role}: {BASELINE}", partial(_with_baseline, role), "no model in this role", saves=True)
+        threshold = threshold_of(best()[1])
+        if threshold is None:
+            yield Try("abstain below a confidence", None, "it would not answer more questions rightly")
+        else:
+            yield Try(f"abstain below a confidence of {threshold:.2f}", partial(_with_threshold, threshold))
 
     def _cases(self) -> dict[str, Case]:
         asked = (*self.plan.questions.train, *self.plan.questions.validation)
@@ -147,10 +158,12 @@ class Tries:
         )
         return Try(name, partial(_with_ranker, trained.path), note)
 
-    def _of_step(self, name: str, what: str, find: Callable[[], StepChoice | None]) -> Try:
+    def _of_step(self, name: str, what: str, takes: int, find: Callable[[], StepChoice | None]) -> Try:
         """What is best for a step by its own metric, from a file where an earlier run wrote it."""
         file = self.out / "steps" / f"{name}-{what}.json"
         if not file.is_file():
+            if not self.purse.allows(takes):
+                return Try(f"{name}: {what}", None, TOO_DEAR)
             self.progress(f"{what} of {name}", 0, None)
             found = find()
             file.parent.mkdir(parents=True, exist_ok=True)
@@ -170,13 +183,17 @@ class Tries:
         return best_demos(plan.program, name, self.train[name], calls, cases, seed=plan.seed, workers=plan.workers)
 
     def _instruction(
-        self, best: Callable[[], State], name: str, calls: Sequence[RecordedCall], cases: Mapping[str, Case]
+        self,
+        best: Callable[[], tuple[State, Measured]],
+        name: str,
+        calls: Sequence[RecordedCall],
+        cases: Mapping[str, Case],
     ) -> StepChoice | None:
         plan = self.plan
         if not calls or plan.prompt_model is None:
             return None
         return rewritten(
-            best().program,
+            best()[0].program,
             name,
             self.train[name],
             calls,
@@ -186,6 +203,32 @@ class Tries:
             seed=plan.seed,
             workers=plan.workers,
         )
+
+
+def threshold_of(measured: Measured) -> float | None:
+    """The confidence below which abstaining gives most right answers; None: it gives no more than answering.
+
+    It is right to abstain where there is no answer, and wrong where the answer was right. An answer whose confidence is
+    not known counts as the least sure.
+    """
+    answered = [
+        (-1.0 if row.get("confidence") is None else float(row["confidence"]), row)
+        for row in (measured.rows[id] for id in measured.scored)
+        if row["status"] == "ok"
+    ]
+
+    def gain(threshold: float) -> int:
+        below = [row for confidence, row in answered if confidence < threshold]
+        return sum((not row["answerable"]) - (row["crag"] == "accurate") for row in below)
+
+    best = max(sorted({confidence for confidence, _ in answered}), key=gain, default=0.0)
+    return best if gain(best) > 0 else None
+
+
+def _with_threshold(threshold: float, state: State) -> State:
+    program = state.program.deepcopy()
+    program.abstain_below = threshold
+    return replace(state, program=program)
 
 
 def _with_choice(choice: StepChoice, state: State) -> State:

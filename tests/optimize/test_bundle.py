@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -17,6 +18,7 @@ from optimize_parts import kerag, questions
 
 import triplecheck.programs.kerag as module
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
+from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms import RolePredict, Roles, session
 from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
@@ -230,6 +232,20 @@ def test_a_damaged_bundle_is_refused(damage: str, saved: Path) -> None:
         manifest.write_text(json.dumps(kept))
     with pytest.raises(ReadError, match=r"program\.json|manifest\.json"):
         load_bundle(saved)
+
+
+def test_a_trained_ranker_is_part_of_a_bundle(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    ranker = tmp_path / "trained.safetensors"
+    shutil.copy(GENERAL, ranker)
+    save_bundle(KERAG(Sources.of(bundled).with_ranker(ranker)), tmp_path / "bundle", EXTRACTIVE)
+    ranker.unlink()
+    program = load_bundle(tmp_path / "bundle").program(bundled)
+    assert program.sources.ranker == tmp_path / "bundle" / "ranker.safetensors"
+    with session(EXTRACTIVE):
+        assert program(question="What is the capital of Mongolia?").answer == "Ulaanbaatar"
+    (tmp_path / "bundle" / "ranker.safetensors").write_bytes(b"another")
+    with pytest.raises(ReadError, match="is not the ranker that the bundle was saved with"):
+        load_bundle(tmp_path / "bundle")
 
 
 def test_an_ensemble_is_no_bundle(bundled: KnowledgeBase, tmp_path: Path) -> None:

@@ -46,6 +46,7 @@ def test_a_compiled_program_scores_better_and_its_bundle_gives_the_same_answers(
         )
         assert made.before is not None and made.after is not None and made.bundle is not None
         assert (made.before.scores.f1, made.after.scores.f1) == (0, 1)
+        assert made.held_out is not None and (made.held_out.won, made.held_out.lost) == (2, 0)
         assert not made.failures
         assert made.chosen is not None and made.chosen.score == 1
         bundle = load_bundle(made.bundle)

@@ -16,11 +16,13 @@ from triplecheck.app.main import app
 from triplecheck.evals import Question, read_questions
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.plans import PlanNames, read_plan, run_plan
-from triplecheck.optimize.metrics import Case, StepCall, StepScore, step_metric
+from triplecheck.lms import session
+from triplecheck.optimize.metrics import Case, StepCall, StepScore, step_metric, whole
 from triplecheck.optimize.synth import PLAN_KINDS, synthesise_plans
+from triplecheck.optimize.traces.gold import gold_engine
 from triplecheck.optimize.traces.gold.exploration import write_query
 from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold
-from triplecheck.programs import Sources
+from triplecheck.programs import KERAG, Sources
 
 LAMPS = {
     "Old Head": ("Kerry Trust", "Sligo", "21", "1853", "12 km"),
@@ -204,3 +206,20 @@ def test_the_gold_teacher_replies_with_the_plan(base: KnowledgeBase) -> None:
     assert reply(GOLD) == GoldReply({"query": GOLD})
     assert reply("none") == GoldReply({"query": "none"})
     assert reply(None) is None
+
+
+def test_the_gold_teacher_answers_by_the_query_also_what_is_about_a_class(
+    base: KnowledgeBase, made: Mapping[str, Question]
+) -> None:
+    program = KERAG(Sources.of(base), assist="plans")
+    texts = (
+        "Which lighthouses shine on both Red Reef and Tall Stack?",
+        "Which lighthouses are taller than 23 metres?",
+        "Which lighthouse is the second tallest?",
+        "What is the average height in metres of the lighthouses?",
+        "By how much is the range of Fastnet higher than that of Old Head?",
+        "Is there a lighthouse that was maintained by Cork Circle?",
+    )
+    with gold_engine(program, [made[text] for text in texts]) as (name, _), session(name):
+        scores = {text: whole(Case(made[text], program.sources), program(question=text)).score for text in texts}
+    assert scores == dict.fromkeys(texts, 1.0)

@@ -161,10 +161,22 @@ def test_python_gets_the_compiled_program(
         triplecheck.compile(program, examples[:2], out=tmp_path / "run")
 
 
+def test_what_the_budget_does_not_allow_is_left_out(
+    tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    pupil = Pupil()
+    with engines(pupil=pupil):
+        result = tune(_plan(bundled, budget=Budget(calls=450)), tmp_path, knowledge_base=bundled)
+        assert result.usage.calls <= 450
+        assert result.brackets == () and any("budget does not allow" in line.note for line in result.choices)
+        # The same run goes on with a larger budget.
+        assert tune(_plan(bundled), tmp_path, knowledge_base=bundled).gain == tuned[0].gain
+
+
 def test_a_budget_that_is_used_up_stops_the_run_and_a_larger_one_resumes_it(
     tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
 ) -> None:
     with engines(pupil=Pupil()):
         with pytest.raises(BudgetExceededError, match="to resume"):
-            tune(_plan(bundled, budget=Budget(calls=300)), tmp_path, knowledge_base=bundled)
+            tune(_plan(bundled, budget=Budget(seconds=0.01)), tmp_path, knowledge_base=bundled)
         assert tune(_plan(bundled), tmp_path, knowledge_base=bundled).gain == tuned[0].gain

@@ -13,8 +13,10 @@ from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import session
 from triplecheck.optimize.examples import three_parts
+from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.demo_sets import demo_sets, own_demos
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
+from triplecheck.optimize.tuning.tries import threshold_of
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Assisted, Trace
@@ -58,6 +60,22 @@ def test_calls_are_recorded_once_with_right_replies(bundled: KnowledgeBase, tmp_
     assert {call.id for call in first["name_topics"]} <= {question.id for question in asked}
     assert all(call.full for call in first["summarize"])
     assert {"look-up", "count"} <= {call.kind for call in first["summarize"]}
+
+
+def test_the_threshold_leaves_out_answers_where_there_are_none() -> None:
+    def row(confidence: float | None, *, right: bool, answerable: bool = True, status: str = "ok") -> dict[str, Any]:
+        crag = "accurate" if right else "hallucinated"
+        return {"confidence": confidence, "crag": crag, "answerable": answerable, "status": status}
+
+    sure = [row(0.9, right=True), row(0.8, right=True)]
+    unsure = [row(0.3, right=False, answerable=False), row(None, right=False, answerable=False)]
+    found = threshold_of(Measured({str(at): one for at, one in enumerate([*sure, *unsure])}))
+    assert found == 0.8
+    right = [*unsure, row(0.2, right=True), row(0.25, right=True), row(0.1, right=True)]
+    assert threshold_of(Measured({str(at): one for at, one in enumerate([*sure, *right])})) == 0.1
+    wrong = [row(0.1, right=False), row(0.0, right=True, answerable=False, status="abstained")]
+    assert threshold_of(Measured({str(at): one for at, one in enumerate([*sure, *wrong])})) is None
+    assert threshold_of(Measured({})) is None
 
 
 class Mended(KERAG):

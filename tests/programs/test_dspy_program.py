@@ -380,7 +380,8 @@ class TestTools:
         program.set_lm(users_lm)
         compiled = optimizer.compile(program, trainset=[dspy.Example(question=QUESTION).with_inputs("question")])
         assert len(engine.requests) == 4
-        assert compiled.summarize.demos[0]["answers"] == ["Paul Hindemith"]
+        assert compiled.summarize.demos[:-1] == program.summarize.demos, "the worked examples stay"
+        assert compiled.summarize.demos[-1]["answers"] == ["Paul Hindemith"]
 
     def test_a_run_with_vacuous_reasoning_is_no_demonstration(self, program: KERAG, world: KnowledgeBase) -> None:
         metric = feedback_metric(world, [{"question": QUESTION, "answers": ["Paul Hindemith"]}])

@@ -67,7 +67,7 @@ _SOLVERS: Mapping[type[Step], Solver] = {
 """Steps about a question with a known answer."""
 _WITHOUT_PATHS = frozenset(
     (
-        *(steps.NameTopics, steps.ExtractKeywords, steps.AnswerFromMemory, steps.JudgeKnowledge),
+        *(steps.NameTopics, steps.ExtractKeywords, steps.WriteQuery, steps.AnswerFromMemory, steps.JudgeKnowledge),
         *(steps.ScoreCandidates, steps.ScoreCandidate, steps.JudgeProof),
     )
 )

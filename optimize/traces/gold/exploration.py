@@ -28,7 +28,7 @@ def write_query(known: KnownGold, _prompt: Prompt) -> GoldReply | None:
 
 def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply | None:
     """The known names of the topics; else the label of a topic, if it is in the question. None: they are not known."""
-    if not known.gold.topics and known_names(prompt):
+    if not known.gold.has_topics and known_names(prompt):
         return None
     types = prompt.items("types")
     named = named_topics(known, prompt)
@@ -41,7 +41,7 @@ def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply | None:
 
 def extract_keywords(known: KnownGold, prompt: Prompt) -> GoldReply | None:
     """The question with its topics spelt as in the graph, and their names. None: they are not known."""
-    if not known.gold.topics and known_names(prompt):
+    if not known.gold.has_topics and known_names(prompt):
         return None
     names = [name for _, name in named_topics(known, prompt)]
     return GoldReply({"proofread": known.gold.mended, "keywords": list(dict.fromkeys(names))})

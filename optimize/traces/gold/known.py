@@ -15,6 +15,7 @@ from triplecheck.lms.prompt import COMPLETED, HEADER, Prompt
 from triplecheck.lms.values import SCORES, render
 from triplecheck.optimize.traces.derivations import Derivation
 from triplecheck.optimize.traces.gold_paths import GoldPath, ends_of, follow
+from triplecheck.optimize.traces.queries import NONE
 from triplecheck.programs.subgraph import Hop, RelationNames, noted_names, render_path
 from triplecheck.signatures.notation import clean, read_topic
 
@@ -58,6 +59,11 @@ class GoldQuestion:
     def is_solved(self) -> bool:
         """Whether it is known how the answers follow from the graph, or that there are none."""
         return self.derivation is not None or not (self.answers or self.computed)
+
+    @property
+    def has_topics(self) -> bool:
+        """Whether its topics are known: a query that answers it without any shows that there are none."""
+        return bool(self.topics) or self.query not in (None, NONE)
 
 
 class KnownGold:
