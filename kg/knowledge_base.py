@@ -16,8 +16,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
-import numpy as np
-
 from triplecheck.kg import bundled_files, manifest, ranker, relation_vectors
 from triplecheck.kg._atomic import draft_directory, replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
@@ -249,18 +247,14 @@ class KnowledgeBase:
     def dense_linker(self, progress: ProgressCallback = no_progress) -> Linker:
         """The linker, with candidates whose names are similar in meaning: a union of all kinds can hold them.
 
-        Vectors of the names that `build` did not make are made and kept here (250 names per second and core).
-
-        Args:
-            progress: called as ("encoding names", done, total).
+        Vectors of names that `build` did not make are made here, once (250 per second and core), with progress.
         """
-        encoder = self.encoder
-        if encoder is None or self.name_vectors is not None:
+        if (encoder := self.encoder) is None or self.name_vectors is not None:
             return self.linker
         with self.generation.opening("names"):
             folder = self.path / NODE_VECTORS / f"names-{encoder.fingerprint[:12]}"
             vectors = LazyVectors(folder, self.columnar.num_entities, self.columnar.label, encoder, "names")
-        vectors.fill(np.arange(len(vectors)), progress)
+        vectors.fill(progress=progress)
         index = VectorIndex(vectors.matrix)
         return GraphLinker(self.columnar, self.names, self.trigrams, self.relation_vectors, index, encoder)
 

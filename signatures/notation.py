@@ -21,6 +21,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from itertools import accumulate
 from typing import Any, TypeAlias
 from urllib.parse import unquote
 
@@ -85,12 +86,8 @@ def _split_note(text: str, form: re.Pattern[str]) -> tuple[str, str]:
 
 
 def _is_balanced(text: str) -> bool:
-    depth = 0
-    for character in text:
-        depth += (character == "(") - (character == ")")
-        if depth < 0:
-            return False
-    return depth == 0
+    depths = list(accumulate((character == "(") - (character == ")") for character in text))
+    return not depths or (min(depths) >= 0 and depths[-1] == 0)
 
 
 # --- paths ---------------------------------------------------------------------------------------
@@ -453,10 +450,9 @@ _CLASS = ("a", "rdf:type")
 def write_pattern(pattern: WrittenPattern) -> str:
     """A pattern on one line, as a query writes it: `?x a <person> ; <keeper of> <Skerry Point>`."""
     head, tail = _term(pattern.head), _term(pattern.tail)
-    kind = _type_of(pattern.head)
-    about = f"{head} a {_name(kind)} ; " if kind else f"{head} "
-    kind = _type_of(pattern.tail)
-    rest = f" . {tail} a {_name(kind)}" if kind else ""
+    of_head, of_tail = _type_of(pattern.head), _type_of(pattern.tail)
+    about = f"{head} a {_name(of_head)} ; " if of_head else f"{head} "
+    rest = f" . {tail} a {_name(of_tail)}" if of_tail else ""
     return f"{about}{_ANY if pattern.relation is None else _name(pattern.relation)} {tail}{rest}"
 
 
@@ -511,11 +507,9 @@ def _triples(line: str) -> list[WrittenPattern] | None:
             continue
         if not parts and mark == ".":
             continue
-        if len(parts) != 3 or None in (parts[0], parts[2]):
+        if len(parts) != 3 or None in (parts[0], parts[2]) or not parts[1]:
             return None
-        relation = None if isinstance(parts[1], Unknown) else parts[1] or ""
-        if relation == "":
-            return None
+        relation = None if isinstance(parts[1], Unknown) else parts[1]
         found.append(WrittenPattern(parts[0], relation, parts[2]))
         parts = {".": [], ";": parts[:1], ",": parts[:2]}[mark]
     return found or None

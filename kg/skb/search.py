@@ -81,14 +81,14 @@ class LazyVectors:
         rows = np.flatnonzero(self._filled)
         return rows, self._matrix[rows]
 
-    def fill(self, rows: RowArray, progress: ProgressCallback = no_progress) -> None:
+    def fill(self, rows: RowArray | None = None, progress: ProgressCallback = no_progress) -> None:
         """Compute the missing vectors of these rows. If interrupted, the next call resumes.
 
         Args:
-            rows: row numbers.
+            rows: row numbers; None: all.
             progress: called as ("encoding documents", done, total), or what else they are.
         """
-        missing = np.unique(self.missing(rows))
+        missing = np.flatnonzero(self._filled == 0) if rows is None else np.unique(self.missing(rows))
         for start in range(0, len(missing), _CHUNK):
             progress(self._what, start, len(missing))
             some = missing[start : start + _CHUNK]
@@ -264,7 +264,7 @@ class VectorSearch:
     def encode_all(self, progress: ProgressCallback = no_progress) -> None:
         """Compute all vectors. If interrupted, the next call resumes."""
         for field in self._fields:
-            field.fill(np.arange(len(self._documents)), progress)
+            field.fill(progress=progress)
 
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
         nodes, rows = _looked_at(self._documents, candidates)

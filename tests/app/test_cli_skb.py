@@ -64,6 +64,9 @@ def test_a_set_of_stark_is_evaluated_from_its_own_files(run: Run, elsewhere: Pat
     (queries / "stark_qa" / "stark_qa.csv").write_text(rows, "utf-8")
     (queries / "split" / "test.index").write_text("3\n", "utf-8")
     assert run("kb", "build-stark", base, "kb", "--candidates", "drug").exit_code == 0
+    assert run("kb", "encode", "kb").exit_code == 0
+    assert run("data", "convert", f"stark-{base}", "queries.jsonl", "--path", "qa").exit_code == 0
+    assert json.loads(Path("queries.jsonl").read_text("utf-8"))["answers"] == ["1"]
     words = ["eval", "4stepfocus", "--kb", "kb", "--data", f"stark-{base}", "--path", "qa", "--out", "out", "--json"]
     result = run(*words)
     assert result.exit_code == 0, result.output
