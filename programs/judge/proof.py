@@ -209,10 +209,11 @@ class Proof:
     def read(self) -> Question:
         """The question, with its topics masked."""
         question = Words(self.question)
-        labels = self.graph.labels(list(self.topics))
-        others = [name for node in self.topics for name in self.graph.entity(node).aliases]
-        others += [name for label in labels for name in respelt(label)]
-        names = (*self.topics.values(), *labels, *(name for name in others if name in question))
+        names = [
+            next((one for one in (name, *respelt(name)) if one in question), name)
+            for name in (*self.topics.values(), *self.graph.labels(list(self.topics)))
+        ]
+        names += [name for node in self.topics for name in self.graph.entity(node).aliases if name in question]
         kinds = {self.graph.type_label(kind) for node in self.topics for kind in self.graph.types(node)}
         known: dict[str, None] = {}
         for name in names:
