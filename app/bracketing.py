@@ -53,8 +53,9 @@ def bracket(
     with reporting(err, "asking") as tell:
         from triplecheck.lms import session
         from triplecheck.optimize.bracket import bracket as measured
+        from triplecheck.optimize.paired import resumable
 
-        with session(batch.roles, batch.budget):
+        with resumable(place), session(batch.roles, batch.budget):
             found = measured(
                 batch.program,
                 [question for question in batch.questions if question.answers_known],

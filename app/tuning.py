@@ -97,10 +97,10 @@ def _numbers(line: Choice) -> list[str]:
         "" if test is None else f"{low:.2f}-{high:.2f}",
         "" if gain is None else f"{gain.won}:{gain.lost}",
         "" if gain is None else f"{gain.p:.3f}",
-        f"{measured.mean('calls'):.1f}",
-        f"{measured.mean('tokens'):,.0f}",
-        f"{measured.mean('seconds'):.2f}",
-        f"{measured.mean('dollars'):.5f}",
+        f"{measured.calls:.1f}",
+        "" if line.tokens is None else f"{line.tokens:,.0f}",
+        "" if measured.seconds is None else f"{measured.seconds:.2f}",
+        "" if line.dollars is None else f"{line.dollars:.5f}",
     ]
 
 

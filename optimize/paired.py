@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
@@ -62,22 +63,23 @@ class Measured:
         """The 95% bootstrap interval of `share`."""
         return bootstrap_interval(self.right()) if self.scored else (0.0, 1.0)
 
-    def mean(self, name: str) -> float:
-        """The mean of a figure of usage per question: `calls`, `tokens`, `seconds`, `dollars`."""
-        return mean(_usage(row, name) for row in self.rows.values()) if self.rows else 0.0
+    @property
+    def calls(self) -> float:
+        """Calls per question."""
+        return mean(row["usage"]["calls"] for row in self.rows.values()) if self.rows else 0.0
+
+    @property
+    def seconds(self) -> float | None:
+        """Seconds that the calls of a question take, by those that no cache answered; None: there are none."""
+        usages = [row["usage"] for row in self.rows.values()]
+        new = sum(usage["calls"] - usage["cached_calls"] for usage in usages)
+        return sum(usage["seconds"] for usage in usages) / new * self.calls if new else None
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
         low, high = self.interval
-        usage = {name: round(self.mean(name), 6) for name in ("calls", "tokens", "seconds", "dollars")}
-        return {"questions": len(self.scored), "right": self.share, "low": low, "high": high, **usage}
-
-
-def _usage(row: Mapping[str, Any], name: str) -> float:
-    if name == "seconds":
-        return float(row["seconds"])
-    usage = row["usage"]
-    return float(usage["prompt_tokens"] + usage["completion_tokens"] if name == "tokens" else usage[name])
+        about = {"questions": len(self.scored), "right": self.share, "low": low, "high": high}
+        return about | {"calls": self.calls, "seconds": self.seconds}
 
 
 def measure(
@@ -116,8 +118,18 @@ def measure(
         progress=progress,
     )
     if summary.stopped is not None:
-        raise BudgetExceededError(f"{summary.stopped}; run the same command again to resume {out}")
+        raise BudgetExceededError(summary.stopped)
     return Measured.read(out, questions)
+
+
+@contextmanager
+def resumable(out: Path) -> Iterator[None]:
+    """Say with a budget that is used up how to go on with a run in this directory."""
+    try:
+        yield
+    except BudgetExceededError as error:
+        told = f"{error}; run the same command again, with a larger budget, to resume {out}"
+        raise BudgetExceededError(told, limit=error.limit, allowed=error.allowed, used=error.used) from error
 
 
 def gain_over(new: Measured, old: Measured) -> Gain:

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from statistics import mean
 
 from triplecheck.kg import UserError
-from triplecheck.lms import Budget
+from triplecheck.lms import Budget, Roles
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.resolve import language_model
+from triplecheck.lms.resolve import is_extractive, language_model
 from triplecheck.optimize.examples import Split
-from triplecheck.optimize.state import state_of
+from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.recorded import Recorded
 from triplecheck.optimize.tuning.steps import MOST_CALLS
 from triplecheck.programs import Program
@@ -66,6 +66,19 @@ def cost_of(program: Program, recorded: Recorded, split: Split, bracketed: int, 
     return Cost(
         per_question, size / _CHARACTERS_PER_TOKEN, round(least * per_question), round(whole * per_question) + alone
     )
+
+
+def prompt_tokens(program: Program, roles: Roles, recorded: Recorded) -> float:
+    """Tokens of the prompts of one question, by recorded calls; roles of the rule-based baseline take none.
+
+    Replies from a cache have no tokens, so what choices take is told from their prompts.
+    """
+    shown = state_of(program)
+    total, questions = 0, {call.id for calls in recorded.values() for call in calls}
+    for name, calls in recorded.items():
+        if not is_extractive(roles.model(steps_of(program)[name].role)):
+            total += len(calls) * len(json.dumps(shown[name], ensure_ascii=False)) + sum(call.size for call in calls)
+    return total / _CHARACTERS_PER_TOKEN / max(1, len(questions))
 
 
 def check_budget(cost: Cost, budget: Budget, model: str) -> None:

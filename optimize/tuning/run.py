@@ -20,14 +20,16 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import Usage, session
 from triplecheck.lms.ledger import Ledger
+from triplecheck.lms.metering import price_of
+from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.bracket import Bracket, bracket
 from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
-from triplecheck.optimize.paired import Measured, gain_over, measure
+from triplecheck.optimize.paired import Measured, gain_over, measure, resumable
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold import uncomputable
-from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
+from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of, prompt_tokens
 from triplecheck.optimize.tuning.recorded import Recorded, record
 from triplecheck.optimize.tuning.steps import check_readable
 from triplecheck.optimize.tuning.tries import TOO_DEAR, State, Tries, TunePlan
@@ -49,6 +51,8 @@ class Choice:
         validation: the program with it; None: it was not tried.
         gain: against the program as written, on the validation questions.
         test: on the test questions, for the program as written and the result.
+        tokens: of the prompts of one question, roughly.
+        dollars: what they cost; None: not known.
         note: why it was not tried, or what the step's own metric says.
     """
 
@@ -57,6 +61,8 @@ class Choice:
     validation: Measured | None = None
     gain: Gain | None = None
     test: Measured | None = None
+    tokens: float | None = None
+    dollars: float | None = None
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -110,7 +116,7 @@ def tune(
     A ranker of paths is trained; each step gets the demonstrations, and with a prompt model the instruction, that its
     own metric likes best on recorded calls; each role is given to the rule-based baseline; and answers that are less
     sure than a threshold are left out. Each choice is tried on top of those that were kept, and is kept if the whole
-    program wins more validation questions with it than it loses.
+    program wins more validation questions with it than it loses, or as many with shorter prompts.
     The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05); the
     test questions choose nothing. An interrupted run is resumed by the same call.
 
@@ -131,7 +137,7 @@ def tune(
     with _opened(plan, Path(out), knowledge_base, calls, progress) as opened:
         if announce is not None:
             announce(opened.cost)
-        with session(plan.roles, plan.budget) as ledger:
+        with resumable(Path(out)), session(plan.roles, plan.budget) as ledger:
             check_readable(plan.program, opened.train)
             tuned = opened.run.tuned(opened, ledger)
         opened.directory.write("report.json", tuned.to_json())
@@ -234,8 +240,8 @@ class _Run:
         # A step is bracketed where the program as written and one choice can be measured besides.
         brackets = self._brackets() if purse.allows_questions(2 * asked + self._bracketing) else []
         tries = Tries(plan, self._out, self._base, opened.train, opened.validation, brackets, purse, self._tell)
+        lines = [replace(self._line(WRITTEN, first, opened), kept=True)]
         written = self._kept = self._measured(first, _VALIDATION)
-        lines = [Choice(WRITTEN, True, written)]
         for one in tries.all(lambda: (self._best, self._kept)):
             if one.change is None:
                 lines.append(Choice(one.name, note=f"not tried: {one.note}"))
@@ -244,24 +250,32 @@ class _Run:
                 lines.append(Choice(one.name, note=f"not tried: {TOO_DEAR}"))
                 continue
             state = one.change(self._best)
-            measured = self._measured(state, _VALIDATION)
-            gain = gain_over(measured, self._kept)
-            cheaper = one.saves and gain.won == gain.lost and measured.mean("tokens") < self._kept.mean("tokens")
-            keep = gain.won > gain.lost or cheaper
-            lines.append(Choice(one.name, keep, measured, gain_over(measured, written), note=one.note))
+            line = self._line(one.name, state, opened, one.note)
+            assert line.validation is not None and line.tokens is not None
+            gain = gain_over(line.validation, self._kept)
+            taken = prompt_tokens(self._best.program, self._best.roles, opened.train)
+            keep = gain.won > gain.lost or (gain.won == gain.lost and line.tokens < taken)
+            lines.append(replace(line, kept=keep, gain=gain_over(line.validation, written)))
             if keep:
-                self._best, self._kept = state, measured
+                self._best, self._kept = state, line.validation
         test = self._measured(first, _TEST)
         lines[0] = replace(lines[0], test=test)
         total = gain_over(self._kept, written)
         if not (total.is_clear and total.won > total.lost):
             return Tuned(plan.program.deepcopy(), tuple(tries.brackets), tuple(lines), None, None, ledger.usage())
         after = self._measured(self._best, _TEST)
-        lines.append(Choice(ALL, True, self._kept, total, after))
+        lines.append(replace(self._line(ALL, self._best, opened), kept=True, gain=total, test=after))
         program, bundle, gain = self._best.with_own_models(), self._out / "bundle", gain_over(after, test)
         tuned = Tuned(program, tuple(tries.brackets), tuple(lines), gain, bundle, ledger.usage())
         save_bundle(self._best.program, bundle, self._best.roles, about=tuned.to_json() | {"bundle": None})
         return tuned
+
+    def _line(self, name: str, state: State, opened: _Opened, note: str = "") -> Choice:
+        """A choice on the validation questions, and what it takes."""
+        tokens = prompt_tokens(state.program, state.roles, opened.train)
+        price = price_of(language_model(self._plan.roles.model("answer")))
+        dollars = None if price is None else price.of(round(tokens), 0)
+        return Choice(name, False, self._measured(state, _VALIDATION), tokens=tokens, dollars=dollars, note=note)
 
     def _measured(self, state: State, part: str) -> Measured:
         plan = self._plan

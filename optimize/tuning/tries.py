@@ -80,13 +80,11 @@ class Try:
         name: in the table.
         change: what it makes of a program; None: it is not tried.
         note: why it is not tried, or what is known of it before the whole program is asked.
-        saves: whether it is kept where it wins as much as it loses, if it takes fewer tokens.
     """
 
     name: str
     change: Callable[[State], State] | None
     note: str = ""
-    saves: bool = False
 
 
 @dataclass(frozen=True)
@@ -128,7 +126,7 @@ class Tries:
                 yield self._of_step(name, "instruction", CALLS_OF_REWRITING, rewrite)
         for role in dict.fromkeys(step.role for step in self.plan.program.predictors()):
             if not is_extractive(self.plan.roles.model(role)):
-                yield Try(f"{role}: {BASELINE}", partial(_with_baseline, role), "no model in this role", saves=True)
+                yield Try(f"{role}: {BASELINE}", partial(_with_baseline, role), "no model in this role")
         threshold = threshold_of(best()[1])
         if threshold is None:
             yield Try("abstain below a confidence", None, "it would not answer more questions rightly")

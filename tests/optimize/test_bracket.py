@@ -33,7 +33,7 @@ def test_gold_replies_gain_where_the_model_fails_and_the_worst_lose_where_it_doe
 def test_a_bracket_is_resumed_without_repeated_calls(bundled: KnowledgeBase, tmp_path: Path) -> None:
     pupil, asked = Pupil(), questions("dev")[:2]
     with engines(pupil=pupil):
-        with session("pupil", Budget(calls=2)), pytest.raises(BudgetExceededError, match="to resume"):
+        with session("pupil", Budget(calls=2)), pytest.raises(BudgetExceededError, match="used up"):
             bracket(kerag(bundled), asked, tmp_path, knowledge_base=bundled)
         with session("pupil"):
             first = bracket(kerag(bundled), asked, tmp_path, knowledge_base=bundled)

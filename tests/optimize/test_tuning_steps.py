@@ -11,9 +11,10 @@ from optimize_parts import Pupil, engines, kerag, questions
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.lms import session
+from triplecheck.lms import Roles, session
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import Measured
+from triplecheck.optimize.tuning.cost import prompt_tokens
 from triplecheck.optimize.tuning.demo_sets import demo_sets, own_demos
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
 from triplecheck.optimize.tuning.tries import threshold_of
@@ -76,6 +77,16 @@ def test_the_threshold_leaves_out_answers_where_there_are_none() -> None:
     wrong = [row(0.1, right=False), row(0.0, right=True, answerable=False, status="abstained")]
     assert threshold_of(Measured({str(at): one for at, one in enumerate([*sure, *wrong])})) is None
     assert threshold_of(Measured({})) is None
+
+
+def test_what_a_choice_takes_is_told_from_its_prompts(bundled: KnowledgeBase) -> None:
+    calls = {"select_paths": [_call("a", "look-up"), _call("b", "look-up")], "summarize": [_call("a", "look-up")]}
+    program, bare = kerag(bundled), kerag(bundled)
+    bare.select_paths.demos = []
+    whole = prompt_tokens(program, Roles("pupil"), calls)
+    assert prompt_tokens(bare, Roles("pupil"), calls) < whole
+    assert prompt_tokens(program, Roles("pupil", prune="extractive"), calls) < whole
+    assert prompt_tokens(program, Roles("extractive"), calls) == 0
 
 
 class Mended(KERAG):
