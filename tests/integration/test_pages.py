@@ -111,7 +111,13 @@ ELSEWHERE = {
     "dspy.md": "test_dspy_document.py runs each optimizer by itself",
     "results.md": "commands of measurements; test_documentation.py parses them",
 }
-MINUTES = ("distill traces --out", "serve", "chat --", "kb extract articles.jsonl kbs/articles --lm")
+MINUTES = (
+    "distill traces --out",
+    "distill traces --student lora",
+    "serve",
+    "chat --",
+    "kb extract articles.jsonl kbs/articles --lm",
+)
 """Commands that take minutes, do not end, or need a language model."""
 
 
