@@ -54,6 +54,8 @@ class Field:
     """The values of a choice; of items, the prefix of each."""
     numbers: tuple[int, ...] = ()
     """The number of each item in `options`."""
+    repeats: tuple[tuple[int, int], ...] = ()
+    """Of items that are listed again: the number, and that of the first of these."""
     source: str = ""
     """Of copies: the field of items that selects the sources."""
     copied: tuple[tuple[str, ...], ...] = ()
@@ -101,6 +103,7 @@ def as_items(field: Field, numbers: str) -> list[str] | None:
     if numbers.strip().casefold() == NONE:
         return [NONE]
     written = dict(zip(field.numbers, field.options, strict=True))
+    written |= {number: written[first] for number, first in field.repeats}
     found = [written.get(int(number)) for number in re.findall(r"\d+", _SCORE.sub("", numbers))]
     return None if None in found or not found else list(dict.fromkeys(filter(None, found)))
 
@@ -208,9 +211,10 @@ def _held(items: Sequence[str]) -> tuple[tuple[str, ...], ...]:
 
 def _pointing(field: Field, items: Sequence[str]) -> Field:
     texts: dict[str, int] = {}
-    for number, text in enumerate(items, start=1):
-        texts.setdefault(text, number)
-    return replace(field, kind="items", options=beginnings(list(texts)), numbers=tuple(texts.values()))
+    firsts = {number: texts.setdefault(text, number) for number, text in enumerate(items, start=1)}
+    repeats = tuple((number, first) for number, first in firsts.items() if number != first)
+    options = beginnings(list(texts))
+    return replace(field, kind="items", options=options, numbers=tuple(texts.values()), repeats=repeats)
 
 
 def beginnings(texts: Sequence[str]) -> tuple[str, ...]:

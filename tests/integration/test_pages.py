@@ -113,7 +113,13 @@ ELSEWHERE = {
     "papers.md": "test_cli_skb.py runs its commands on files of the same form",
     "results.md": "commands of measurements; test_documentation.py parses them",
 }
-MINUTES = ("distill traces --out", "serve", "chat --", "kb extract articles.jsonl kbs/articles --lm")
+MINUTES = (
+    "distill traces --out",
+    "distill traces --student lora",
+    "serve",
+    "chat --",
+    "kb extract articles.jsonl kbs/articles --lm",
+)
 """Commands that take minutes, do not end, or need a language model."""
 
 

@@ -115,9 +115,10 @@ def test_the_fields_are_read_off_the_reminder() -> None:
 
 def test_numbers_of_listed_items_are_written_as_how_the_items_begin() -> None:
     keep, proof = fields_of(asked(Point, **LISTS), [Point])
-    assert keep == Field("keep", "items", ("oak → tree", "oak → tree →", "oak → acorn"), (1, 2, 3))
+    assert keep == Field("keep", "items", ("oak → tree", "oak → tree →", "oak → acorn"), (1, 2, 3), ((4, 1),))
     assert proof == Field("proof", "items", ("elm", "ash"), (1, 2)), "by the hint, whatever the description says"
     assert as_items(keep, "3, 1") == ["oak → acorn", "oak → tree"]
+    assert as_items(keep, "1, 3, 4") == ["oak → tree", "oak → acorn"], "an item that is listed twice is written once"
     assert as_items(keep, "none") == ["none"]
     assert as_items(keep, "3, 7") is None
     assert as_items(keep, "3: 0.7\n1: 0.25") == ["oak → acorn", "oak → tree"], "a small model writes no scores"
@@ -205,7 +206,8 @@ def test_what_is_taught_is_what_the_guide_lets_a_model_write(keep: str, proof: s
     assert tokens is not None
     reply = as_numbers(fields, Letters().decode(tokens))
     assert reply == f"[[ ## keep ## ]]\n{keep}\n\n[[ ## proof ## ]]\n{proof}\n\n[[ ## completed ## ]]"
-    assert dictated(fields, ["4", proof], Letters(), 200, 40) is None
+    assert dictated(fields, ["5", proof], Letters(), 200, 40) is None
+    assert dictated(fields, ["4", proof], Letters(), 200, 40) == dictated(fields, ["1", proof], Letters(), 200, 40)
 
 
 FACTS = {
