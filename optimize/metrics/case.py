@@ -15,7 +15,7 @@ from triplecheck.kg.plausibility import Grounder
 from triplecheck.language.pipeline import read_text
 from triplecheck.optimize.traces.derivations import Asked, Derivation
 from triplecheck.optimize.traces.derive import derive
-from triplecheck.optimize.traces.queries import right_query
+from triplecheck.optimize.traces.queries import is_right, right_query
 from triplecheck.programs import Sources
 from triplecheck.programs.subgraph import ARROWS, Hop
 from triplecheck.signatures.notation import WrittenHop, clean, is_relation
@@ -134,6 +134,10 @@ class Case:
     def query(self) -> str | None:
         """The query that gives the answers, `none` if a look-up is enough or there are none; None: not known."""
         return right_query(self._asked, self.derivation)
+
+    def answered_by(self, query: str) -> bool:
+        """Whether a query gives exactly the right answers, of which there are some."""
+        return bool(self.gold.answers) and is_right(self._asked, query)
 
     @cached_property
     def _asked(self) -> Asked:

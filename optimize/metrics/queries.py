@@ -20,7 +20,7 @@ _NONE = ("", "none")
 
 
 def writes_query(call: StepCall, case: Case) -> StepScore | None:
-    """1 if the query gives the same answers as the plan of the question, or if both are none.
+    """1 if the query gives the same answers as the plan of the question, or the known ones; or if both are none.
 
     A query that can be read but gives other answers scores half the share of the plan's triple patterns and operations
     that it has; one that cannot be read scores 0. None, no score, if no plan of the question is known (`Case.query`),
@@ -34,6 +34,8 @@ def writes_query(call: StepCall, case: Case) -> StepScore | None:
         why = "The graph does not have what is asked for" if not case.gold.answers else "A look-up is enough"
         if _is_none(reply):
             return StepScore(1.0, f"{why}, so no query is correct. ")
+        if case.answered_by(reply):
+            return StepScore(1.0, f"{why}, and the query gives the correct answers, too. ")
         return StepScore(0.0, f"{why}: the query must be none. ")
     names = plan_names(case.sources)
     try:

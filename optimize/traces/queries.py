@@ -47,10 +47,11 @@ def right_query(asked: Asked, derivation: Derivation | None) -> str | None:
     computed = derivation.operation != "none" or derivation.said or derivation.beyond
     if not computed and len(derivation.topics) == 1:
         return NONE
-    return next((query for query in _written(asked.graph, derivation) if _is_right(asked, query)), None)
+    return next((query for query in _written(asked.graph, derivation) if is_right(asked, query)), None)
 
 
-def _is_right(asked: Asked, query: str) -> bool:
+def is_right(asked: Asked, query: str) -> bool:
+    """Whether a query gives exactly the known answers."""
     try:
         found = run_plan(asked.graph, read_plan(query, plan_names(asked.sources)), seconds=_SECONDS)
     except PlanError:

@@ -57,11 +57,10 @@ def test_every_step_is_checked_and_scored(run: Run) -> None:
     assert result.exit_code == 0, result.output
     steps = {step["step"]: step for step in json.loads(result.stdout)["steps"]}
     assert list(steps) == ["NameTopics", "WriteQuery", "SelectPaths", "AnswerFromFacts"]
-    for name, step in steps.items():
-        assert step["read"] == step["calls"] >= 3 and not step["fails"]
+    for step in steps.values():
+        assert step["read"] == step["calls"] >= 2 and not step["fails"]
         assert step["prompt_tokens"] > 100
-        if name != "WriteQuery":  # has no metric of its own
-            assert step["right"] >= 1 and 0.5 <= step["score"] <= 1
+        assert step["right"] >= 1 and 0.5 <= step["score"] <= 1
     parallel = json.loads(run("lm", "check", "extractive", "--workers", "3", "--json").stdout)["steps"]
     kept = ("step", "calls", "read", "right", "score", "prompt_tokens")
     assert [[step[name] for name in kept] for step in parallel] == [[s[name] for name in kept] for s in steps.values()]

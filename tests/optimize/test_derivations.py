@@ -185,4 +185,7 @@ def test_queries_of_questions_without_a_plan_are_scored_by_their_derivation(worl
     needless = score(world, WriteQuery, FURTHER, {}, query="SELECT ?y { <Bernhard Heiden> <student of> ?y }")
     assert right is not None and right.score == 1
     assert needless is not None and needless.score == 0 and "A look-up is enough" in needless.feedback
+    alike = "SELECT ?z { <Bernhard Heiden> <student of> ?y . ?y <born in> ?z }"
+    found = score(world, WriteQuery, FURTHER, {}, query=alike)
+    assert found is not None and found.score == 1, "a query with the right answers is as good as a look-up"
     assert score(world, WriteQuery, UNKNOWN, {}, query="none") is None
