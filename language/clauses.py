@@ -75,7 +75,7 @@ def read_clauses(
     Args:
         question: read with its topics masked.
         classes: the names of classes that it may use.
-        relations: the lemmas of names of relations; a compound that is one names no class.
+        relations: the lemmas of nouns that are names of relations, and so name no class.
         taken: tokens that say an operation, a bound or a time.
     """
     named = _phrases(question.parse, relations)
@@ -84,12 +84,12 @@ def read_clauses(
 
 
 def _phrases(parse: Parse, relations: Collection[tuple[str, ...]]) -> set[int]:
-    """The tokens of compounds that are names of relations: "home port"."""
+    """The tokens of nouns that are names of relations: "home port"."""
     found: set[int] = set()
     for start in range(len(parse)):
         for phrase in relations:
             end = start + len(phrase)
-            if len(phrase) > 1 and tuple(parse.lemma(i) for i in range(start, end)) == phrase:
+            if tuple(parse.lemma(i) for i in range(start, end)) == phrase:
                 found.update(range(start, end))
     return found
 

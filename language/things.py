@@ -56,7 +56,7 @@ def find_units(
     Args:
         question: read with its topics masked.
         classes: the names of classes that it may use.
-        named: tokens of compounds that name relations, and so no class.
+        named: tokens of nouns that name relations, and so no class.
         taken: tokens that say an operation, a bound or a time.
     """
     parse, asked = question.parse, question.asked

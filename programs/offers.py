@@ -23,6 +23,7 @@ from triplecheck.language.text import words_of
 from triplecheck.programs.expansion import is_identifier
 from triplecheck.signatures.notation import (
     EXAMPLE,
+    MOST_BESIDE,
     THING,
     WrittenRelation,
     clean,
@@ -34,7 +35,6 @@ from triplecheck.signatures.notation import (
 
 _CLASSES, _RELATIONS = 16, 40  # in a prompt
 _HEADS = 3  # classes of the heads of a relation, where there is room
-_BESIDE = 12  # patterns of a topic
 _TYPES = 3  # of a topic
 _SAMPLED, _PER_NODE = 200, 3  # things of a class, and values of each, that are looked at
 _JOINS = 0.5  # likeness that a relation gains by joining things that the question names
@@ -121,7 +121,7 @@ def _beside(graph: Graph, node: int, name: str, likeness: Likenesses) -> list[st
     """The patterns with a match at a topic: those of the relations that are nearest to the question, in their order."""
     counts = graph.relation_counts([node])
     counts = [count for count in counts if not is_identifier(graph.relation(count.relation).label)]
-    near = sorted(counts, key=lambda count: -likeness[count.relation])[:_BESIDE]
+    near = sorted(counts, key=lambda count: -likeness[count.relation])[:MOST_BESIDE]
     lines = []
     for count in sorted(near, key=counts.index):
         edges = graph.expand([node], count.relation, count.direction, _PER_NODE)
@@ -152,7 +152,17 @@ def _nearest_lines(
         lines = [line for number in numbers.tolist() for line in described(graph, number, classes, most)]
         if len(lines) <= _RELATIONS:
             break
-    return lines[: 2 * _RELATIONS]
+    return _shortened(lines, 2 * _RELATIONS)
+
+
+def _shortened(lines: Sequence[Line], most: int) -> list[Line]:
+    """So many lines, in their order: the first of each relation before the second of any."""
+    seen = Counter[int]()
+    ranked = []
+    for place, line in enumerate(lines):
+        ranked.append((seen[line.relation], place))
+        seen[line.relation] += 1
+    return [lines[place] for place in sorted(place for _, place in sorted(ranked)[:most])]
 
 
 def _joins(graph: Graph, relation: int, classes: Sequence[str]) -> bool:

@@ -34,6 +34,8 @@ EXAMPLE = "e.g. "
 """Before examples in a note."""
 _ENDS = " to "
 _COLON = ": "
+MOST_BESIDE = 12
+"""Patterns of a topic in a prompt; a topic with fewer has no others."""
 THING = "thing"
 """In place of a class that is not known."""
 

@@ -329,18 +329,19 @@ class Proof:
         return list(dict.fromkeys([*words, *nouns, *self._further(likeness)]))
 
     def _further(self, likeness: Likeness) -> list[str]:
-        """The noun that is asked for, if it names a relation of the answer, and so what lies beyond it."""
-        asked = likeness.bases(self.parsed.asked.lemma)
-        used = {relation for _, relation, _ in self.found.evidence}
-        beyond = {
-            count.relation
-            for count in self.graph.relation_counts(list(self.found.answers[:_NEAREST]))
-            if asked and self.found.answers
-            if count.direction is Direction.OUT and count.relation not in used
-        }
-        abouts = [self.graph.relation(number) for number in beyond]
-        named = any(asked <= likeness.bases(name) for about in abouts for name in (about.label, *about.aliases))
-        return [self.parsed.asked.noun] if named else []
+        """The noun that is asked for, if it names a relation of the answer and none of the proof: what lies beyond."""
+        asked, answers = likeness.bases(self.parsed.asked.lemma), list(self.found.answers[:_NEAREST])
+        if not asked or not answers:
+            return []
+
+        def named(relations: Iterable[int]) -> bool:
+            abouts = map(self.graph.relation, relations)
+            return any(asked <= likeness.bases(name) for about in abouts for name in (about.label, *about.aliases))
+
+        counts = self.graph.relation_counts(answers)
+        further = (count.relation for count in counts if count.direction is Direction.OUT)
+        reached = named(relation for _, relation, _ in self.found.evidence)
+        return [self.parsed.asked.noun] if not reached and named(further) else []
 
     @cached_property
     def other_names(self) -> list[str]:

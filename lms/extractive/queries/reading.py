@@ -19,8 +19,8 @@ from triplecheck.lms.extractive.queries.joins import Joiner
 from triplecheck.lms.extractive.queries.schema import Schema
 from triplecheck.lms.prompt import Prompt
 
-_COMPOUNDS = (2, 3)
-"""Words of a compound that may be the name of a relation."""
+_LONGEST_NAME = 3
+"""Words of a noun that may be the name of a relation."""
 
 
 @dataclass(frozen=True)
@@ -84,7 +84,9 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
     likeness = Likeness(encode, prompt.language)
     likeness.prepare([*names, *schema.classes])
     taken = _operating(question)
-    clauses = read_clauses(question, schema.classes, _named_compounds(question.parse, names, likeness), taken)
+    clauses = read_clauses(
+        question, schema.classes, _named_by_relations(question.parse, names, schema.classes, likeness), taken
+    )
     return Reading(
         question,
         schema,
@@ -133,17 +135,23 @@ def _asking(parse: Parse) -> range:
     return range(at, min(at + 2, len(parse)))
 
 
-def _named_compounds(parse: Parse, names: Sequence[str], likeness: Likeness) -> list[tuple[str, ...]]:
-    """The lemmas of the compounds that are names of relations: "home port"."""
-    known = {bases for name in names if len(bases := tuple(sorted(likeness.bases(name)))) > 1}
-    return [
-        tuple(parse.lemma(i) for i in range(start, end))
-        for start in range(len(parse))
-        for end in (start + length for length in _COMPOUNDS)
-        if end <= len(parse)
-        and not any(parse.is_stop(i) for i in (start, end - 1))
-        and tuple(sorted(likeness.bases(" ".join(parse.words[start:end])))) in known
-    ]
+def _named_by_relations(
+    parse: Parse, names: Sequence[str], classes: Sequence[str], likeness: Likeness
+) -> list[tuple[str, ...]]:
+    """The lemmas of the nouns that are names of relations: compounds ("home port"), and words that are no whole class.
+
+    "Teacher" is the relation where the graph has music teachers only.
+    """
+    known = {likeness.bases(name) for name in names} - {frozenset()}
+    whole = {likeness.bases(name) for name in classes}
+    found = []
+    for start in range(len(parse)):
+        for end in range(start + 1, min(start + _LONGEST_NAME, len(parse)) + 1):
+            bases = likeness.bases(" ".join(parse.words[start:end]))
+            is_name = bases in known and (len(bases) > 1 or (end == start + 1 and bases not in whole))
+            if is_name and not any(parse.is_stop(i) for i in (start, end - 1)):
+                found.append(tuple(parse.lemma(i) for i in range(start, end)))
+    return found
 
 
 def is_denied(reading: Reading, at: int) -> bool:

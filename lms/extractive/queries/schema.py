@@ -8,7 +8,15 @@ from dataclasses import dataclass
 
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import EXAMPLE, THING, read_known_name, read_relation, split_note, wordings
+from triplecheck.signatures.notation import (
+    EXAMPLE,
+    MOST_BESIDE,
+    THING,
+    read_known_name,
+    read_relation,
+    split_note,
+    wordings,
+)
 
 TIMES = frozenset({"date", "year"})
 MEASURES = TIMES | {"number"}
@@ -73,10 +81,12 @@ class Topic:
     classes: tuple[str, ...]
     beside: tuple[Beside, ...] = ()
 
-    def has(self, relation: Relation, *, as_head: bool) -> bool:
-        """Whether the graph has a relation at the topic."""
+    def may_have(self, relation: Relation, *, as_head: bool) -> bool:
+        """Whether the graph has a relation at the topic, as far as the prompt tells."""
         label = write_label(relation.label)
-        return any(one.relation == label and one.is_head == as_head for one in self.beside)
+        return len(self.beside) >= MOST_BESIDE or any(
+            one.relation == label and one.is_head == as_head for one in self.beside
+        )
 
 
 @dataclass(frozen=True)
