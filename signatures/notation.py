@@ -445,7 +445,6 @@ _TERM = re.compile(
       | (?P<number>[+-]?\d[\d.]*\d|[+-]?\d)(?=[\s;,.]|$) | (?P<mark>[;,.]) | (?P<word>[^\W\d_][\w:]*)(?=[\s<?]|$) )""",
     re.VERBOSE,
 )
-_BRACES = re.compile(r"\{(.*)\}", re.DOTALL)
 _CLASS = ("a", "rdf:type")
 
 
@@ -492,8 +491,8 @@ def read_unknown(text: str) -> str | None:
 
 def _triples(line: str) -> list[WrittenPattern] | None:
     """The triples of a line; None if it is not made of triples."""
-    inside = _BRACES.search(line)
-    text = (inside[1] if inside else line).strip()
+    start, end = line.find("{"), line.rfind("}")
+    text = (line[start + 1 : end] if 0 <= start < end else line).strip()
     found: list[WrittenPattern] = []
     parts: list[Any] = []
     at = 0

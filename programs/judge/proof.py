@@ -325,6 +325,8 @@ class Proof:
         likeness = Likeness(self.encode, self._language)
         names = list(dict.fromkeys([*said, *self.types]))
         words = unnamed_words(self.parsed, names, likeness)
+        if not self.graph.has_types:  # nothing could name the class that is asked for
+            words = [word for word in words if word.casefold() not in self.parsed.asked.noun.casefold().split()]
         nouns = unnamed_nouns(self.parsed, names, likeness) if self.graph.has_types else []
         return list(dict.fromkeys([*words, *nouns, *self._further(likeness)]))
 

@@ -48,7 +48,7 @@ def test_the_svg_begins_with_the_proof(run: Run, kb: Path) -> None:
     run("ask", QUESTION, "--kb", kb, "--svg", "a.svg")
     root = ElementTree.parse("a.svg").getroot()
     assert root.findtext(f"{SVG}title") == QUESTION
-    assert root.findtext(f"{SVG}desc") == "Germany (supported)"
+    assert root.findtext(f"{SVG}desc") == "Germany (proved)"
     boxes = root.findall(f"{SVG}rect")[1:]
     names = [text.text for text in root.findall(f"{SVG}text") if text.get("text-anchor") == "middle"]
     rows = dict(zip(names, (int(box.get("y", "0")) for box in boxes), strict=True))

@@ -16,7 +16,8 @@ from triplecheck.kg.encode import SentenceTransformerEncoder
 from triplecheck.kg.errors import extra, require
 
 ROOT = Path(__file__).parents[2]
-NEVER = ("torch", "sentence_transformers", "pykeen", "datasets", "matplotlib", "pandas", "scipy", "litellm")
+# pyarrow itself imports pandas where it is installed.
+NEVER = ("torch", "sentence_transformers", "pykeen", "datasets", "matplotlib", "scipy", "litellm")
 ANSWER = """
 import sys
 from triplecheck import KERAG, KnowledgeBase, session

@@ -445,7 +445,7 @@ def test_examples_are_demonstrations_of_their_step(collected: Path, tmp_path: Pa
     (path,) = (path for path in written if path.stem == "AnswerFromFacts")
     assert json.loads(path.read_text("utf-8")) == [made.toDict()]
     step = dspy.LabeledFewShot(k=1).compile(RolePredict(AnswerFromFacts), trainset=[made])
-    assert step.predictors()[0].demos[0].answers == ["Paul Hindemith"]
+    assert step.predictors()[0].demos[-1].answers == ["Paul Hindemith"]
 
 
 def test_a_datasets_directory_can_be_loaded(collected: Path, tmp_path: Path) -> None:

@@ -230,5 +230,5 @@ def test_no_further_hop_is_offered_that_the_ranker_finds_far_too_long(bundled: K
 def test_paths_that_meet_go_no_further_unless_the_ranker_prefers_it(bundled: KnowledgeBase) -> None:
     both = "Which films by Christopher Nolan star Michael Caine?"
     assert {step.hop: step.by for step in steps(ask(kerag(bundled), both), Pruned)} == {1: "schema", 2: "ranker"}
-    whole = ask(kerag(bundled, assist="-stop_early"), both)
+    whole = ask(kerag(bundled, assist="-stop_early -plans"), both)
     assert {step.hop: step.by for step in steps(whole, Pruned)} == {1: "schema", 2: "schema"}
