@@ -9,7 +9,7 @@ from functools import partial
 from triplecheck.kg.plans.notation import write_label
 
 _NOT_IN_A_NAME = re.compile(r"\W+")
-_NAME_OR_VARIABLE = re.compile(r"<[^>]*>|\?\w+")
+_NAME_OR_VARIABLE = re.compile(r"<[^<>]*>|\?\w+")
 
 
 class QueryText:
