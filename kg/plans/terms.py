@@ -31,7 +31,7 @@ INTEGER, DECIMAL, DOUBLE = range(3)
 """Forms of numbers."""
 
 _FORMS = {INTEGER: XSD + "integer", DECIMAL: XSD + "decimal", DOUBLE: XSD + "double"}
-_DOUBLES = pa.array([XSD + "double", XSD + "float"], pa.string())
+_DOUBLES = (XSD + "double", XSD + "float")
 _MOST_KINDS = 100
 _DAYS = "days"
 
@@ -150,7 +150,7 @@ class Terms:
         if is_boolean.any():
             kinds[is_boolean] = BOOLEAN
             sizes[is_boolean] = np.array(pc.is_in(texts, value_set=pa.array(["true", "1"])))[is_boolean]
-        is_double = np.array(pc.is_in(datatypes.cast(pa.string()), value_set=_DOUBLES))
+        is_double = np.array(pc.is_in(datatypes.cast(pa.string()), value_set=pa.array(_DOUBLES, pa.string())))
         whole = sizes == np.floor(sizes)
         self._node_kinds[fresh], self._node_sizes[fresh] = kinds, sizes
         self._node_forms[fresh] = np.where(is_double, DOUBLE, np.where(whole, INTEGER, DECIMAL))
