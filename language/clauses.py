@@ -237,10 +237,10 @@ class _Reader:
     # --- words ---------------------------------------------------------------------------------
     def _with_words(self, found: Sequence[Attachment]) -> list[Attachment]:
         """Attachments with the content words that belong to them: on the way, and beneath it."""
-        own = [{at for at in one.words if self._is_content(at) and at not in self._bounded} for one in found]
+        own = [{at for at in one.words if self._is_content(at)} for one in found]
         on_way = {at for one in found for at in one.words}
         for at in range(len(self._parse)):
-            if self._is_content(at) and at not in on_way and at not in self._bounded:
+            if self._is_content(at) and at not in on_way:
                 for number in self._nearest(at, found):
                     own[number].add(at)
         return [replace(one, words=tuple(sorted(words))) for one, words in zip(found, own, strict=True)]
@@ -258,7 +258,8 @@ class _Reader:
         return []
 
     def _is_content(self, at: int) -> bool:
-        return at not in self._unit_at and at in self._content
+        """Whether a word may belong to an attachment: a content word of no unit, bound or class of a unit."""
+        return at in self._content and at not in self._unit_at and at not in self._bounded
 
 
 def _without_cycles(found: Sequence[Attachment], root: int) -> list[Attachment]:

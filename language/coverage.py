@@ -84,11 +84,12 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
     parse = question.parse
     named = {at for place in places(question, list(said.classes)) for at in range(place.start, place.end)}
     likeness.prepare([name for names in said.relations for name in names])
+    names = [*said.relations, *([name] for name in said.classes)]
     for at in content_words(parse, _operating(question)):
         least = {"NOUN": LEAST_OF_NOUNS, "PROPN": 1.0}.get(parse.pos(at), LEAST)
         if at in named:
             continue
-        fit = _likeness(parse.words[at], said, likeness)
+        fit = _fit(parse.words[at], names, likeness)
         weakest = min(weakest, fit)
         if fit >= max(least, _SURELY):
             continue
@@ -131,15 +132,13 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
         likeness: of words and names.
     """
     parse = question.parse
-    own = QuerySays([[name] for name in names], False, names, False, (), ())
     named = {at for place in places(question, list(names)) for at in range(place.start, place.end)}
-    likeness.prepare(names)
-    nouns = [at for at in sorted(content_words(parse, _operating(question))) if parse.pos(at) == "NOUN"]
     asked = question.asked.at if question.asked.kind != "number" else -1
     if any(parse.is_topic(at) for at in parse.dependents(asked, "nmod")):
         asked = -1
-    nouns = [at for at in nouns if at not in named and at != asked]
-    return [parse.tokens[at].text for at in nouns if _likeness(parse.words[at], own, likeness) < LEAST_OF_NOUNS]
+    nouns = {at: fit for at, fit in _fits(question, names, likeness).items() if parse.pos(at) == "NOUN"}
+    left = (at for at, fit in nouns.items() if at not in named and at != asked and fit < LEAST_OF_NOUNS)
+    return [parse.tokens[at].text for at in left]
 
 
 def unnamed_words(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
@@ -150,18 +149,21 @@ def unnamed_words(question: Question, names: Sequence[str], likeness: Likeness) 
         names: of relations and classes.
         likeness: of words and names.
     """
-    parse = question.parse
-    own = QuerySays([[name] for name in names], False, names, False, (), ())
+    parse, words = question.parse, _fits(question, names, likeness)
+    if max(words.values(), default=1.0) < _SURELY:
+        return [parse.tokens[at].text for at, fit in words.items() if fit < 1.0]
+    return [parse.tokens[at].text for at, fit in words.items() if fit < _LEAST_OF_VERBS and parse.pos(at) == "VERB"]
+
+
+def _fits(question: Question, names: Sequence[str], likeness: Likeness) -> dict[int, float]:
+    """How well the name that fits best says each content word, in the order of the question."""
     likeness.prepare(names)
-    words = {at: _likeness(parse.words[at], own, likeness) for at in content_words(parse, _operating(question))}
-    least = _LEAST_OF_VERBS if max(words.values(), default=1.0) >= _SURELY else 1.0
-    return [
-        parse.tokens[at].text for at in sorted(words) if words[at] < least and (least == 1.0 or parse.pos(at) == "VERB")
-    ]
+    words, own = question.parse.words, [[name] for name in names]
+    return {at: _fit(words[at], own, likeness) for at in sorted(content_words(question.parse, _operating(question)))}
 
 
-def _likeness(word: str, said: QuerySays, likeness: Likeness) -> float:
-    names = [*said.relations, *([name] for name in said.classes)]
+def _fit(word: str, names: Sequence[Sequence[str]], likeness: Likeness) -> float:
+    """How well the relation or class that fits best says a word, given the names of each; 0 if there are none."""
     return max((likeness.of_word(word, own) for own in names), default=0.0)
 
 

@@ -52,7 +52,7 @@ class CandidateProgram:
 
 @dataclass(frozen=True)
 class Gain:
-    """A program against another on the same examples.
+    """Two programs, compared on the same examples.
 
     Attributes:
         won, lost: examples on which it scores more, and less.

@@ -1,4 +1,4 @@
-"""`Caller`: calls functions, with a time limit and a cache; an error is a result that is missing."""
+"""`Caller`: calls functions, with a time limit and a cache. A call that fails gives no result."""
 
 from __future__ import annotations
 

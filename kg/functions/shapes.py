@@ -100,7 +100,7 @@ def _read(function: str, schema: Mapping[str, Any], root: Mapping[str, Any], dep
 def values(shape: Shape, result: Any) -> Iterator[Any]:
     """The items of a result of this shape: values as text, objects as mappings; nothing for null.
 
-    An object whose properties are not declared gives texts.
+    An object whose properties are not declared gives a text for each property.
     """
     if result is None:
         return

@@ -136,7 +136,7 @@ class Case:
         return right_query(self._asked, self.derivation)
 
     def answered_by(self, query: str) -> bool:
-        """Whether a query gives exactly the right answers, of which there are some."""
+        """Whether there are right answers, and a query gives exactly these."""
         return bool(self.gold.answers) and is_right(self._asked, query)
 
     @cached_property

@@ -61,7 +61,7 @@ _BETA = 2.0
 def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
     """F2 of the numbers in a field against the paths that lead on to the answer.
 
-    If all offered paths go on from where the answer already is, none of them may be kept.
+    Where every offered path is longer than the paths to the answer, the right reply keeps none of them.
     """
 
     def is_right(case: Case, line: str) -> bool:

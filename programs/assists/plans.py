@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cached_property
 
 from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
@@ -158,7 +159,7 @@ class _Planning:
             for about in abouts
         )
 
-    @property
+    @cached_property
     def _likeness(self) -> Likeness:
         return Likeness(load_encoder().encode, self._read.language)
 

@@ -103,7 +103,7 @@ class ConfidenceModels:
     bar: float
 
     def of(self, kind: str, features: Mapping[str, float]) -> ConfidenceModel:
-        """The model for an answer with these features; of the baseline if there is none for the kind and its way.
+        """The confidence model for an answer with these features: of its kind and way, else the baseline's of its way.
 
         Raises:
             UserError: there is none of the baseline either.

@@ -9,7 +9,6 @@ from triplecheck.language.clauses import Clauses
 from triplecheck.language.parse import Parse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, Topic, fits
-from triplecheck.signatures.notation import MOST_BESIDE
 
 Related = Literal["own", "of its class", "any"]
 """Which relations a topic may have: those that the graph has there, those of its classes, or any."""
@@ -66,9 +65,8 @@ class Ends:
     def may_start(self, number: int, hop: Hop, topics: Related = "own") -> bool:
         """Whether a unit may be at the start of a hop."""
         topic = self._topic(number)
-        if topic is not None and topic.beside and topics == "own":
-            fits_class = len(topic.beside) < MOST_BESIDE or self._may_be_at(number, hop.start, loosely=False)
-            return fits_class and topic.may_have(hop.relation, as_head=hop.forward)
+        if topic is not None and topic.tells_all and topics == "own":
+            return topic.has(hop.relation, as_head=hop.forward)
         return self._may_be_at(number, hop.start, loosely=topics == "any")
 
     def may_end(self, number: int, hop: Hop, topics: Related = "own") -> bool:

@@ -152,12 +152,10 @@ def _check_reflexives(draft: Draft) -> None:
     """
     reading = draft.reading
     for join in draft.joins.values():
-        if reading.units[join.attachment.unit].kind == "self":
-            of_root = draft.joins.get(join.attachment.to)
-            back = [(hop.relation, not hop.forward) for hop in join.hops]
-            if of_root is not None and [(hop.relation, hop.forward) for hop in of_root.hops] == back[::-1]:
-                word = reading.parse.tokens[reading.units[join.attachment.unit].at].text
-                raise UnsaidError(f"No relation says {word!r}.")
+        unit, of_root = reading.units[join.attachment.unit], draft.joins.get(join.attachment.to)
+        back = tuple(hop.back for hop in reversed(join.hops))
+        if unit.kind == "self" and of_root is not None and of_root.hops == back:
+            raise UnsaidError(f"No relation says {reading.parse.tokens[unit.at].text!r}.")
 
 
 def _is_other(draft: Draft, one: Attachment) -> bool:

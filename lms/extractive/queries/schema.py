@@ -81,12 +81,15 @@ class Topic:
     classes: tuple[str, ...]
     beside: tuple[Beside, ...] = ()
 
-    def may_have(self, relation: Relation, *, as_head: bool) -> bool:
-        """Whether the graph has a relation at the topic, as far as the prompt tells."""
+    @property
+    def tells_all(self) -> bool:
+        """Whether `beside` has all relations of the topic, and not only as many as a prompt shows."""
+        return 0 < len(self.beside) < MOST_BESIDE
+
+    def has(self, relation: Relation, *, as_head: bool) -> bool:
+        """Whether a relation of the topic is in `beside`."""
         label = write_label(relation.label)
-        return len(self.beside) >= MOST_BESIDE or any(
-            one.relation == label and one.is_head == as_head for one in self.beside
-        )
+        return any(one.relation == label and one.is_head == as_head for one in self.beside)
 
 
 @dataclass(frozen=True)
