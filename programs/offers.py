@@ -25,12 +25,12 @@ from triplecheck.signatures.notation import (
     EXAMPLE,
     MOST_BESIDE,
     THING,
-    WrittenRelation,
+    OfferedRelation,
     clean,
     with_note,
+    write_class,
     write_known_name,
-    write_relation,
-    write_wordings,
+    write_offered,
 )
 
 _CLASSES, _RELATIONS = 16, 40  # in a prompt
@@ -106,7 +106,7 @@ def offer(
     return Offer(
         [write_known_name(name, spelt, own[node] or (THING,)) for node, (name, spelt) in topics.items()],
         [line for node, (name, _) in topics.items() for line in _beside(graph, node, name, likeness)],
-        [with_note(name, str(sum(len(graph.nodes_of_type(id)) for id in labels[name]))) for name in shown],
+        [write_class(name, sum(len(graph.nodes_of_type(id)) for id in labels[name])) for name in shown],
         [line.text for line in lines],
     )
 
@@ -184,7 +184,7 @@ def described(graph: Graph, relation: int, classes: Sequence[str] = (), most: in
     about = graph.relation(relation)
     if is_identifier(about.label):
         return []
-    names = clean(write_wordings([about.label, *about.aliases[:_ALIASES]]))
+    names = tuple(dict.fromkeys(map(clean, (about.label, *about.aliases[:_ALIASES]))))
     domain = [kind for kind, _ in graph.schema(relation).domain]
     named = [kind for kind in domain if clean(graph.type_label(kind)) in classes]
     found: dict[tuple[str, str], str] = {}
@@ -195,11 +195,9 @@ def described(graph: Graph, relation: int, classes: Sequence[str] = (), most: in
         told = [one for one in ends if one[0] in classes]
         for tail, example in dict.fromkeys([*told, *ends[:1]]):
             found.setdefault((head, tail), example)
-    lines = []
-    for pair, example in found.items():
-        text = write_relation(WrittenRelation(names, *pair))
-        lines.append(Line(relation, pair, with_note(text, f"{EXAMPLE}{example}") if example else text))
-    return lines
+    return [
+        Line(relation, pair, write_offered(OfferedRelation(names, *pair, example))) for pair, example in found.items()
+    ]
 
 
 def _ends(graph: Graph, relation: int, kind: str | None) -> tuple[tuple[str, str], ...]:

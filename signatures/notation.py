@@ -9,6 +9,9 @@
     known name Satchmo = Louis Armstrong (Musician)                  the same with types
     relation   directed by / director: Film to Person                label / aliases: types at both ends
     pattern    ?x a <Film> ; <directed by> <Ridley Scott>            as in a query; unknowns begin with ?
+    class      ?film a <Film> (31)                                   the number of its things
+    offered    ?film <directed by> ?person (e.g. Ridley Scott; also <director>)
+                                                                     a relation with what is at its ends
     triple     2 | Alien | directed by | Ridley Scott                number of its text first
 
 Every writer here has a reader that gives back what was written, for names that `clean` has been through, without
@@ -440,6 +443,9 @@ class WrittenPattern:
 
 _ENCODED = re.compile(r"[%<>\"{}?$^`\\|]")
 _ANY = "?any"
+_ALSO, _OTHER, _BETWEEN_NOTES = "also ", "other_", "; "
+_OFFERED_CLASS = re.compile(r"\?\w+ a <([^<>]+)>")
+_OFFERED = re.compile(r"\?(\w+) <([^<>]+)> \?(\w+)")
 _TERM = re.compile(
     r"""\s*(?: \?(?P<unknown>\w+) | <(?P<name>[^<>]+)> | "(?P<text>(?:[^"\\]|\\.)*)"(?:\^\^\S+|@[\w-]+)?
       | (?P<number>[+-]?\d[\d.]*\d|[+-]?\d)(?=[\s;,.]|$) | (?P<mark>[;,.]) | (?P<word>[^\W\d_][\w:]*)(?=[\s<?]|$) )""",
@@ -455,6 +461,69 @@ def write_pattern(pattern: WrittenPattern) -> str:
     about = f"{head} a {_name(of_head)} ; " if of_head else f"{head} "
     rest = f" . {tail} a {_name(of_tail)}" if of_tail else ""
     return f"{about}{_ANY if pattern.relation is None else _name(pattern.relation)} {tail}{rest}"
+
+
+@dataclass(frozen=True, slots=True)
+class OfferedRelation:
+    """A relation that a query may use.
+
+    Attributes:
+        names: its label and its other names.
+        head: the class at its start, or `THING`.
+        tail: the class at its end, a kind of value, or `THING`.
+        example: what stands at its end.
+    """
+
+    names: tuple[str, ...]
+    head: str
+    tail: str
+    example: str = ""
+
+
+def write_class(label: str, count: int) -> str:
+    """A class and the number of its things."""
+    return with_note(f"?{variable(label)} a {_name(label)}", str(count))
+
+
+def read_class(line: str) -> str:
+    """The class on a line."""
+    match = _OFFERED_CLASS.fullmatch(split_note(line)[0])
+    return unquote(match[1]) if match else line
+
+
+def write_offered(relation: OfferedRelation) -> str:
+    """A relation on one line, as a query has it, with an example and its other names."""
+    label, *others = relation.names
+    head, tail = variable(relation.head), variable(relation.tail)
+    notes = [EXAMPLE + relation.example] if relation.example else []
+    notes += [_ALSO + " ".join(map(_name, others))] if others else []
+    return with_note(f"?{head} {_name(label)} ?{_OTHER + tail if tail == head else tail}", _BETWEEN_NOTES.join(notes))
+
+
+def read_offered(line: str, classes: Iterable[str]) -> OfferedRelation | None:
+    """The relation on a line; None if there is none.
+
+    Args:
+        line: of `write_offered`.
+        classes: those of the graph that are known; another is read from its variable.
+    """
+    text, note = split_note(line)
+    match = _OFFERED.fullmatch(text)
+    if match is None:
+        return None
+    head, label, tail = match.groups()
+    before, also, others = note.rpartition(_ALSO)
+    example = (before.removesuffix(_BETWEEN_NOTES) if also else note).removeprefix(EXAMPLE)
+    labels = {variable(one): one for one in classes}
+    ends = (head, tail.removeprefix(_OTHER) if tail == _OTHER + head else tail)
+    head, tail = (labels.get(end, end.replace("_", " ")) for end in ends)
+    names = [unquote(name) for name in (label, *re.findall(r"<([^<>]+)>", others if also else ""))]
+    return OfferedRelation(tuple(names), head, tail, example)
+
+
+def variable(label: str) -> str:
+    """The name of a variable for things of a class."""
+    return re.sub(r"\W+", "_", label).strip("_") or "x"
 
 
 def read_patterns(lines: Iterable[str]) -> tuple[list[WrittenPattern], list[str]]:

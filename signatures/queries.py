@@ -16,15 +16,14 @@ class WriteQuery(Step):
     yes or no, or if it describes things by their class and more than one condition. Write none if it asks only for
     what stands beside one topic, such as the height of a lighthouse.
 
-    The query is SPARQL with names in angle brackets: SELECT or ASK. Copy names as they are listed, without the
-    parentheses. From what stands beside a topic, copy the pattern that the question means. "owner: ship to company"
-    says that the relation leads from a ship to a company: ?ship <owner> ?company. Say the class of a variable with a:
-    ?ship a <ship>.
+    The query is SPARQL with names in angle brackets: SELECT or ASK. SELECT answers which, who, what and how many; ASK
+    answers yes or no. Copy the patterns that the question means from those listed, also their direction, without the
+    parentheses. A ?x beside a topic may have any name. Write every name in brackets, also after a: ?ship a <ship>.
 
     - Count different things: SELECT (COUNT(DISTINCT ?ship) AS ?n)
     - The most: GROUP BY, then ORDER BY DESC(?n) LIMIT 1. The oldest has the largest age and the first year.
     - Excluded: FILTER NOT EXISTS { ... }. One of several: VALUES ?company { <A> <B> }.
-    - Years and numbers: FILTER(?year < 1950).
+    - Years and numbers: FILTER(?year < 1950). The year of a date: YEAR(?date).
 
     Use every condition of the question, and add none. If a word of the question has no relation, write none.
     """
@@ -33,7 +32,9 @@ class WriteQuery(Step):
     topics: list[str] = dspy.InputField(desc="things that the question names, with their class")
     beside: list[str] = dspy.InputField(desc="triple patterns that the topics have, with the class or the value of ?x")
     classes: list[str] = dspy.InputField(desc="with the number of things of each")
-    relations: list[str] = dspy.InputField(desc="with the class or the kind of value at both ends, and an example")
+    relations: list[str] = dspy.InputField(
+        desc="triple patterns of the graph, with what is at both ends and an example"
+    )
     problem: str = dspy.InputField(desc="what was wrong with the query before; empty at first")
     reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     query: str = dspy.OutputField(desc="the query, or none")

@@ -8,7 +8,7 @@ answers.rows, answers.ties, answers.edges(0), answers.looked_through
 
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.plans.answers import Answers, Cell, run_plan
-from triplecheck.kg.plans.check import Hint, check
+from triplecheck.kg.plans.check import Hint, check, excluding_nothing
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import write_label, write_value
 from triplecheck.kg.plans.plan import Named, Operation, Plan, read_plan
@@ -25,6 +25,7 @@ __all__ = [
     "PlanError",
     "PlanNames",
     "check",
+    "excluding_nothing",
     "read_plan",
     "run_plan",
     "write_label",

@@ -15,6 +15,7 @@ from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.patterns import BoundPattern, Link, Query, match
 from triplecheck.kg.plans.algebra import (
     Basic,
+    Call,
     Classes,
     Constant,
     End,
@@ -73,6 +74,26 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ..
     except (PlanError, NotCoveredError):
         pass
     return tuple(dict.fromkeys(found))
+
+
+def excluding_nothing(graph: Graph, plan: Plan) -> frozenset[int]:
+    """The things that a plan excludes by `!=` from things of a class that they do not have, so that nothing changes.
+
+    Args:
+        graph: the graph whose names it was read with.
+        plan: from `read_plan`.
+    """
+    kinds = {
+        pattern.head: set(pattern.tail.ids)
+        for pattern in _all_patterns(plan)
+        if isinstance(pattern.predicate, IsA) and isinstance(pattern.tail, Classes)
+    }
+    found: set[int] = set()
+    for call in (one for one in parts(plan.algebra) if isinstance(one, Call) and one.name == "!="):
+        own = {id for one in call.arguments if isinstance(one, Var) for id in kinds.get(one, ())}
+        excluded = [node for one in call.arguments if isinstance(one, Constant) for node in one.nodes]
+        found.update(node for node in excluded if own and own.isdisjoint(graph.types(node)))
+    return frozenset(found)
 
 
 class _Check:

@@ -15,6 +15,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from triplecheck.kg.errors import PlanError
+from triplecheck.kg.plans.short import written_out
 from triplecheck.kg.types import XSD, Literal
 from triplecheck.kg.vocabulary import RDF, RDFS
 
@@ -146,8 +147,8 @@ def encode(text: str) -> Encoded:
     return Encoded("".join(done), "".join(masked), tuple(places))
 
 
-def parse(text: str) -> Any:
-    """The algebra of a query, as rdflib has it.
+def parse(text: str) -> tuple[str, Any]:
+    """A query as SPARQL, with what the short notation leaves out, and its algebra as rdflib has it.
 
     Raises:
         PlanError: it is no query, cannot be read, writes, or reads from elsewhere.
@@ -157,16 +158,19 @@ def parse(text: str) -> Any:
 
     if len(text) > _LONGEST:
         raise PlanError(f"the query has {len(text):,} characters; the longest that is read has {_LONGEST:,}")
-    encoded = encode(text)
-    _refuse(text, encoded.masked)
-    try:
-        return parsed(encoded.text).algebra
-    except ParseBaseException as error:
-        raise PlanError(_unreadable(text, encoded, error.loc)) from None
-    except RecursionError:
-        raise PlanError("the query is nested too deeply") from None
-    except Exception as error:  # noqa: BLE001 - rdflib raises plain exceptions for prefixes and scopes
-        raise PlanError(f"cannot read the query: {_said(error)}; {FORM}") from None
+    _refuse(text, encode(text).masked)
+    problem = ""
+    for query in (text, written_out(text)):
+        encoded = encode(query)
+        try:
+            return query, parsed(encoded.text).algebra
+        except ParseBaseException as error:
+            problem = problem or _unreadable(text, encoded, error.loc)
+        except RecursionError:
+            raise PlanError("the query is nested too deeply") from None
+        except Exception as error:  # noqa: BLE001 - rdflib raises plain exceptions for prefixes and scopes
+            problem = problem or f"cannot read the query: {_said(error)}; {FORM}"
+    raise PlanError(problem)
 
 
 _PARSING = threading.Lock()  # rdflib's parser is not thread-safe

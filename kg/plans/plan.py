@@ -64,7 +64,7 @@ class Plan:
     """A query about one graph.
 
     Attributes:
-        text: as it was written.
+        text: as it was written, or what SPARQL has in place of the short notation.
         kind: select or ask.
         variables: the columns of its result; none of an ask.
         names: what it names, in order of appearance, each once per place.
@@ -114,8 +114,7 @@ def read_plan(text: str, names: PlanNames) -> Plan:
     Raises:
         PlanError: it is no query, cannot be read, writes, or names what the graph does not have.
     """
-    text = valid(text)
-    found = parse(text)
+    text, found = parse(valid(text))
     masked = encode(text).masked
     shown = dict.fromkeys(_VARIABLE.findall(masked)) if _STAR.search(masked) else ()
     algebra = translate(found, names, tuple(shown))

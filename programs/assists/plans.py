@@ -15,7 +15,7 @@ from functools import cached_property
 from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.functions import stored_graph
-from triplecheck.kg.plans import Answers, Plan, PlanNames, check, read_plan, run_plan
+from triplecheck.kg.plans import Answers, Plan, PlanNames, check, excluding_nothing, read_plan, run_plan
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.language.coverage import QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
@@ -128,6 +128,8 @@ class _Planning:
             UserError: it cannot be read or run.
         """
         plan = read_plan(text, self._names)
+        if problem := self._is_otherwise(plan):
+            return None, problem
         missing = left_out(self._read, _says(self._graph, plan), self._likeness)
         if missing.surely:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
@@ -148,6 +150,19 @@ class _Planning:
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
+
+    def _is_otherwise(self, plan: Plan) -> str:
+        """Why a query cannot be what was asked: its form, or a topic that it says nothing of; empty if it can."""
+        asked = self._read.asked
+        if plan.kind == "ask" and not self._read.asks_whether and (asked.word or asked.noun):
+            return "The question does not expect yes or no: write SELECT."
+        if plan.kind != "ask" and self._read.asks_whether:
+            return "The question expects yes or no: write ASK."
+        nothing = excluding_nothing(self._graph, plan)
+        said = {node for one in plan.nodes for node in one.nodes} - nothing
+        texts = {one.text.strip('<>"').casefold() for one in plan.names if nothing.isdisjoint(one.nodes)}
+        names = [name for node, (name, _) in self._topics.items() if node not in said and name.casefold() not in texts]
+        return f"The query says nothing of {', '.join(map(repr, names))}." if names else ""
 
     def _names_all(self, plan: Plan) -> bool:
         """Whether a word of the question is in the name of each relation, so that no other may be meant."""

@@ -13,23 +13,29 @@ from triplecheck.lms.extractive.queries import write_query
 from triplecheck.lms.prompt import read_request
 from triplecheck.signatures import WriteQuery
 
-CLASSES = ["bridge (31)", "river (6)", "town (12)", "engineer (9)", "firm (4)"]
+CLASSES = [
+    "?bridge a <bridge> (31)",
+    "?river a <river> (6)",
+    "?town a <town> (12)",
+    "?engineer a <engineer> (9)",
+    "?firm a <firm> (4)",
+]
 RELATIONS = [
-    "crosses: bridge to river (e.g. Ilma)",
-    "designed by: bridge to engineer (e.g. Pia Holt)",
-    "built by: bridge to firm (e.g. Tornwerk)",
-    "opened: bridge to date (e.g. 1931-05-02)",
-    "length: bridge to number (e.g. 240 m)",
-    "cost: bridge to number (e.g. €1,200,000)",
-    "lanes: bridge to number (e.g. 2)",
-    "flows through: river to town (e.g. Belm)",
-    "population: town to number (e.g. 12400)",
-    "works for: engineer to firm (e.g. Tornwerk)",
-    "born in: engineer to town (e.g. Belm)",
-    "age: engineer to number (e.g. 61)",
-    "trained by: engineer to engineer (e.g. Jon Aske)",
-    "prize: engineer to text (e.g. Silver Arch)",
-    "headquarters: firm to town (e.g. Belm)",
+    "?bridge <crosses> ?river (e.g. Ilma)",
+    "?bridge <designed by> ?engineer (e.g. Pia Holt)",
+    "?bridge <built by> ?firm (e.g. Tornwerk)",
+    "?bridge <opened> ?date (e.g. 1931-05-02)",
+    "?bridge <length> ?number (e.g. 240 m)",
+    "?bridge <cost> ?number (e.g. €1,200,000)",
+    "?bridge <lanes> ?number (e.g. 2)",
+    "?river <flows through> ?town (e.g. Belm)",
+    "?town <population> ?number (e.g. 12400)",
+    "?engineer <works for> ?firm (e.g. Tornwerk)",
+    "?engineer <born in> ?town (e.g. Belm)",
+    "?engineer <age> ?number (e.g. 61)",
+    "?engineer <trained by> ?other_engineer (e.g. Jon Aske)",
+    "?engineer <prize> ?text (e.g. Silver Arch)",
+    "?firm <headquarters> ?town (e.g. Belm)",
 ]
 TOPICS = {
     "Ilma": "Ilma (river)",
@@ -476,7 +482,7 @@ def test_a_reflexive_that_no_relation_says_is_declined(encode: Encode) -> None:
     ],
 )
 def test_what_a_thing_is_or_is_not_has_yes_for_value(encode: Encode, question: str, query: str) -> None:
-    assert reply(encode, question, relations=[*RELATIONS, "is protected: bridge to text (e.g. no)"]) == (query, "")
+    assert reply(encode, question, relations=[*RELATIONS, "?bridge <is protected> ?text (e.g. no)"]) == (query, "")
 
 
 @pytest.mark.parametrize(
@@ -494,7 +500,7 @@ def test_decades_spans_and_currencies_are_bounds(encode: Encode, question: str, 
 
 
 def test_a_noun_that_names_a_class_and_a_relation_is_a_class_beside_a_name(encode: Encode) -> None:
-    relations = ["engineers: firm to engineer (e.g. Pia Holt)", "born in: engineer to town (e.g. Belm)"]
+    relations = ["?firm <engineers> ?engineer (e.g. Pia Holt)", "?engineer <born in> ?town (e.g. Belm)"]
     found = reply(encode, "Which firms have engineers from Belm?", relations=relations)
     joins = "?engineer a <engineer> . ?firm <engineers> ?engineer . ?engineer <born in> <Belm>"
     assert found == (of("firm", joins), "")
@@ -502,8 +508,8 @@ def test_a_noun_that_names_a_class_and_a_relation_is_a_class_beside_a_name(encod
 
 def test_the_only_relation_between_two_things_is_nearer_than_two_of_which_one_is_not_named(encode: Encode) -> None:
     beside = ["?x <designed by> <Pia Holt> (bridge)", "<Pia Holt> <born in> ?x (town)"]
-    relations = ["designed by: bridge to engineer (e.g. Pia Holt)", "born in: engineer to town (e.g. Belm)"]
-    relations += ["drawn in: bridge to town (e.g. Belm)"]
+    relations = ["?bridge <designed by> ?engineer (e.g. Pia Holt)", "?engineer <born in> ?town (e.g. Belm)"]
+    relations += ["?bridge <drawn in> ?town (e.g. Belm)"]
     found = reply(encode, "How many bridges did Pia Holt draw?", relations=relations, beside=beside)
     assert "?bridge <designed by> <Pia Holt>" in found[0]
 
@@ -517,5 +523,5 @@ def test_the_only_relation_between_two_things_is_nearer_than_two_of_which_one_is
     ],
 )
 def test_whether_a_thing_is_of_a_class_is_asked_of_the_thing(encode: Encode, question: str, patterns: str) -> None:
-    relations = [*RELATIONS, "is protected: bridge to text (e.g. no)"]
+    relations = [*RELATIONS, "?bridge <is protected> ?text (e.g. no)"]
     assert reply(encode, question, relations=relations) == (f"ASK {{ {patterns} }}", "")

@@ -98,8 +98,8 @@ class TestAnswers:
     def test_the_prompt_has_the_schema_of_the_graph(self, violins: KnowledgeBase) -> None:
         _, engine = play(KERAG(violins), DEAREST, topics(), query(BY_PRICE))
         request = engine.requests[1]
-        assert items(request, "classes")[0] == "violin (4)"
-        assert "price: violin to number (e.g. 900)" in items(request, "relations")
+        assert items(request, "classes")[0] == "?violin a <violin> (4)"
+        assert "?violin <price> ?number (e.g. 900)" in items(request, "relations")
         assert inputs(request, "question") == DEAREST
 
 
@@ -140,6 +140,7 @@ class TestTries:
             pytest.param(BY_PRICE.replace("<price>", "<market value>"), id="unknown relation"),
             pytest.param(BY_PRICE.replace("<violin>", "<cello>"), id="unknown class"),
             pytest.param("SELECT ?violin { ?violin a <violin> }", id="a word left out"),
+            pytest.param("ASK { ?violin <price> ?price . FILTER(?price > 900) }", id="yes or no"),
         ],
     )
     def test_a_wrong_query_is_shown_with_the_problem_and_written_anew(self, violins: KnowledgeBase, wrong: str) -> None:
@@ -150,6 +151,38 @@ class TestTries:
         assert first.problem
         assert inputs(engine.requests[1], "problem") == ""
         assert inputs(engine.requests[2], "problem") == f"{wrong}\n{first.problem}"
+
+    @pytest.mark.parametrize(
+        ("question", "wrong", "problem"),
+        [
+            (
+                "Which violins by Lena Roth cost more than 1,000?",
+                "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price . FILTER(?price > 1000) }",
+                "The query says nothing of 'Lena Roth'.",
+            ),
+            (
+                "Which violins by Lena Roth cost more than 1,000?",
+                "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price . FILTER(?violin != <Lena Roth>) . "
+                "FILTER(?price > 1000) }",
+                "The query says nothing of 'Lena Roth'.",
+            ),
+            (
+                "Did Lena Roth make a violin?",
+                "SELECT ?violin { ?violin a <violin> . ?violin <made by> <Lena Roth> }",
+                "The question expects yes or no: write ASK.",
+            ),
+        ],
+    )
+    def test_a_query_of_another_form_or_without_a_topic_is_wrong(
+        self, violins: KnowledgeBase, question: str, wrong: str, problem: str
+    ) -> None:
+        right = (
+            "{ ?violin a <violin> . ?violin <made by> <Lena Roth> . ?violin <price> ?price . FILTER(?price > 1000) }"
+        )
+        right = f"ASK {right}" if question.startswith("Did") else f"SELECT ?violin {right}"
+        result = asked(violins, question, wrong, right, names=("Lena Roth",))
+        assert [one.problem for one in steps(result, Planned)] == [problem, ""]
+        assert result.answer in ("Borea", "yes")
 
     def test_nothing_in_the_graph_is_changed_by_an_update(self, violins: KnowledgeBase) -> None:
         play(KERAG(violins), DEAREST, topics(), query("DELETE WHERE { ?x ?y ?z }"), query(BY_PRICE))

@@ -9,13 +9,12 @@ from dataclasses import dataclass
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import (
-    EXAMPLE,
     MOST_BESIDE,
     THING,
+    read_class,
     read_known_name,
-    read_relation,
+    read_offered,
     split_note,
-    wordings,
 )
 
 TIMES = frozenset({"date", "year"})
@@ -115,14 +114,10 @@ class Schema:
             known = read_known_name(line)
             own = tuple(kind for kind in known.types if kind != THING)
             topics.append(Topic(known.name, known.spelling, own, tuple(beside.get(write_label(known.name), ()))))
-        relations = []
-        for line in prompt.items("relations"):
-            text, note = split_note(line)
-            found = read_relation(text)
-            names = tuple(wordings(found.label))
-            example = note.removeprefix(EXAMPLE)
-            relations.append(Relation(names[0], names, found.head or THING, found.tail or THING, example))
-        classes = tuple(split_note(line)[0] for line in prompt.items("classes"))
+        classes = tuple(map(read_class, prompt.items("classes")))
+        known_classes = [*classes, *(kind for topic in topics for kind in topic.classes)]
+        offered = [read_offered(line, known_classes) for line in prompt.items("relations")]
+        relations = [Relation(one.names[0], one.names, one.head, one.tail, one.example) for one in offered if one]
         return cls(tuple(topics), classes, tuple(dict.fromkeys(relations)))
 
     def topic(self, spelling: str) -> Topic | None:

@@ -1,0 +1,96 @@
+"""The short notation of plans: names without brackets, comparisons in patterns, and orders as SQL writes them."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from kg_parts import built
+
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.plans import PlanError, PlanNames, excluding_nothing, read_plan, run_plan
+from triplecheck.kg.plans.short import written_out
+
+MILLS = """head\trelation\ttail
+Otter\ttype\tmill
+Beaver\ttype\tmill
+Heron\ttype\tmill
+Otter\twheel size\t4
+Beaver\twheel size\t6
+Heron\twheel size\t9
+Otter\tlies on\tLune
+Beaver\tlies on\tLune
+Heron\tlies on\tWyre
+Lune\ttype\triver
+Wyre\ttype\triver
+Lune\tlength\t85
+Wyre\tlength\t45
+"""
+
+
+@pytest.fixture(scope="module")
+def mills(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return built(tmp_path_factory.mktemp("mills"), MILLS)
+
+
+def found(base: KnowledgeBase, text: str) -> set[str]:
+    answers = run_plan(base.graph, read_plan(text, PlanNames(base.graph, base.linker)))
+    cells = [row[0] for row in answers.rows]
+    return {base.graph.label(cell) if isinstance(cell, int) else str(getattr(cell, "lexical", cell)) for cell in cells}
+
+
+@pytest.mark.parametrize(
+    ("text", "answers"),
+    [
+        pytest.param("SELECT ?m { ?m a mill . ?m <lies on> <Wyre> }", {"Heron"}, id="a class without brackets"),
+        pytest.param("SELECT ?m { ?m lies on <Wyre> }", {"Heron"}, id="a relation of two words"),
+        pytest.param("SELECT ?m { ?m <lies on> Wyre . }", {"Heron"}, id="a thing"),
+        pytest.param("SELECT ?m WHERE { ?m a mill; wheel size ?s } ORDER BY ?s DESC LIMIT 1", {"Heron"}, id="order"),
+        pytest.param("SELECT ?m { ?m <wheel size> < 5 }", {"Otter"}, id="a comparison in a pattern"),
+        pytest.param("SELECT ?m { ?m a mill ; <wheel size> >= 6 ; <lies on> <Lune> }", {"Beaver"}, id="further"),
+        pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != <Lune>) }", {"Heron"}, id="in a filter"),
+        pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != < Lune>) }", {"Heron"}, id="a space"),
+        pytest.param("SELECT ?m { ?m wheel size ?s . ORDER BY ?s LIMIT 1 }", {"Otter"}, id="an order in the braces"),
+        pytest.param(
+            "SELECT ?r { ?m lies on ?r } GROUP BY ?r HAVING COUNT(?m) > 1", {"Lune"}, id="HAVING without brackets"
+        ),
+        pytest.param("SELECT ?m { { ?m lies on <Wyre> } UNION { ?m wheel size 4 } }", {"Heron", "Otter"}, id="nested"),
+        pytest.param(
+            "SELECT ?r { ?r a river . FILTER NOT EXISTS { ?m lies on ?r . ?m wheel size < 5 } }",
+            {"Wyre"},
+            id="excluded",
+        ),
+    ],
+)
+def test_it_is_read_as_what_it_means(mills: KnowledgeBase, text: str, answers: set[str]) -> None:
+    assert found(mills, text) == answers
+
+
+def test_the_plan_has_the_query_that_is_run(mills: KnowledgeBase) -> None:
+    plan = read_plan("SELECT ?m { ?m a mill ; <wheel size> > 5 }", PlanNames(mills.graph, mills.linker))
+    assert plan.text == "SELECT ?m { ?m a <mill> ; <wheel size> ?of1 . FILTER(?of1 > 5) }"
+
+
+def test_a_query_that_sparql_reads_is_not_changed(mills: KnowledgeBase) -> None:
+    text = "SELECT ?m {  ?m <wheel size> ?s  . FILTER(?s<5) }"
+    assert read_plan(text, PlanNames(mills.graph, mills.linker)).text == text
+
+
+@pytest.mark.parametrize("text", ["SELECT ?m { Otter lies on ?m }", "SELECT ?m { ?m ?m ?m ?m }", "SELECT ?m { ?m a }"])
+def test_what_has_no_one_meaning_is_refused_with_the_first_problem(mills: KnowledgeBase, text: str) -> None:
+    with pytest.raises(PlanError, match=r"cannot read the query from|ends too early"):
+        read_plan(text, PlanNames(mills.graph, mills.linker))
+
+
+@given(st.text(alphabet="?ma<>{}().;=! SELECTFILTERORDERBY\"'5\n", max_size=60))
+def test_any_text_is_taken_apart(text: str) -> None:
+    assert isinstance(written_out("SELECT ?m { " + text), str)
+
+
+def test_a_thing_that_a_variable_cannot_be_is_excluded_in_vain(mills: KnowledgeBase) -> None:
+    names = PlanNames(mills.graph, mills.linker)
+    start = "SELECT ?m { ?m a <mill> . ?m <lies on> ?r . ?r a <river> . "
+    vain = read_plan(start + "FILTER(?m != <Lune>) }", names)
+    real = read_plan(start + "FILTER(?r != <Lune>) }", names)
+    assert [mills.graph.label(node) for node in excluding_nothing(mills.graph, vain)] == ["Lune"]
+    assert excluding_nothing(mills.graph, real) == frozenset()
