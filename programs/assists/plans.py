@@ -15,7 +15,7 @@ from functools import cached_property
 from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.functions import stored_graph
-from triplecheck.kg.plans import Answers, Plan, PlanNames, check, excluding_nothing, read_plan, run_plan
+from triplecheck.kg.plans import Answers, Plan, PlanNames, check, excluding_nothing, read_plan, run_plan, write_label
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.language.coverage import QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
@@ -24,7 +24,7 @@ from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.base import Program
 from triplecheck.programs.judge.queries import query_features
-from triplecheck.programs.offers import Offer, described, names_of, offer, things, values_named
+from triplecheck.programs.offers import described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
 from triplecheck.signatures import WriteQuery
@@ -33,6 +33,7 @@ from triplecheck.signatures.notation import THING, clean, write_topic
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer
 _CLASSES = 200
+_PATTERNS = 4  # of a topic that was left out
 _ZERO = Literal("0", XSD + "integer")
 _BESIDE = 5  # triples of a thing and a relation that stand in place of what was asked for
 _NONE = ("", "none")
@@ -80,6 +81,7 @@ class _Planning:
             topics = {node: topic for node, topic in topics.items() if node < self._graph.num_nodes}
         self._topics = things(self._graph, {**topics, **values_named(self._graph, program.sources.linker, read)})
         self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
+        self._shown = offer(self._graph, self._read, self._topics, program.sources.relations)
         self._names = PlanNames(self._graph, program.sources.linker, topics=names_of(self._topics))
 
     def _read_again(self, question: str) -> Question:
@@ -88,10 +90,9 @@ class _Planning:
         return self._program.read(question, shown)
 
     def outcome(self) -> Outcome | None:
-        shown = offer(self._graph, self._read, self._topics, self._program.sources.relations)
         problem, before, found = "", "", None
         for tries in range(_TRIES):
-            text = self._written(shown, problem)
+            text = self._written(problem)
             if text.casefold().rstrip(".") in _NONE or text == before:
                 return found
             try:
@@ -104,8 +105,9 @@ class _Planning:
             problem, before = f"{text}\n{reason}", text
         return found
 
-    def _written(self, shown: Offer, problem: str) -> str:
+    def _written(self, problem: str) -> str:
         """The query that the model writes; empty if its reply cannot be read, so that the question goes on without."""
+        shown = self._shown
         try:
             reply = self._step(
                 question=self._read.text,
@@ -158,11 +160,17 @@ class _Planning:
             return "The question does not expect yes or no: write SELECT."
         if plan.kind != "ask" and self._read.asks_whether:
             return "The question expects yes or no: write ASK."
+        if _COMPUTED.match(plan.text) and self._read.aggregate is None and (asked.kind == "person" or asked.is_list):
+            return "The question does not ask for a number: select the things."
         nothing = excluding_nothing(self._graph, plan)
         said = {node for one in plan.nodes for node in one.nodes} - nothing
         texts = {one.text.strip('<>"').casefold() for one in plan.names if nothing.isdisjoint(one.nodes)}
         names = [name for node, (name, _) in self._topics.items() if node not in said and name.casefold() not in texts]
-        return f"The query says nothing of {', '.join(map(repr, names))}." if names else ""
+        if not names:
+            return ""
+        own = [pattern for name in names for pattern in self._shown.beside if write_label(name) in pattern]
+        hint = f" Patterns with it: {', '.join(own[:_PATTERNS])}." if own else ""
+        return f"The query says nothing of {', '.join(map(repr, names))}.{hint}"
 
     def _names_all(self, plan: Plan) -> bool:
         """Whether a word of the question is in the name of each relation, so that no other may be meant."""
