@@ -212,7 +212,7 @@ def _is_unit(parse: Parse, at: int) -> bool:
 
 def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iterator[tuple[int, str]]:
     """The places and words of operations and bounds that the query does not have."""
-    operations, parse = set(said.operations), question.parse
+    operations, parse, lexicon = set(said.operations), question.parse, question.parse.lexicon
     compares = {"filter", "having", "difference"} & operations
     orders = {"order", "max", "min"} & operations
     found = question.compares
@@ -241,6 +241,9 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
     for negation in question.negations:
         if not {"not exists", "minus", "not", "not equal"} & operations:
             yield negation.at, negation.text
+    joined = any(join.kind == "and" for join in question.joins) and aggregate is None
+    if joined and operations & {"values", "union", "in", "or"}:
+        yield from ((at, parse.tokens[at].text) for at, word in enumerate(parse.words) if word in lexicon.jointly)
     bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
     spans = {at for bound in bounds for at in range(*bound.span)}
     for at, token in enumerate(parse.tokens):

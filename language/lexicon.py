@@ -79,6 +79,7 @@ class Lexicon:
         same: words for what two things share.
         others: words by which a topic itself is no answer.
         ordinals, numbers: numbers in words.
+        jointly: words by which all of several things are meant together: "both A and B".
         mutual: verbs and adjectives for what one does to another and both do.
         agent_endings: endings of nouns for the one who acts.
         person_endings: endings of nouns for people.
@@ -137,6 +138,7 @@ class Lexicon:
     others: frozenset[str] = frozenset()
     ordinals: Mapping[str, int] = field(default_factory=dict)
     numbers: Mapping[str, int] = field(default_factory=dict)
+    jointly: frozenset[str] = frozenset()
     mutual: frozenset[str] = frozenset()
     agent_endings: tuple[str, ...] = ()
     person_endings: tuple[str, ...] = ()

@@ -36,5 +36,5 @@ class WriteQuery(Step):
         desc="triple patterns of the graph, with what is at both ends and an example"
     )
     problem: str = dspy.InputField(desc="what was wrong with the query before; empty at first")
-    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     query: str = dspy.OutputField(desc="the query, or none")
+    reasoning: str = dspy.OutputField(desc="why there is none, in one short sentence", default="")

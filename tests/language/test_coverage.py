@@ -43,6 +43,11 @@ class TestWords:
         assert found(likeness, text, *said).surely == ("shrubs",)
         assert found(likeness, text, *said, open=True) == LeftOut((), ("shrubs",))
 
+    def test_both_is_not_said_by_one_of_several(self, likeness: Likeness) -> None:
+        text = "Which plants grow in both the *Palm House* and the *Rose Court*?"
+        assert found(likeness, text, "grows in", operations={"values"}).surely == ("both",)
+        assert found(likeness, text, "grows in") == LeftOut((), ())
+
     def test_no_query_says_why(self, likeness: Likeness) -> None:
         assert found(likeness, "Why does *Ada Moss* water plants?", "waters").surely == ("why",)
 
