@@ -13,10 +13,14 @@ import dspy
 
 from bench import fixtures
 from bench.registry import Measurement, Options, figure
+from bench.timing import interleaved
 from triplecheck import kg
 from triplecheck.evals import Question, bundled_questions, evaluate, read_questions
+from triplecheck.evals.asking import names_for
+from triplecheck.evals.rows import scored_row
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
+from triplecheck.lms import session
 from triplecheck.lms.testing import STAND_IN, ChatRequest, StandInServer, stand_in_server
 from triplecheck.programs import KERAG, Outcome, Program, Sources
 from triplecheck.programs.steps import Trace
@@ -59,6 +63,7 @@ def evaluating(options: Options) -> Iterator[Measurement]:
     folder = Path(kg.__file__).parent / "bundled"
     kb = build(read_graph(sorted(folder.glob("*.ttl"))), options.work / "evaluated", encoder=fixtures.encoder())
     yield from _overhead(options, kb)
+    yield _scoring(options, kb)
     yield from _capacity(options, kb)
 
 
@@ -83,6 +88,34 @@ def _overhead(options: Options, kb: KnowledgeBase) -> Iterator[Measurement]:
             bound=2,
             note=f"{len(asked):,} questions; {used / len(asked) * 1e3:.2f} ms of it CPU time",
         )
+
+
+def _scoring(options: Options, kb: KnowledgeBase) -> Measurement:
+    """Scoring the rows of answered questions, next to answering them without a language model."""
+    program = KERAG(Sources.of(kb))
+    names = names_for(program, kb)
+    asked = _questions(20 if options.quick else 115)
+    with session("extractive"):
+        found = [program(question=question.question) for question in asked]
+
+        def answer() -> None:
+            for question in asked:
+                program(question=question.question)
+
+        def score() -> None:
+            for question, prediction in zip(asked, found, strict=True):
+                scored_row(program, question, prediction, names, "key", 0.0)
+
+        median = interleaved({"ours": score, "theirs": answer}, options.rounds, len(asked))
+    return Measurement(
+        "scoring a row",
+        median["ours"] * 1e3,
+        "ms",
+        "KERAG's answer, without a language model",
+        median["theirs"] * 1e3,
+        least_ratio=10,
+        note=f"{len(asked)} questions",
+    )
 
 
 def _capacity(options: Options, kb: KnowledgeBase) -> Iterator[Measurement]:

@@ -473,6 +473,9 @@ def _merged(
         counts: length of each list of a part, shape (buckets,).
         offsets: start of each joined list, shape (buckets + 1,).
     """
+    if len(parts) == 1:
+        yield parts[0]
+        return
     begins = [np.concatenate([[0], np.cumsum(count, dtype=np.int64)]) for count in counts]
     low = 0
     while low < len(offsets) - 1:

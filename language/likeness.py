@@ -31,6 +31,8 @@ class Likeness:
     def __init__(self, encode: Encode, language: str) -> None:
         self._encode, self._language = encode, language
         self._known: dict[str, npt.NDArray[np.floating]] = {}
+        # A question compares the same words with the same names for each way to join things.
+        self._compared: dict[tuple[object, ...], float] = {}
 
     def prepare(self, texts: Iterable[str]) -> None:
         """Encode texts together."""
@@ -49,6 +51,12 @@ class Likeness:
 
     def of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str] = ()) -> float:
         """Of content words and a relation by its names; `besides`: words that a name may have, too."""
+        key = (*words, None, *wordings, frozenset(besides))
+        if key not in self._compared:
+            self._compared[key] = self._of_words(words, wordings, besides)
+        return self._compared[key]
+
+    def _of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
         meant = {at: means for at, word in enumerate(words) if (means := self._meanings(word))}
         others = [[*words[:at], one, *words[at + 1 :]] for at, means in meant.items() for one in means]
         return max(self._of_written(own, wordings, besides) for own in (words, *others))
@@ -74,7 +82,10 @@ class Likeness:
 
     def of_word(self, word: str, wordings: Sequence[str]) -> float:
         """Of one content word and a relation by its names: 1 if a name has it, less if it has a word of its stem."""
-        return max(self._of_one(own, wordings) for own in (word, *self._meanings(word)))
+        key = (word, *wordings)
+        if key not in self._compared:
+            self._compared[key] = max(self._of_one(own, wordings) for own in (word, *self._meanings(word)))
+        return self._compared[key]
 
     def _of_one(self, word: str, wordings: Sequence[str]) -> float:
         base, named = self.bases(word), frozenset[str]().union(*map(self.bases, wordings))

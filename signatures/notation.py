@@ -21,6 +21,7 @@ translated by those who have a graph.
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -53,6 +54,7 @@ _JOINT = re.compile(r"(?:[,;|]\s*+(?:and\s)?|\sand\s)\s*+")  # spaces before it 
 _EDGES = re.compile(r"(\d+)(?: × (.*))?", re.DOTALL)
 
 
+@functools.lru_cache(20_000)
 def clean(text: str) -> str:
     """A text without the marks of the notation: separators, arrows, headers, and the space around an equals sign.
 

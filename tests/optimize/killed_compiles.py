@@ -1,7 +1,12 @@
-"""A process that compiles slowly, for a test to kill: `python killed_compiles.py KB OUT OPTIMIZER LOG`."""
+"""A process that imports once, and for each line that it reads forks one that compiles slowly, for a test to kill.
+
+A line is `KB OUT OPTIMIZER LOG` as a JSON array. The forked process's id is printed, then its exit status.
+"""
 
 from __future__ import annotations
 
+import json
+import os
 import sys
 import time
 from pathlib import Path
@@ -42,5 +47,16 @@ def main(kb: str, out: str, optimizer: str, log: str) -> None:
         compile_program(given, out, knowledge_base=base)
 
 
+def serve() -> None:
+    for line in sys.stdin:
+        pid = os.fork()
+        if not pid:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            main(*json.loads(line))
+            os._exit(0)
+        print(pid, flush=True)
+        print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), flush=True)
+
+
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    serve()

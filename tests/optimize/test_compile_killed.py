@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import killed_compiles
@@ -18,12 +19,29 @@ from triplecheck.kg import KnowledgeBase
 SECONDS = 120
 
 
-def _start(bundled: KnowledgeBase, out: Path, optimizer: str, log: Path) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        [sys.executable, killed_compiles.__file__, str(bundled.path), str(out), optimizer, str(log)],
-        stdout=subprocess.DEVNULL,
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[subprocess.Popen[str]]:
+    with subprocess.Popen(
+        [sys.executable, killed_compiles.__file__],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": os.pathsep.join(sys.path)},
-    )
+    ) as process:
+        yield process
+        process.kill()
+
+
+def _start(nursery: subprocess.Popen[str], *words: object) -> int:
+    """Start to compile; return the id of the process."""
+    assert nursery.stdin is not None and nursery.stdout is not None
+    print(json.dumps([str(word) for word in words]), file=nursery.stdin, flush=True)
+    return int(nursery.stdout.readline())
+
+
+def _ended(nursery: subprocess.Popen[str]) -> int:
+    assert nursery.stdout is not None
+    return int(nursery.stdout.readline())
 
 
 def _lines(path: Path) -> int:
@@ -31,19 +49,22 @@ def _lines(path: Path) -> int:
 
 
 @pytest.mark.parametrize("optimizer", killed_compiles.SETTINGS)
-def test_a_killed_run_is_resumed_without_repeated_calls(optimizer: str, bundled: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_killed_run_is_resumed_without_repeated_calls(
+    optimizer: str, bundled: KnowledgeBase, tmp_path: Path, nursery: subprocess.Popen[str]
+) -> None:
     whole, killed, again = (tmp_path / name for name in ("whole.log", "killed.log", "again.log"))
     killed_compiles.main(str(bundled.path), str(tmp_path / "whole"), optimizer, str(whole))
-    process = _start(bundled, tmp_path / "run", optimizer, killed)
+    process = _start(nursery, bundled.path, tmp_path / "run", optimizer, killed)
     # Well into the optimizer: past the pilot, and with scores on disk.
     deadline = time.monotonic() + SECONDS
     while _lines(tmp_path / "run" / "scores.jsonl") < 3:
-        assert time.monotonic() < deadline and process.poll() is None
+        assert time.monotonic() < deadline
         time.sleep(0.005)
-    os.kill(process.pid, signal.SIGKILL)
-    process.wait()
+    os.kill(process, signal.SIGKILL)
+    assert _ended(nursery) == -signal.SIGKILL
     assert not (tmp_path / "run" / "bundle").exists()
-    assert _start(bundled, tmp_path / "run", optimizer, again).wait(SECONDS) == 0
+    _start(nursery, bundled.path, tmp_path / "run", optimizer, again)
+    assert _ended(nursery) == 0
     # The call under way when the process was killed is made again, and no other.
     assert _lines(whole) <= _lines(killed) + _lines(again) <= _lines(whole) + 1
     assert _lines(again) < _lines(whole)

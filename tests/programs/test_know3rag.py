@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import copy
-import time
 from typing import Any
 
 import dspy
@@ -431,18 +430,14 @@ class TestCalls:
                 return fields(triples="1 | A | is | B")
             raise AssertionError(wanted)
 
-        latency = 0.3
         program = know3rag(plain, turns=1, knowledge_models=4, corpus="none", paper_calls=True)
         models = Roles(STAND_IN, {f"knowledge.{n}": f"{STAND_IN}-{n}" for n in range(1, 5)})
-        serving = stand_in_server(reply, latency=latency, slots=32)
+        serving = stand_in_server(reply, latency=0.3, slots=32)
         with dspy.context(adapter=TolerantAdapter()), serving as server, server.environment(), session(models):
-            started = time.perf_counter()
             program(question=QUESTION)
-            seconds = time.perf_counter() - started
         # Two calls for the first answer; eight passages, sixteen checks, and two calls for the second one.
         assert server.calls == 2 + 8 + 16 + 2
         assert server.busiest >= 8
-        assert seconds < (2 + 4) * latency * 2.5 < server.calls * latency
 
 
 def test_it_is_resolved_by_name_and_copied_without_its_graph(plain: Sources) -> None:
