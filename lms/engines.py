@@ -52,7 +52,9 @@ class AsyncEngine:
         return self
 
 
-def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -> str:
+def code_hash(
+    module: str, beside: Sequence[str] = ("prompt.py", "values.py", "fact_paths.py", "conclusions.py")
+) -> str:
     """A hash of an engine's code: the modules of its package, with those below it, of `language`, and the steps.
 
     Args:
