@@ -46,6 +46,11 @@ class FactPath:
         """Whether everything at the end is a number or a date."""
         return all(is_quantity(value) for value in self.ends)
 
+    @property
+    def dated(self) -> bool:
+        """Whether everything at the end is a date."""
+        return all(map(_DATE.match, self.ends))
+
     def numbers(self, ends: set[str] | None = None) -> list[int]:
         """Numbers of the facts that lead to these ends (or all), those of earlier hops first."""
         facts = [f for f in self.facts if ends is None or ends & set(f.values)]

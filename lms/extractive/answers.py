@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -40,7 +39,6 @@ _PAIRED = 6
 # Cost of a path that ends at another kind of value than the question word asks for.
 _MISFIT = 1.0
 _TOLD = {"true": "yes", "false": "no"}
-_DATE = re.compile(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$")
 
 
 @dataclass(frozen=True)
@@ -200,7 +198,7 @@ class _Reader:
 
     def _operation(self, compares: Comparison, path: FactPath) -> str:
         """Which end of the values at the end of a path is meant."""
-        kind = "time" if all(map(_DATE.match, path.ends)) else "number"
+        kind = "time" if path.dated else "number"
         return sense_of(compares, path.hops[-1].label, kind, self._encode).operation
 
     def _compared(self, paths: Sequence[FactPath], operation: str) -> Conclusion | None:
