@@ -100,14 +100,16 @@ class _Described:
         hops, topics = [path.hops for path in self.paths], [path.topic for path in self.paths]
         chances = PathRelevance(question, encode, ranker).chances(hops, topics)
         assert chances is not None  # there is a ranker
-        several = len({path.topic for path in self.paths}) > 1
         features = [self._of_path(path, relevance, facts) for path in self.paths]
-        by_length = [_length_chance(chances, self.paths, path) for path in self.paths]
-        own = [
-            _own_chance(chances, self.paths, path) if several else chance
-            for path, chance in zip(self.paths, chances, strict=True)
-        ]
-        beside = np.stack([scores - scores.max(), scores, np.maximum(own, _LEAST_CHANCE) / 4, by_length], axis=1)
+        beside = np.stack(
+            [
+                scores - scores.max(),
+                scores,
+                np.maximum(_chances_of(chances, topics), _LEAST_CHANCE) / 4,
+                _chances_of_lengths(chances, [len(path) for path in hops]),
+            ],
+            axis=1,
+        )
         self._features = np.concatenate([beside, np.array(features)], axis=1).astype(np.float32)
         self._asked = self._of_question()
 
@@ -179,16 +181,18 @@ FEATURES = len(KINDS) + _OF_QUESTION + 2 + _OF_PATH + _RATED
 """Number of features of a reading."""
 
 
-def _own_chance(chances: FloatArray, paths: Sequence[FactPath], path: FactPath) -> float:
-    """The log-probability of a path among those of its topic."""
-    own = [one.topic == path.topic for one in paths]
-    return float(chances[paths.index(path)] - np.logaddexp.reduce(chances[own]))
+def _chances_of(chances: FloatArray, topics: Sequence[str]) -> FloatArray:
+    """The log-probability of each path among those of its topic."""
+    own = np.array(topics)
+    sums = {topic: np.logaddexp.reduce(chances[own == topic]) for topic in set(topics)}
+    return chances - np.array([sums[topic] for topic in topics])
 
 
-def _length_chance(chances: FloatArray, paths: Sequence[FactPath], path: FactPath) -> float:
-    """The probability, by the ranker, of paths as long as this one."""
-    alike = [len(one.hops) == len(path.hops) for one in paths]
-    return float(np.exp(np.logaddexp.reduce(chances[alike]) - np.logaddexp.reduce(chances)))
+def _chances_of_lengths(chances: FloatArray, lengths: Sequence[int]) -> FloatArray:
+    """The probability, by the ranker, of all paths as long as each one."""
+    own = np.array(lengths)
+    sums = {length: np.exp(np.logaddexp.reduce(chances[own == length])) for length in set(lengths)}
+    return np.array([sums[length] for length in lengths]) / np.exp(np.logaddexp.reduce(chances))
 
 
 def _operation(compares: Comparison, path: FactPath, encode: Encode) -> str:

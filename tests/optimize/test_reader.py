@@ -2,27 +2,42 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 from distil_parts import traces
+from typer.testing import CliRunner
 
-from triplecheck.kg import UserError
+from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
+from triplecheck.lms import Roles, session
 from triplecheck.lms.prompt import Prompt
 from triplecheck.lms.reader import Reading, load_reader, readings
 from triplecheck.lms.reader.engine import reply_of
 from triplecheck.lms.reader.model import FILE, for_reading
-from triplecheck.optimize.distil.reader import DistilledReader, distil_reader, read_tasks
+from triplecheck.optimize.distil.path_ranker import FURTHER
+from triplecheck.optimize.distil.reader import DistilledReader, distil_reader, read_tasks, student
 from triplecheck.optimize.distil.reader.examples import NOTHING, right_readings, without_answers
 from triplecheck.optimize.distil.reader.tasks import ReaderTask
 from triplecheck.optimize.distil.trace_ranker import answered
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import messages_key, row_messages
+from triplecheck.programs import KERAG
 from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import read_facts
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_training() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(student, "FURTHER", replace(FURTHER, epochs=5, least_steps=80))
+        yield
 
 
 def row(
@@ -181,3 +196,55 @@ def test_a_damaged_reader_is_refused(sea: DistilledReader, tmp_path: Path, chang
     (tmp_path / FILE).write_bytes(content[: len(content) // 2] + change)
     with pytest.raises(UserError, match="holds no reader"):
         load_reader(tmp_path)
+
+
+TRIPLES = [
+    *((f"Ferry{n:02}", "zork", f"Quay{n % 20:02}") for n in range(40)),
+    *((f"Ferry{n:02}", "quax", f"Keeper{n % 7:02}") for n in range(40)),
+    *((f"Quay{n:02}", "plim", f"Town{n % 5:02}") for n in range(20)),
+]
+QUESTIONS = [
+    {"id": f"{kind}{n}", "question": text.format(n), "topic": [f"Ferry{n:02}"], "answers": [end.format(n % 20 % size)]}
+    for kind, text, end, size in (
+        ("a", "Where does Ferry{:02} rest?", "Quay{:02}", 20),
+        ("b", "What lies behind where Ferry{:02} rests?", "Town{:02}", 5),
+    )
+    for n in range(40)
+]
+
+
+@pytest.fixture(scope="module")
+def commanded(tmp_path_factory: pytest.TempPathFactory) -> tuple[KnowledgeBase, dict[str, Any], Path]:
+    """A graph, and what the command says of the reader that it trained on it."""
+    from triplecheck.app.main import app
+
+    folder = tmp_path_factory.mktemp("ferries")
+    kb = build(TRIPLES, folder / "ferries")
+    asked = folder / "asked.jsonl"
+    asked.write_text("".join(f"{json.dumps(one)}\n" for one in QUESTIONS), "utf-8")
+    words = ["distill", "--student", "reader", "--kb", kb.path, "--questions", asked, "--out", folder / "out", "--json"]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    return kb, json.loads(done.stdout), folder
+
+
+def test_the_command_trains_on_a_graph_and_its_questions(
+    commanded: tuple[KnowledgeBase, dict[str, Any], Path],
+) -> None:
+    _, about, folder = commanded
+    assert about["graphs"] == ["ferries"]
+    assert [Path(one["folder"]).parent.name for one in about["measured"]] == ["right", "distracted"]
+    assert min(one["read_by"]["reader"]["hits_at_1"] for one in about["measured"]) >= 0.9
+    assert about["model"] == f"student/{folder / 'out' / 'reader'}"
+
+
+def test_a_reader_takes_the_role_of_answering_or_all_roles(
+    commanded: tuple[KnowledgeBase, dict[str, Any], Path],
+) -> None:
+    kb, about, _ = commanded
+    program, asked = KERAG(kb, assist="none"), "What lies behind where Ferry07 rests?"
+    with session(Roles(answer=about["model"])) as ledger:
+        assert program(question=asked).answer == "Town02"
+    assert {model for role, model in ledger.rows() if role == "answer"} == {about["model"]}
+    with session(about["model"]):
+        assert program(question=asked).answer == "Town02"
