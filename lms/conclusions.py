@@ -55,8 +55,9 @@ def same(paths: Sequence[FactPath]) -> Conclusion:
 
 def shared(one: FactPath, other: FactPath, *, counts: bool = False) -> Conclusion:
     """What two paths from different topics lead to, or how many things that are."""
-    ends = [end for end in one.ends if end in set(other.ends)]
-    cited = tuple(f.number for path in (one, other) for f in path.facts if set(f.values) & set(ends))
+    others = set(other.ends)
+    ends = dict.fromkeys(end for end in one.ends if end in others)
+    cited = tuple(f.number for path in (one, other) for f in path.facts if not ends.keys().isdisjoint(f.values))
     if counts:
         return Conclusion(explain(one, other, then="count what they share"), cited, "none", (str(len(ends)),))
     return Conclusion(explain(one, other, then="take what they share"), cited, "common")
