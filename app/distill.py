@@ -25,14 +25,30 @@ class DistillOptions:
         "local/smollm2"
     )
     student: Annotated[
-        Literal["model", "ranker", "lora"],
+        Literal["model", "ranker", "reader", "lora"],
         flag(
             "--student",
             "`model`: a language model, for all steps. `ranker`: a ranker of paths for `extractive`, in a minute on a "
-            "CPU; of the other options only --name and --seed apply. `lora`: a language model for the answering step, "
-            "on its own verified chains of thought; TRACES are of `collect --pass gold`, one directory for each graph.",
+            "CPU; of the other options only --name and --seed apply. `reader`: a reader of answers, which picks the "
+            "facts that answer and the operation, in minutes on a CPU; for one graph, with --kb and --questions or its "
+            "TRACES, or a general one from TRACES of several graphs, each left out in turn to measure it there. "
+            "`lora`: a language model for the answering step, on its own verified chains of thought; TRACES are of "
+            "`collect --pass gold`, one directory for each graph.",
         ),
     ] = "model"
+    kb: Annotated[
+        str | None, flag("--kb KB", "With `reader`: the graph whose --questions are read along the right paths.", DATA)
+    ] = None
+    questions: Annotated[
+        list[Path] | None,
+        flag("--questions FILE...", "With `reader` and --kb: questions with answers, as JSON lines.", DATA),
+    ] = None
+    hops: Annotated[
+        int, flag("--hops N", "With `reader` and --kb: how far answers are from their topics.", DATA, min=1)
+    ] = 2
+    limit: Annotated[
+        int, flag("--limit N", "With `reader` and --kb: use at most N questions, drawn at random.", LIMITS, min=1)
+    ] = 500
     samples: Annotated[
         int, flag("--samples N", "With `lora`: samples of a question whose first chain is rejected.", LIMITS)
     ] = 4
@@ -114,10 +130,11 @@ class DistillOptions:
 
 @flattened()
 def distill(
-    traces: Annotated[
-        list[Path], typer.Argument(metavar="TRACES...", help="Directories that `triplecheck collect` wrote.")
-    ],
     run: DistillOptions,
+    traces: Annotated[
+        list[Path] | None,
+        typer.Argument(metavar="[TRACES...]", help="Directories that `triplecheck collect` wrote."),
+    ] = None,
 ) -> None:
     """Distill: train a small model on verified steps of programs, as an adapter of about 10 MB.
 
@@ -132,14 +149,22 @@ def distill(
 
         triplecheck distill traces --student ranker --out adapters --name films
 
+        triplecheck distill --student reader --kb kbs/films --questions films.jsonl --out readers
+
         triplecheck distill traces --student lora --out adapters --name films
 
         triplecheck distill traces/films traces/debian --out adapters --name kerag --epochs 3
 
         triplecheck ask "Who directed Alien?" --lm local/adapters/kerag
     """
-    students = {"model": _distil_model, "ranker": _distil_ranker, "lora": _distil_lora}
-    students[run.student](traces, run)
+    from triplecheck.kg.errors import UserError
+
+    if run.student != "reader" and (run.kb or run.questions):
+        raise UserError(f"--kb and --questions are for --student reader; {run.student} learns from TRACES")
+    if not traces and not run.kb:
+        raise UserError("no TRACES are named; `triplecheck collect` writes them")
+    students = {"model": _distil_model, "ranker": _distil_ranker, "reader": _distil_reader, "lora": _distil_lora}
+    students[run.student](traces or [], run)
 
 
 def _distil_model(traces: list[Path], run: DistillOptions) -> None:
@@ -198,6 +223,33 @@ def _distil_ranker(traces: list[Path], run: DistillOptions) -> None:
             f"{held_out['after']:.0%} with it"
         )
     stdout().print(printable(model), soft_wrap=True)
+
+
+def _distil_reader(traces: list[Path], run: DistillOptions) -> None:
+    """Train a reader of answers on traces, or on what is recorded now."""
+    from triplecheck.app.opening import open_base
+
+    err = stderr(quiet=run.json)
+    with waiting(err, "loading"):
+        from triplecheck.evals.questions import read_questions
+        from triplecheck.kg.errors import UserError
+        from triplecheck.optimize.distil.reader import ReaderOptions, distil_reader, read_tasks, record_answers
+
+        if bool(run.kb) != bool(run.questions):
+            raise UserError("--kb and --questions go together: the graph, and its questions with answers")
+        asked = [question for file in run.questions or () for question in read_questions(file)]
+    out = run.out / (run.name or "reader")
+    with reporting(err, "reading") as tell:
+        if run.kb:
+            how = {"hops": run.hops, "limit": run.limit, "seed": run.seed}
+            traces = [*traces, *record_answers(open_base(run.kb), asked, run.out / "recorded", **how, progress=tell)]
+        made = distil_reader(read_tasks(traces), out, ReaderOptions(seed=run.seed), tell)
+    if run.json:
+        print_json(dict(made.about) | {"out": str(made.path), "model": made.model})
+        return
+    if not is_quiet():
+        stdout().print(printable(made.table), soft_wrap=True)
+    stdout().print(printable(made.model), soft_wrap=True)
 
 
 def _distil_lora(traces: list[Path], run: DistillOptions) -> None:

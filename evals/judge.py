@@ -11,7 +11,7 @@ import dspy
 from triplecheck.evals.configuration import digest
 from triplecheck.kg import UserError
 from triplecheck.lms import ModelReplyError, RolePredict, Roles, Usage, session
-from triplecheck.lms.resolve import is_extractive
+from triplecheck.lms.resolve import is_no_language_model
 from triplecheck.signatures import JudgeAnswer
 
 ROLE = "judge"
@@ -75,7 +75,7 @@ def checked_judge(roles: Roles) -> Judge:
         UserError: the role's model is the extractive engine, a rule-based baseline that compares words and so
             cannot judge an answer that exact match rejects.
     """
-    if is_extractive(roles.model(ROLE)):
+    if is_no_language_model(roles.model(ROLE)):
         raise UserError(
             f"the role {ROLE} needs a language model: the extractive engine is a rule-based baseline and cannot tell "
             f"whether two answers mean the same; name one ({ROLE}=openai/gpt-4o-mini, on the command line with "

@@ -215,7 +215,7 @@ def load_ranker(path: Path = GENERAL) -> PathRanker:
             weights = {name: file.get_tensor(name).astype(np.float32) for name in file.keys()}  # noqa: SIM118
         if about.get("format") != FORMAT:
             raise UserError(f"{path}: is a path ranker of another version; train it again")
-        _check(weights)
+        check_weights(weights)
         parts = [json.dumps(about, sort_keys=True).encode()]
         parts += [part for name, array in sorted(weights.items()) for part in (name.encode(), array.tobytes())]
         fingerprint = hashlib.sha256(b"\0".join(parts)).hexdigest()
@@ -224,8 +224,13 @@ def load_ranker(path: Path = GENERAL) -> PathRanker:
         raise UserError(f"{path}: cannot be read as a path ranker ({error}); train it again") from error
 
 
-def _check(weights: Mapping[str, FloatArray]) -> None:
-    """Raise an error unless the tensors fit each other and all numbers are finite."""
+def check_weights(weights: Mapping[str, FloatArray]) -> None:
+    """Check that the tensors fit each other and all numbers are finite.
+
+    Raises:
+        ValueError: they do not.
+        KeyError: one is missing.
+    """
     size, rank = weights["lengths.weight"].shape[1], len(weights["relation.0.down"])
     shapes: dict[str, tuple[int, ...]] = {"scale": (LONGEST,)}
     for name in ("lengths", "starts"):

@@ -153,10 +153,18 @@ class PathRelevance:
         scores += self._ranked(paths, topics)
         return scores + self._end_bonus(ends) if ends is not None else scores
 
-    def _ranked(self, paths: Sequence[Hops], topics: Sequence[str] | None, *, ahead: bool = False) -> FloatArray:
-        """Weighted log-probability of each path by the ranker, or of each as a beginning; zeros without a ranker."""
+    def chances(
+        self, paths: Sequence[Hops], topics: Sequence[str] | None = None, *, ahead: bool = False
+    ) -> FloatArray | None:
+        """Log-probability of each path among these by the ranker, shape (n,); None without a ranker.
+
+        Args:
+            paths: their hops.
+            topics: the names that they start from.
+            ahead: as beginnings of longer paths.
+        """
         if self._ranker is None:
-            return np.zeros(len(paths))
+            return None
         scores = np.empty(len(paths))
         names = topics if topics is not None else [""] * len(paths)
         for name, (hops, numbered) in self._hops(self._ranker, paths, names).items():
@@ -164,12 +172,19 @@ class PathRelevance:
                 if names[at] == name:
                     steps = numbered(path)
                     scores[at] = hops.ahead(steps, self._ranker.longest) if ahead else hops.path(steps)
+        return scores - np.logaddexp.reduce(scores)
+
+    def _ranked(self, paths: Sequence[Hops], topics: Sequence[str] | None, *, ahead: bool = False) -> FloatArray:
+        """Weighted log-probability of each path by the ranker, or of each as a beginning; zeros without a ranker."""
+        chances = self.chances(paths, topics, ahead=ahead)
+        if self._ranker is None or chances is None:
+            return np.zeros(len(paths))
         # The rules read a chain of possessives exactly; a ranker that knows the graph reads it better.
         weight = self._ranker.weight / (1 + self._chained if self._ranker.is_general else 1)
-        chances: FloatArray = scores - np.logaddexp.reduce(scores)
         if not ahead and not self._ranker.is_general:
             self._preferred |= {path for path, chance in zip(paths, chances, strict=True) if chance > _PREFERRED}
-        return weight * chances
+        ranked: FloatArray = weight * chances
+        return ranked
 
     def _hops(
         self, ranker: PathRanker, paths: Sequence[Hops], topics: Sequence[str]

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
 from triplecheck import signatures
 from triplecheck.language import pipeline
+from triplecheck.lms.prompt import COMPLETED, HEADER
+from triplecheck.lms.values import SCORES, render
+from triplecheck.signatures.notation import without_markup
+
+_CHARACTERS_PER_TOKEN = 4
 
 
 @runtime_checkable
@@ -52,7 +57,9 @@ class AsyncEngine:
         return self
 
 
-def code_hash(module: str, beside: Sequence[str] = ("prompt.py", "values.py")) -> str:
+def code_hash(
+    module: str, beside: Sequence[str] = ("prompt.py", "values.py", "fact_paths.py", "conclusions.py")
+) -> str:
     """A hash of an engine's code: the modules of its package, with those below it, of `language`, and the steps.
 
     Args:
@@ -99,3 +106,22 @@ def reply(
         finish_reason=finish_reason,
         usage=Usage(input_tokens=prompt_tokens, output_tokens=completion_tokens, cache_read_tokens=reused_tokens),
     )
+
+
+def in_fields(request: Request, outputs: Mapping[str, object]) -> Response:
+    """A response with output fields, as an engine without tokens writes it; tokens are estimated by length."""
+    text = "\n\n".join(f"{HEADER.format(name=name)}\n{_written(value)}" for name, value in outputs.items())
+    text = f"{text}\n\n{COMPLETED}\n"
+    size = sum(len(message["content"]) for message in messages_of(request))
+    tokens = size // _CHARACTERS_PER_TOKEN, len(text) // _CHARACTERS_PER_TOKEN
+    return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
+
+
+def _written(value: object) -> str:
+    if isinstance(value, dict):
+        return render(SCORES, value)
+    if isinstance(value, list):
+        kind: Any = list[int] if value and isinstance(value[0], int) else list[str]
+        return render(kind, value)
+    # Names from a graph must not be parsed as a header or as the end of a thought.
+    return without_markup(str(value))

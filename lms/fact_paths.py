@@ -11,6 +11,7 @@ from triplecheck.signatures.notation import Hops, WrittenFact, WrittenHop, Writt
 NOTHING_FOUND = "The facts do not tell it."
 _NUMBER = re.compile(r"^[+-]?(?:\d{1,3}(?:,\d{3})+|\d+)(?:\.\d+)?(?:[eE][+-]?\d{1,3})?$")
 _DATE = re.compile(r"^-?\d{3,4}-\d{2}(?:-\d{2})?$")
+_TIME = re.compile(r"\b[12]\d{3}\b|^-?\d{3,4}(?:-\d{2}(?:-\d{2})?)?$")
 _MOST_HOPS = 3
 
 
@@ -45,6 +46,11 @@ class FactPath:
         """Whether everything at the end is a number or a date."""
         return all(is_quantity(value) for value in self.ends)
 
+    @property
+    def dated(self) -> bool:
+        """Whether everything at the end is a date."""
+        return all(map(_DATE.match, self.ends))
+
     def numbers(self, ends: set[str] | None = None) -> list[int]:
         """Numbers of the facts that lead to these ends (or all), those of earlier hops first."""
         facts = [f for f in self.facts if ends is None or ends & set(f.values)]
@@ -55,6 +61,13 @@ class FactPath:
 def is_quantity(value: str) -> bool:
     """Whether a value is written as a number or a date."""
     return bool(_NUMBER.match(value) or _DATE.match(value))
+
+
+def misfits(asked: str, path: FactPath) -> bool:
+    """Whether a path ends at no time for a question that asks when, or at numbers for one that asks who or where."""
+    if asked == "time":
+        return not any(_TIME.search(end) for end in path.ends)
+    return asked in ("person", "place") and path.measured
 
 
 def follow(facts: Sequence[WrittenFact], topics: Sequence[str]) -> list[FactPath]:

@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from triplecheck.lms.prompt import Prompt
 
 EXTRACTIVE = "extractive"
+STUDENT = "student/"
+"""Before the folder of a trained student, in a model string."""
 
 BASELINE, LANGUAGE_MODEL = EXTRACTIVE, "language model"
 """The kinds of models that answer: the rule-based baseline alone, or a language model in one role or more."""
@@ -86,13 +88,18 @@ def is_extractive(model: str) -> bool:
     return model.strip().partition("?")[0] == EXTRACTIVE
 
 
+def is_no_language_model(model: str) -> bool:
+    """Whether a model string names the rule-based baseline or a student: what writes no words of its own."""
+    return is_extractive(model) or model.strip().startswith(STUDENT)
+
+
 def kind_of(models: Iterable[str]) -> str:
     """`BASELINE` or `LANGUAGE_MODEL`, by the names of the models whose replies led to an answer."""
-    return BASELINE if all(map(is_extractive, models)) else LANGUAGE_MODEL
+    return BASELINE if all(map(is_no_language_model, models)) else LANGUAGE_MODEL
 
 
 def _settings(model: str) -> dict[str, str]:
-    """The settings in a model string of the rule-based baseline."""
+    """The settings in a model string of the rule-based baseline or a student."""
     return dict(parse_qsl(model.partition("?")[2], keep_blank_values=True))
 
 
@@ -103,7 +110,7 @@ class Resolver:
         self._lock = threading.RLock()
         self._models: dict[tuple[Any, ...], MeteredLM] = {}
         self._engines: dict[str, EmbeddedEngine] = {}
-        self._extractive: dict[str, EmbeddedEngine] = {}
+        self._own: dict[str, EmbeddedEngine] = {}
         self._local: dict[LocalConfig, LocalEngine] = {}
 
     def language_model(self, model: str, **options: Any) -> MeteredLM:
@@ -112,8 +119,8 @@ class Resolver:
         with self._lock:
             if model in self._engines:
                 return self._embedded(model, self._engines[model], options)
-            if is_extractive(model):
-                return self._embedded(model, self._the_extractive(model), options)
+            if is_no_language_model(model):
+                return self._embedded(model, self._engine(model), options)
             if model.startswith((LOCAL, LLAMA_CPP)):
                 return self._local_model(model, options)
             plain, settings = _separated(model)
@@ -124,10 +131,11 @@ class Resolver:
     def suited(self, model: Any, settings: Mapping[str, str]) -> Any:
         """See the function of this name."""
         name = model.name if isinstance(model, MeteredLM) else model
-        if not (isinstance(name, str) and is_extractive(name)):
+        if not (isinstance(name, str) and is_no_language_model(name)):
             return model
+        plain = name.strip().partition("?")[0]
         with self._lock:
-            engine = self._the_extractive(f"{EXTRACTIVE}?{urlencode({**settings, **_settings(name)})}")
+            engine = self._engine(f"{plain}?{urlencode({**settings, **_settings(name)})}")
             return self._embedded(name, engine, {})
 
     def register(self, name: str, engine: EmbeddedEngine) -> None:
@@ -144,18 +152,10 @@ class Resolver:
             for key in [key for key in self._models if key[0] == name]:
                 del self._models[key]
 
-    def _the_extractive(self, model: str) -> EmbeddedEngine:
-        if model not in self._extractive:
-            from triplecheck.kg.ranker import GENERAL
-            from triplecheck.lms.extractive.engine import ExtractiveEngine
-
-            settings = _settings(model)
-            ranker, language = settings.pop("ranker", str(GENERAL)), settings.pop("language", ENGLISH)
-            if settings:
-                raise UserError(f"{model}: there is no setting {min(settings)!r}; there are ranker and language")
-            file = None if ranker == "none" else Path(ranker)
-            self._extractive[model] = ExtractiveEngine(ranker=file, language=check_language(language))
-        return self._extractive[model]
+    def _engine(self, model: str) -> EmbeddedEngine:
+        if model not in self._own:
+            self._own[model] = _without_language_model(model)
+        return self._own[model]
 
     def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
         from triplecheck.lms.local.engine import LocalEngine
@@ -186,6 +186,23 @@ class Resolver:
         if full not in self._models:
             self._models[full] = make()
         return self._models[full]
+
+
+def _without_language_model(model: str) -> EmbeddedEngine:
+    """The rule-based baseline, or a student with this baseline for all other steps."""
+    from triplecheck.kg.ranker import GENERAL
+    from triplecheck.lms.extractive.engine import ExtractiveEngine
+
+    plain, settings = _separated(model.strip())
+    ranker, language = settings.pop("ranker", str(GENERAL)), settings.pop("language", ENGLISH)
+    if settings:
+        raise UserError(f"{model}: there is no setting {min(settings)!r}; there are ranker and language")
+    rules = ExtractiveEngine(ranker=None if ranker == "none" else Path(ranker), language=check_language(language))
+    if plain == EXTRACTIVE:
+        return rules
+    from triplecheck.lms.reader import ReaderEngine
+
+    return ReaderEngine(Path(plain.removeprefix(STUDENT)), rules)
 
 
 def _embed(model_id: str, engine: EmbeddedEngine, options: dict[str, Any], *, general: bool = False) -> MeteredLM:
@@ -268,7 +285,8 @@ def language_model(model: Any, **options: Any) -> Any:
     Args:
         model: a `dspy.LM`, which is returned as it is, or a model string:
             `extractive` (embedded, not a language model), with `?ranker=FILE` for another trained ranker of paths and
-            `?ranker=none` for none, `?language=de` for another language; `local/smollm2` (embedded small model);
+            `?ranker=none` for none, `?language=de` for another language; `student/DIRECTORY` (a trained student of one
+            step, and `extractive` for all others, with the same settings); `local/smollm2` (embedded small model);
             `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them);
             `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`);
             `llama.cpp/PATH.gguf` (any chat model as a GGUF file); settings of these follow `?`, as in
@@ -288,7 +306,10 @@ def language_model(model: Any, **options: Any) -> Any:
 
 
 def suited(model: Any, ranker: Path | None, language: str | None) -> Any:
-    """The model; `extractive` gets the ranker and the language of the graph at hand, unless it names its own."""
+    """The model; `extractive`, alone or behind a student, gets the ranker and the language of the graph at hand.
+
+    What its model string names stays.
+    """
     settings = {"ranker": None if ranker is None else str(ranker), "language": language}
     given = {name: value for name, value in settings.items() if value is not None}
     return _resolver.suited(model, given) if given else model

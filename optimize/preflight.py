@@ -13,7 +13,7 @@ from triplecheck.kg import UserError
 from triplecheck.kg.errors import require
 from triplecheck.lms import Budget, Roles
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.resolve import EXTRACTIVE, is_extractive, language_model
+from triplecheck.lms.resolve import EXTRACTIVE, is_no_language_model, language_model
 from triplecheck.optimize.candidates import Objective
 from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Pilot, Split
@@ -150,7 +150,7 @@ def estimate(
     seconds = share * pilot.seconds + runs.prompt_model * WRITER_TOKENS * per_token
     dollars = _dollars(runs.prompt_model, share, pilot, plan.prompt_model or plan.roles.default)
     notes = []
-    if all(is_extractive(model) for model in plan.roles.models()):
+    if all(is_no_language_model(model) for model in plan.roles.models()):
         notes.append(
             f"{EXTRACTIVE} ignores instructions and demonstrations: the compiled program will give the same answers"
         )

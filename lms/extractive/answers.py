@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -17,7 +16,17 @@ from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question, spelling
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases, sense_of
 from triplecheck.language.text import plain
-from triplecheck.lms.fact_paths import NOTHING_FOUND, FactPath, each, explain, follow, is_quantity
+from triplecheck.lms.conclusions import (
+    Conclusion,
+    compared,
+    compared_topics,
+    looked_up,
+    over_values,
+    same,
+    shared,
+    yes_or_no,
+)
+from triplecheck.lms.fact_paths import FactPath, follow, is_quantity, misfits
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import Hops, read_facts, read_topic, split_kind
 
@@ -29,34 +38,13 @@ _EXTRA_HOP, _LOSS = 0.25, 0.4
 _PAIRED = 6
 # Cost of a path that ends at another kind of value than the question word asks for.
 _MISFIT = 1.0
-_TIME = re.compile(r"\b[12]\d{3}\b|^-?\d{3,4}(?:-\d{2}(?:-\d{2})?)?$")
 _TOLD = {"true": "yes", "false": "no"}
-_DATE = re.compile(r"^(-?\d{3,4})-(\d{2})(?:-(\d{2}))?$")
 
 
 @dataclass(frozen=True)
 class _Scored:
     path: FactPath
     score: float
-
-
-@dataclass(frozen=True)
-class Conclusion:
-    """The answer, in the fields of the signature."""
-
-    reasoning: str = NOTHING_FOUND
-    cited: tuple[int, ...] = ()
-    operation: str = "none"
-    answers: tuple[str, ...] = ()
-
-    def fields(self) -> dict[str, object]:
-        """As output fields."""
-        return {
-            "reasoning": self.reasoning,
-            "cited": list(self.cited),
-            "operation": self.operation,
-            "answers": list(self.answers),
-        }
 
 
 def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
@@ -70,18 +58,11 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     question = prompt.question(phrases(hop for path in paths for hop in path.hops))
     relevance = PathRelevance(question, encode, ranker)
     scores = relevance.paths([path.hops for path in paths], topics=[path.topic for path in paths])
-    scores -= _MISFIT * np.array([_misfits(question.asked.kind, path) for path in paths])
+    scores -= _MISFIT * np.array([misfits(question.asked.kind, path) for path in paths])
     order = sorted(range(len(paths)), key=lambda i: -scores[i])
     spellings = {topic.name: spelling(topic) for topic in read}
     reader = _Reader(text, spellings, question, relevance, [_Scored(paths[i], float(scores[i])) for i in order], encode)
     return reader.conclude().fields()
-
-
-def _misfits(asked: str, path: FactPath) -> bool:
-    """Whether a path ends at no time for a question that asks when, or at numbers for one that asks who or where."""
-    if asked == "time":
-        return not any(_TIME.search(end) for end in path.ends)
-    return asked in ("person", "place") and path.measured
 
 
 class _Reader:
@@ -124,7 +105,7 @@ class _Reader:
             twin = (best.path.hops[:-1], best.path.hops[-1].label)
             ways = [s.path for s in self._ranked if (s.path.hops[:-1], s.path.hops[-1].label) == twin]
             path = max(ways, key=lambda p: len(p.ends))
-            return Conclusion(explain(path, then="count"), tuple(f.number for f in path.facts), "count")
+            return over_values(path, "count")
         return self._plain(best.path)
 
     def _general(self) -> _Scored | None:
@@ -142,7 +123,7 @@ class _Reader:
         ends = path.ends
         if self._question.excludes_topics and len(ends) > 1:
             ends = [end for end in ends if end != path.topic]
-        return Conclusion(explain(path), tuple(path.numbers()), "none", tuple(ends))
+        return looked_up(path, ends)
 
     # --- two topics ----------------------------------------------------------------------------
     def _subject(self, scored: _Scored) -> str:
@@ -170,8 +151,7 @@ class _Reader:
         found = self._aligned(measured=False)
         if found is None or self._relevance.support(found[0][0].hops) < LEAST_SUPPORT:
             return None
-        cited = tuple(f.number for path in found[0] for f in path.facts)
-        return Conclusion(explain(*found[0], then="compare"), cited, "same")
+        return same(found[0])
 
     def _common(self) -> Conclusion | None:
         """Two paths with common ends: one condition from each topic."""
@@ -192,13 +172,7 @@ class _Reader:
         supports = sorted(map(self._support, (one, other)))
         if score / 2 < alone.score - _LOSS or supports[0] < _LEAST_CONDITION or supports[1] < LEAST_SUPPORT:
             return None
-        cited = tuple(
-            f.number for path in (one, other) for f in path.facts if set(f.values) & set(one.ends) & set(other.ends)
-        )
-        if self._question.counts:
-            shared = [end for end in one.ends if end in set(other.ends)]
-            return Conclusion(explain(one, other, then="count what they share"), cited, "none", (str(len(shared)),))
-        return Conclusion(explain(one, other, then="take what they share"), cited, "common")
+        return shared(one, other, counts=self._question.counts)
 
     def _support(self, path: FactPath) -> float:
         return self._relevance.support(path.hops)
@@ -207,11 +181,10 @@ class _Reader:
     def _extreme(self, compares: Comparison) -> Conclusion | None:
         """The greatest or smallest value of two topics, or of the ends of a path."""
         if len(self._subjects) > 1 and (found := self._aligned(measured=True)):
-            cited = tuple(f.number for path in found[0] for f in path.facts)
             operation = self._operation(compares, found[0][0])
             if self._question.asks_whether:
-                return self._compared(found[0], operation, cited)
-            return Conclusion(each(found[0][0].hops[-1].label, "compare"), cited, operation)
+                return self._compared(found[0], operation)
+            return compared_topics(found[0], operation)
         wanted = self._relevance.similarity  # the relation of the values must match what is compared
         options = [
             (s.score + float(wanted([s.path.hops[-1].label]).max()), s.path)
@@ -220,17 +193,15 @@ class _Reader:
         ]
         if options:
             _, path = max(options, key=lambda o: o[0])
-            return Conclusion(
-                explain(path, then="compare"), tuple(f.number for f in path.facts), self._operation(compares, path)
-            )
+            return compared(path, self._operation(compares, path))
         return None
 
     def _operation(self, compares: Comparison, path: FactPath) -> str:
         """Which end of the values at the end of a path is meant."""
-        kind = "time" if all(map(_DATE.match, path.ends)) else "number"
+        kind = "time" if path.dated else "number"
         return sense_of(compares, path.hops[-1].label, kind, self._encode).operation
 
-    def _compared(self, paths: Sequence[FactPath], operation: str, cited: tuple[int, ...]) -> Conclusion | None:
+    def _compared(self, paths: Sequence[FactPath], operation: str) -> Conclusion | None:
         """Yes or no: compare the first named topic with the other."""
         by_topic = {path.topic: path for path in paths}
         named = sorted(by_topic, key=lambda t: plain(self._text).find(plain(self._spelling[t])))
@@ -240,7 +211,7 @@ class _Reader:
         first, second = values
         assert first is not None and second is not None
         holds = first > second if operation == "max" else first < second
-        return Conclusion(each(paths[0].hops[-1].label, "compare"), cited, "none", ("yes" if holds else "no",))
+        return compared_topics(paths, operation, "yes" if holds else "no")
 
     def _whether(self) -> Conclusion | None:
         """Whether one topic is what a path from another leads to."""
@@ -249,15 +220,15 @@ class _Reader:
             others = {t for t, spelt in self._spelling.items() if spelt != self._subject(scored)}
             hit = others & set(scored.path.ends)
             if hit and self._support(scored.path) >= LEAST_SUPPORT:
-                return Conclusion(explain(scored.path, then="yes"), tuple(scored.path.numbers(hit)), "none", ("yes",))
+                return yes_or_no(scored.path, "yes", hit)
         best = self._ranked[0]
         if self._support(best.path) < LEAST_SUPPORT:
             return None
         told = _TOLD.get(" ".join(best.path.ends))
         if told is not None and not self._question.negations and len(self._subjects) == 1:
-            return Conclusion(explain(best.path, then=told), tuple(best.path.numbers()), "none", (told,))
+            return yes_or_no(best.path, told)
         if len(set(self._spelling.values())) > 1:
-            return Conclusion(explain(best.path, then="no"), tuple(best.path.numbers()), "none", ("no",))
+            return yes_or_no(best.path, "no")
         return None
 
 

@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from dspy.lm15 import InvalidRequestError, Request, Response
 
@@ -17,7 +16,7 @@ from triplecheck.kg.errors import UserError
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.language.pipeline import ENGLISH, installed
 from triplecheck.language.relevance import Encode
-from triplecheck.lms.engines import code_hash, messages_of, reply
+from triplecheck.lms.engines import code_hash, in_fields, messages_of
 from triplecheck.lms.extractive import (
     answers,
     conversation,
@@ -29,12 +28,8 @@ from triplecheck.lms.extractive import (
     references,
     sentences,
 )
-from triplecheck.lms.prompt import COMPLETED, HEADER, ForeignPromptError, Prompt, read_request
-from triplecheck.lms.values import SCORES, render
+from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
 from triplecheck.signatures import Step
-from triplecheck.signatures.notation import without_markup
-
-_CHARACTERS_PER_TOKEN = 4
 
 Solver = Callable[[Prompt, Encode, PathRanker | None], dict[str, object]]
 
@@ -114,12 +109,13 @@ class ExtractiveEngine:
     """
 
     def __init__(self, encoder: Encoder | None = None, ranker: Path | None = GENERAL, language: str = ENGLISH) -> None:
-        self._language = language
+        self.language = language
         self._given = encoder
         self._ranker_file = ranker
 
     @functools.cached_property
-    def _encoder(self) -> Encoder:
+    def encoder(self) -> Encoder:
+        """Makes the sentence vectors."""
         return self._given or load_encoder()
 
     @functools.cached_property
@@ -127,22 +123,20 @@ class ExtractiveEngine:
         if self._ranker_file is None:
             return None
         ranker = load_ranker(self._ranker_file)
-        if ranker.encoder == self._encoder.fingerprint:
+        if ranker.encoder == self.encoder.fingerprint:
             return ranker
         if self._ranker_file == GENERAL:
             return None
         raise UserError(
             f"{self._ranker_file}: this path ranker was trained with another sentence encoder than "
-            f"{self._encoder.name}; train it again"
+            f"{self.encoder.name}; train it again"
         )
 
     @functools.cached_property
     def fingerprint(self) -> str:
         """Hash of this code and of the weights of encoder and ranker, for DSPy's cache."""
         ranker = "none" if self._ranker is None else self._ranker.fingerprint
-        parts = (
-            f"{self._encoder.fingerprint}:{code_hash(__file__)}:{ranker}:{self._language}:{installed(self._language)}"
-        )
+        parts = f"{self.encoder.fingerprint}:{code_hash(__file__)}:{ranker}:{self.language}:{installed(self.language)}"
         return hashlib.sha256(parts.encode()).hexdigest()[:16]
 
     def complete(self, request: Request) -> Response:
@@ -151,25 +145,16 @@ class ExtractiveEngine:
         Raises:
             InvalidRequestError: the prompt is of no step of this project.
         """
-        messages = messages_of(request)
-        prompt = read_request([(message["role"], message["content"]) for message in messages])
-        prompt = replace(prompt, language=self._language)
+        prompt = read_request([(message["role"], message["content"]) for message in messages_of(request)])
+        prompt = replace(prompt, language=self.language)
         try:
-            outputs = solve(prompt, self._encoder.encode, self._ranker)
+            outputs = solve(prompt, self.encoder.encode, self._ranker)
         except ForeignPromptError as error:
             raise InvalidRequestError(
                 f"the extractive engine is a rule-based baseline, not a language model: it answers only the "
                 f"{len(_SOLVERS)} steps of this project ({error}); give this role a model"
             ) from error
-        text = "\n\n".join(f"{HEADER.format(name=name)}\n{_written(value)}" for name, value in outputs.items())
-        text = f"{text}\n\n{COMPLETED}\n"
-        size = sum(len(message["content"]) for message in messages)
-        return reply(
-            request,
-            text,
-            prompt_tokens=size // _CHARACTERS_PER_TOKEN,
-            completion_tokens=len(text) // _CHARACTERS_PER_TOKEN,
-        )
+        return in_fields(request, outputs)
 
     def __copy__(self) -> ExtractiveEngine:
         return self
@@ -177,13 +162,3 @@ class ExtractiveEngine:
     def __deepcopy__(self, memo: dict[int, object]) -> ExtractiveEngine:
         """Optimizers deep-copy LMs; the encoder is shared."""
         return self
-
-
-def _written(value: object) -> str:
-    if isinstance(value, dict):
-        return render(SCORES, value)
-    if isinstance(value, list):
-        kind: Any = list[int] if value and isinstance(value[0], int) else list[str]
-        return render(kind, value)
-    # Names from a graph must not be parsed as a header or as the end of a thought.
-    return without_markup(str(value))

@@ -257,7 +257,7 @@ def _loss(
         golden[row, [path[0] for path in own if len(path) == 1]] = True
         golden[row, 2 * count : 2 * count + sum(len(path) > 1 for path in own)] = True
         first[row, [path[0] for path in own]] = True
-    return _marginal(scores, golden) + _FIRST_WEIGHT * _marginal(ahead, first)
+    return marginal(scores, golden) + _FIRST_WEIGHT * marginal(ahead, first)
 
 
 def _offered(question: PathQuestion, count: int) -> npt.NDArray[np.int64]:
@@ -280,7 +280,7 @@ def _padded(path: Sequence[int]) -> list[int]:
     return [*path, *[0] * (LONGEST - len(path)), len(path)]
 
 
-def _marginal(scores: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
+def marginal(scores: torch.Tensor, right: torch.Tensor) -> torch.Tensor:
     """Negative log-probability that one of the right ones is chosen, the mean over rows; both of shape (rows, n)."""
     return (scores.logsumexp(1) - scores.masked_fill(~right, -1e9).logsumexp(1)).mean()
 

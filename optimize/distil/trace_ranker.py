@@ -74,9 +74,9 @@ def distil_ranker(
     by_split: dict[str, list[Answered]] = {"train": [], "dev": []}
     for row in rows:
         if row.signature == AnswerFromFacts.__name__:
-            by_split[row.split].append(_answered(row))
+            by_split[row.split].append(answered(row))
     labels: dict[str, int] = {}
-    asked = [question for one in by_split["train"] for question in _questions(one, labels)]
+    asked = [question for one in by_split["train"] for question in path_questions(one, labels)]
     if len(asked) < LEAST_QUESTIONS:
         raise UserError(
             f"the traces have {len(asked)} answers that cite a path, too few to train a ranker: collect at least "
@@ -120,7 +120,7 @@ def answered_questions(rows: Sequence[TraceRow]) -> list[Question]:
     found: dict[str, tuple[str, set[frozenset[str]]]] = {}
     for row in rows:
         if row.signature == AnswerFromFacts.__name__:
-            one = _answered(row)
+            one = answered(row)
             if one.operation == "none" and one.answers:
                 found.setdefault(one.prompt.text("question"), (row.id, set()))[1].add(one.answers)
     return [Question(id, text, tuple(sorted(*answers))) for text, (id, answers) in found.items() if len(answers) == 1]
@@ -140,7 +140,8 @@ def _with(weights: Mapping[str, FloatArray], about: Mapping[str, Any], weight: f
     return PathRanker(weights, "", "", {**about, "weight": weight})
 
 
-def _answered(row: TraceRow) -> Answered:
+def answered(row: TraceRow) -> Answered:
+    """An answering step, from its row."""
     prompt = read_request([(message["role"], message["content"]) for message in row.messages[:-1]])
     reply = split_fields(row.messages[-1]["content"], ["cited", "operation", "answers"])
     cited = frozenset(map(int, re.findall(r"\d+", reply.get("cited", ""))))
@@ -162,7 +163,7 @@ def _spellings(prompt: Prompt) -> list[str]:
     return [spelling(read_topic(topic)) for topic in prompt.items("topics")]
 
 
-def _questions(one: Answered, labels: dict[str, int]) -> list[PathQuestion]:
+def path_questions(one: Answered, labels: dict[str, int], vocabulary: str = _VOCABULARY) -> list[PathQuestion]:
     """What an answer teaches about each of its topics. New wordings of relations are added to `labels`."""
     topics = [read_topic(topic).name for topic in one.prompt.items("topics")]
     question = one.prompt.question()
@@ -178,7 +179,7 @@ def _questions(one: Answered, labels: dict[str, int]) -> list[PathQuestion]:
             numbered = {hops: _numbered(hops, labels) for hops in scored}
             right = tuple(numbered[hops] for hops, score in scored.items() if score == best)
             wrong = tuple(numbered[hops] for hops, score in scored.items() if score < best)
-            found.append(PathQuestion(question.masked(topic), _VOCABULARY, right, wrong))
+            found.append(PathQuestion(question.masked(topic), vocabulary, right, wrong))
     return found
 
 

@@ -25,7 +25,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import JsonLines
 from triplecheck.kg import KnowledgeBase, UserError, normalize
 from triplecheck.lms import Budget, Roles, session
-from triplecheck.lms.resolve import is_extractive
+from triplecheck.lms.resolve import is_no_language_model
 from triplecheck.optimize.traces.assembly import (
     MANIFEST,
     Pass,
@@ -369,7 +369,7 @@ class _Collector:
             elif has_corrections and {"cited", "answers"} <= call.outputs.keys():
                 left_out["corrected"] += 1
                 continue
-            elif is_extractive(call.model):
+            elif is_no_language_model(call.model):
                 if self.taught:
                     left_out["template"] += 1
                     continue

@@ -11,7 +11,7 @@ from triplecheck.kg import UserError
 from triplecheck.lms import Budget, Roles
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.resolve import is_extractive, language_model
+from triplecheck.lms.resolve import is_no_language_model, language_model
 from triplecheck.optimize.examples import Split
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.recorded import Recorded
@@ -76,7 +76,7 @@ def prompt_tokens(program: Program, roles: Roles, recorded: Recorded) -> float:
     shown = state_of(program)
     total, questions = 0, {call.id for calls in recorded.values() for call in calls}
     for name, calls in recorded.items():
-        if not is_extractive(roles.model(steps_of(program)[name].role)):
+        if not is_no_language_model(roles.model(steps_of(program)[name].role)):
             total += len(calls) * len(json.dumps(shown[name], ensure_ascii=False)) + sum(call.size for call in calls)
     return total / _CHARACTERS_PER_TOKEN / max(1, len(questions))
 

@@ -116,6 +116,7 @@ ELSEWHERE = {
 MINUTES = (
     "distill traces --out",
     "distill traces --student lora",
+    "distill --student reader",
     "serve",
     "chat --",
     "kb extract articles.jsonl kbs/articles --lm",

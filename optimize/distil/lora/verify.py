@@ -53,7 +53,7 @@ def problem_of_answer(
         right: the right outputs.
     """
     facts = read_facts(map(str, inputs["facts"]))
-    given, wanted = _answers(facts, outputs), _answers(facts, right)
+    given, wanted = answers_of(facts, outputs), answers_of(facts, right)
     if given == wanted:
         return None
     return "incomplete" if given & wanted else "wrong"
@@ -70,15 +70,15 @@ def first_is_right(inputs: Mapping[str, Any], outputs: Mapping[str, Any], right:
     written = [text for answer in outputs["answers"] if (text := normalize(str(answer)))]
     if not written:
         return problem_of_answer(inputs, outputs, right) is None
-    return written[0] in _answers(read_facts(map(str, inputs["facts"])), right)
+    return written[0] in answers_of(read_facts(map(str, inputs["facts"])), right)
 
 
 def _unproved(
     inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any]
 ) -> Literal["not_cited", "not_computed"] | None:
     facts = read_facts(map(str, inputs["facts"]))
-    cited, proof = _cited(facts, outputs), _cited(facts, right)
-    if not _answers(facts, right):
+    cited, proof = cited_of(facts, outputs), cited_of(facts, right)
+    if not answers_of(facts, right):
         return "not_cited" if cited or outputs["operation"] != "none" else None
     if right["operation"] != "none":
         # Each condition, or each value that is compared or counted, must be among the cited facts, and no other value.
@@ -86,15 +86,15 @@ def _unproved(
         alike = outputs["operation"] == right["operation"] or right["operation"] == "common"
         return None if same and alike else "not_computed"
     held = {normalize(text) for fact in cited for text in (fact.anchor, *fact.values)}
-    return None if cited and _answers(facts, outputs) <= held else "not_cited"
+    return None if cited and answers_of(facts, outputs) <= held else "not_cited"
 
 
-def _answers(facts: Sequence[WrittenFact], outputs: Mapping[str, Any]) -> frozenset[str]:
+def answers_of(facts: Sequence[WrittenFact], outputs: Mapping[str, Any]) -> frozenset[str]:
     """The answers of a reply, comparable: as written, else as computed."""
     written = [text for answer in outputs["answers"] if (text := normalize(str(answer)))]
     if written:
         return frozenset(written)
-    ends = [fact for fact in _cited(facts, outputs) if fact.values]
+    ends = [fact for fact in cited_of(facts, outputs) if fact.values]
     return frozenset(map(normalize, _computed(str(outputs["operation"]), _terminal(ends))))
 
 
@@ -140,7 +140,8 @@ def _united(facts: Sequence[WrittenFact]) -> list[set[str]]:
     return list(by_hop.values()) if len(by_hop) > 1 else [set(fact.values) for fact in facts]
 
 
-def _cited(facts: Sequence[WrittenFact], outputs: Mapping[str, Any]) -> list[WrittenFact]:
+def cited_of(facts: Sequence[WrittenFact], outputs: Mapping[str, Any]) -> list[WrittenFact]:
+    """The facts that a reply cites."""
     numbers = set(outputs["cited"])
     return [fact for fact in facts if fact.number in numbers]
 

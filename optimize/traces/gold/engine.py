@@ -21,7 +21,7 @@ from triplecheck.kg import Graph, UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
-from triplecheck.lms.resolve import is_extractive
+from triplecheck.lms.resolve import is_no_language_model
 from triplecheck.optimize.traces.derivations import Asked
 from triplecheck.optimize.traces.derive import derive
 from triplecheck.optimize.traces.gold import exploration, patterns, references
@@ -237,7 +237,7 @@ class WorstEngine(GoldEngine):
 
 def is_template(model: str) -> bool:
     """Whether a model writes its reasoning from templates: the rule-based baseline, or gold replies."""
-    return is_extractive(model) or model.startswith(f"{NAME}-")
+    return is_no_language_model(model) or model.startswith(f"{NAME}-")
 
 
 def uncomputable(program: Program) -> dict[str, str]:

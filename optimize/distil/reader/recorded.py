@@ -1,0 +1,64 @@
+"""Inputs of the answering step with right replies, recorded once for a graph and its questions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from triplecheck.evals.questions import Question, sampled
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.optimize.traces.collect import DISTRACTORS, collect
+from triplecheck.programs import KERAG
+from triplecheck.signatures import AnswerFromFacts
+
+RIGHT, DISTRACTED = "right", "distracted"
+"""The folders of what is recorded: facts of the right paths alone, and with facts of other paths among them."""
+LIMIT = 500
+"""Questions that are used, by default."""
+_DEV_SHARE = 0.2
+
+
+def record_answers(
+    kb: KnowledgeBase,
+    questions: Sequence[Question],
+    folder: Path,
+    *,
+    hops: int = 2,
+    limit: int = LIMIT,
+    seed: int = 0,
+    progress: ProgressCallback = no_progress,
+) -> list[Path]:
+    """Let KERAG read along the right paths, and keep what its answering step is asked and should reply.
+
+    An interrupted recording is resumed, and a finished one is read again.
+
+    Args:
+        kb: the knowledge base.
+        questions: with their answers.
+        folder: for the traces: `right/NAME` and `distracted/NAME`, with NAME of the knowledge base.
+        hops: how far answers are from their topics, at most.
+        limit: most questions to use, drawn at random.
+        seed: of the sample.
+        progress: called with what is done, questions done and in all.
+
+    Raises:
+        UserError: as `collect`.
+    """
+    drawn = sampled(questions, limit, seed)
+    program = KERAG(kb, hops=hops)
+    made = []
+    for name, distractors in ((RIGHT, 0), (DISTRACTED, DISTRACTORS)):
+        made.append(folder / name / kb.path.resolve().name)
+        collect(
+            program,
+            drawn,
+            made[-1],
+            knowledge_base=kb,
+            passes=["gold"],
+            steps=[AnswerFromFacts.__name__],
+            distractors=distractors,
+            dev_share=_DEV_SHARE,
+            progress=lambda _pass, at, name=name: progress(f"recording {name} facts", at.done, at.total),  # type: ignore[misc]
+        )
+    return made

@@ -1,0 +1,217 @@
+"""Trains a reader of answers and measures it.
+
+On one graph it learns the graph's own wordings: its ranker of paths is trained, too, and the network learns from scores
+of rankers that have not seen the question. On several graphs it is a general reader: the network alone is trained, over
+the ranker in the package, and each graph is left out in turn to measure it there.
+"""
+
+from __future__ import annotations
+
+import json
+import random
+import time
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from triplecheck.kg import UserError
+from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg._atomic import replaced_directory, write_text
+from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
+from triplecheck.lms.reader import Reader, save_reader
+from triplecheck.lms.reader.model import CARD, for_reading, load_reader, packaged_reader
+from triplecheck.lms.resolve import STUDENT
+from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, check_installed, train
+from triplecheck.optimize.distil.reader.examples import Example, examples_of
+from triplecheck.optimize.distil.reader.measure import measured, table
+from triplecheck.optimize.distil.reader.network import train_network
+from triplecheck.optimize.distil.reader.tasks import ReaderTask
+from triplecheck.optimize.distil.trace_ranker import answered, path_questions
+from triplecheck.optimize.traces import TraceRow
+from triplecheck.signatures.notation import wordings
+
+READER, LEFT_OUT, BEFORE = "reader", "reader, graph left out", "general reader"
+"""Who reads, in reports."""
+
+
+@dataclass(frozen=True)
+class ReaderOptions:
+    """Settings of `distil_reader`.
+
+    Attributes:
+        limit: most rows of a graph to learn from, drawn at random.
+        seed: of all random choices.
+    """
+
+    limit: int = 1_500
+    seed: int = 0
+
+
+@dataclass(frozen=True)
+class DistilledReader:
+    """A trained reader.
+
+    Attributes:
+        path: its folder.
+        about: what it learnt from, and how well it does.
+    """
+
+    path: Path
+    about: Mapping[str, Any]
+
+    @property
+    def model(self) -> str:
+        """The model string, for the role `answer` or for all."""
+        return f"{STUDENT}{self.path}"
+
+    @property
+    def table(self) -> str:
+        """How well rules and readers read, as a Markdown table."""
+        return table(self.about["measured"])
+
+
+def distil_reader(
+    tasks: Sequence[ReaderTask],
+    out: Path,
+    options: ReaderOptions = ReaderOptions(),
+    progress: ProgressCallback = no_progress,
+) -> DistilledReader:
+    """Train a reader and write it with its card.
+
+    Args:
+        tasks: of `read_tasks`; of one graph, or of several for a general reader.
+        out: the folder of the reader; an older reader there is replaced.
+        options: see `ReaderOptions`.
+        progress: called as (what is done, steps done, steps in all).
+
+    Raises:
+        UserError: too few rows have a reading that gives the reply, or `out` is something else.
+        MissingExtraError: torch is not installed.
+    """
+    check_installed()
+    check_place(out)
+    began, encoder = time.monotonic(), load_encoder()
+    rows = {task.graph: [] for task in tasks}  # type: dict[str, list[TraceRow]]
+    for task in tasks:
+        rows[task.graph] += task.train
+    chance = random.Random(options.seed)
+    rows = {graph: chance.sample(own, min(len(own), options.limit)) for graph, own in rows.items()}
+    course = _Course(encoder, options, progress)
+    readers: dict[str, dict[str, Reader]] = {graph: {} for graph in rows}
+    if len(rows) == 1:
+        ((graph, own),) = rows.items()
+        before = packaged_reader()
+        weights, paths, taught = course.specialised(graph, own, before)
+        if before is not None:
+            readers[graph][BEFORE] = before
+    else:
+        examples = {graph: course.read(graph, own, load_ranker(GENERAL)) for graph, own in rows.items()}
+        taught = sum(map(len, examples.values()))
+        for graph in rows:
+            others = [one for name, of in examples.items() if name != graph for one in of]
+            readers[graph][LEFT_OUT] = course.reader(course.network(others), None)
+        weights, paths = course.network([one for of in examples.values() for one in of]), None
+    for named in readers.values():
+        named[READER] = course.reader(weights, paths)
+    about: dict[str, Any] = {
+        "graphs": sorted(rows),
+        "teachers": dict(Counter(row.model for own in rows.values() for row in own).most_common()),
+        "replies": sum(map(len, rows.values())),
+        "examples": taught,
+        "seed": options.seed,
+        "measured": [
+            measured(task, readers[task.graph], encoder, options.seed, progress).to_json()
+            for task in tasks
+            if task.test
+        ],
+        "seconds": round(time.monotonic() - began, 1),
+    }
+    with replaced_directory(out) as folder:
+        save_reader(weights, paths, encoder.fingerprint, about, folder)
+        write_text(folder / CARD, card(about))
+        write_text(folder / "card.json", json.dumps(about, indent=1) + "\n")
+    return DistilledReader(out, about)
+
+
+def check_place(out: Path) -> None:
+    """Refuse a place that holds something else than a reader.
+
+    Raises:
+        UserError: so it is.
+    """
+    if out.is_file() or (out.is_dir() and any(out.iterdir()) and not (out / CARD).is_file()):
+        raise UserError(f"{out}: is not empty and holds no reader; choose another folder")
+    if out.is_dir() and any(out.iterdir()):
+        load_reader(out)
+
+
+@dataclass(frozen=True)
+class _Course:
+    encoder: Encoder
+    options: ReaderOptions
+    progress: ProgressCallback
+
+    def read(self, graph: str, rows: Sequence[TraceRow], ranker: PathRanker) -> list[Example]:
+        chance = random.Random(self.options.seed)
+        return examples_of(graph, rows, self.encoder, for_reading(ranker), chance, self.progress)
+
+    def network(self, examples: Sequence[Example], start: Reader | None = None) -> dict[str, FloatArray]:
+        return train_network(examples, self.options.seed, None if start is None else start.weights, self.progress)
+
+    def reader(self, weights: Mapping[str, FloatArray], paths: Mapping[str, FloatArray] | None) -> Reader:
+        ranker = load_ranker(GENERAL) if paths is None else self._ranker(paths)
+        return Reader(weights, for_reading(ranker), self.encoder.fingerprint, "", {})
+
+    def specialised(
+        self, graph: str, rows: Sequence[TraceRow], start: Reader | None
+    ) -> tuple[dict[str, FloatArray], dict[str, FloatArray] | None, int]:
+        """The network, the weights of the ranker, and how many examples there were.
+
+        The network learns from the scores that a ranker gives to questions that it was not trained on, as it will be.
+        """
+        halves = [rows[::2], rows[1::2]]
+        trained = [self._paths(half) for half in (*halves, rows)]
+        if any(one is None for one in trained):
+            examples = self.read(graph, rows, load_ranker(GENERAL))
+            return self.network(examples, start), None, len(examples)
+        rankers = [self._ranker(one) for one in trained if one is not None]
+        examples = self.read(graph, halves[0], rankers[1]) + self.read(graph, halves[1], rankers[0])
+        return self.network(examples, start), trained[2], len(examples)
+
+    def _paths(self, rows: Sequence[TraceRow]) -> dict[str, FloatArray] | None:
+        """A ranker of paths that these rows cite; None if they are too few."""
+        labels: dict[str, int] = {}
+        asked = [question for row in rows for question in path_questions(answered(row), labels)]
+        if len(asked) < LEAST_QUESTIONS:
+            return None
+        vocabulary = {asked[0].vocabulary: [wordings(label) for label in labels]}
+        training = replace(FURTHER, seed=self.options.seed)
+        general = load_ranker(GENERAL)
+        start = general if general.encoder == self.encoder.fingerprint else None
+        return train(asked, vocabulary, self.encoder, training, self.progress, start)
+
+    def _ranker(self, weights: Mapping[str, FloatArray]) -> PathRanker:
+        return PathRanker(weights, self.encoder.fingerprint, "own", {})
+
+
+def card(about: Mapping[str, Any]) -> str:
+    """What a reader is, what it learnt from, and how well it does, in Markdown."""
+    teachers = ", ".join(f"{name} ({count:,})" for name, count in about["teachers"].items())
+    own = len(about["graphs"]) == 1
+    kind = f"specialised on the graph {about['graphs'][0]}" if own else f"of {len(about['graphs'])} graphs"
+    return (
+        f"# A reader of answers, {kind}\n\n"
+        "It picks the facts that answer a question, and what to compute over them; code computes, cites and verifies. "
+        f"Use it as `--role answer={STUDENT}DIR`, where DIR is this folder.\n\n"
+        f"- Learnt from {about['replies']:,} right replies of the answering step, {about['examples']:,} examples, by "
+        f"{teachers}; graphs: {', '.join(about['graphs'])}.\n"
+        "- Made with the sentence encoder all-MiniLM-L6-v2 (Apache-2.0) and the ranker of paths in Triplecheck.\n"
+        "- Licence: the terms of the questions and the graphs apply to what was trained on them.\n"
+        f"- `triplecheck distill --student reader`, seed {about['seed']}, {about['seconds']:.0f} s.\n\n"
+        "On held-out questions (p: Hits@1 against the rules, McNemar's exact test):\n\n"
+        f"{table(about['measured'])}"
+    )

@@ -1,0 +1,68 @@
+"""What a reader learns from and is measured on: answering steps with right replies."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from triplecheck.kg import UserError
+from triplecheck.optimize.traces import TraceRow, read_traces
+from triplecheck.optimize.traces.records import hashed_split
+from triplecheck.signatures import AnswerFromFacts
+
+LEAST_ROWS = 50
+"""Fewer rows to learn from are refused: a reader trained on them is not measurable."""
+_HELD_OUT = 0.2
+
+
+@dataclass(frozen=True)
+class ReaderTask:
+    """The rows of one folder of traces.
+
+    Attributes:
+        name: of the folder.
+        graph: that its questions are about.
+        train: rows to learn.
+        test: rows of other questions, to measure on.
+    """
+
+    name: str
+    graph: str
+    train: tuple[TraceRow, ...]
+    test: tuple[TraceRow, ...]
+
+
+def read_tasks(folders: Sequence[Path]) -> list[ReaderTask]:
+    """The answering steps of folders that `triplecheck collect` wrote; folders of the same name are of one graph.
+
+    A question is held out by a hash of its id, the same in each folder; where `collect` held some out, these.
+
+    Raises:
+        UserError: a folder has no answering step, or all together have too few to learn from.
+        ReadError: a folder is damaged.
+    """
+    tasks = [_task(folder, read_traces(folder)) for folder in folders]
+    found = sum(len(task.train) for task in tasks)
+    if found < LEAST_ROWS:
+        raise UserError(
+            f"{found} right replies of the step {AnswerFromFacts.__name__} are too few to train a reader: collect at "
+            f"least {LEAST_ROWS} with `triplecheck collect kerag --pass gold --step {AnswerFromFacts.__name__}`; 300 "
+            "are better"
+        )
+    return tasks
+
+
+def _task(folder: Path, rows: Sequence[TraceRow]) -> ReaderTask:
+    step = AnswerFromFacts.__name__
+    own = [row for row in rows if row.signature == step and row.outputs]
+    if not own:
+        there = ", ".join(sorted({row.signature for row in rows})) or "none"
+        raise UserError(
+            f"{folder}: has no right reply of the step {step}, which is all that a reader does (steps there: {there}); "
+            f"collect it with `triplecheck collect kerag --step {step}`"
+        )
+    if not any(row.split == "dev" for row in own):
+        own = [replace(row, split=hashed_split(f"held out\0{row.id}", _HELD_OUT)) for row in own]
+    split = {name: tuple(row for row in own if row.split == name) for name in ("train", "dev")}
+    return ReaderTask(str(folder), folder.resolve().name, split["train"], split["dev"])

@@ -1,0 +1,250 @@
+"""The reader: a student of the answering step, trained on right replies."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from distil_parts import traces
+from typer.testing import CliRunner
+
+from triplecheck.kg import KnowledgeBase, UserError, build
+from triplecheck.kg.encode import load_encoder
+from triplecheck.kg.ranker import GENERAL, load_ranker
+from triplecheck.lms import Roles, session
+from triplecheck.lms.prompt import Prompt
+from triplecheck.lms.reader import Reading, load_reader, readings
+from triplecheck.lms.reader.engine import reply_of
+from triplecheck.lms.reader.model import FILE, for_reading
+from triplecheck.optimize.distil.path_ranker import FURTHER
+from triplecheck.optimize.distil.reader import DistilledReader, distil_reader, read_tasks, student
+from triplecheck.optimize.distil.reader.examples import NOTHING, right_readings, without_answers
+from triplecheck.optimize.distil.reader.tasks import ReaderTask
+from triplecheck.optimize.distil.trace_ranker import answered
+from triplecheck.optimize.traces import TraceRow
+from triplecheck.optimize.traces.records import messages_key, row_messages
+from triplecheck.programs import KERAG
+from triplecheck.signatures import AnswerFromFacts
+from triplecheck.signatures.notation import read_facts
+
+
+@pytest.fixture(scope="module", autouse=True)
+def short_training() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(student, "FURTHER", replace(FURTHER, epochs=5, least_steps=80))
+        yield
+
+
+def row(
+    number: int,
+    question: str,
+    topics: list[str],
+    facts: list[str],
+    cited: list[int],
+    answers: list[str],
+    operation: str = "none",
+    split: str = "train",
+) -> TraceRow:
+    inputs = {"question": question, "topics": topics, "facts": facts}
+    outputs = {"reasoning": "The facts tell it.", "cited": cited, "operation": operation, "answers": answers}
+    messages = row_messages(AnswerFromFacts, inputs, outputs)
+    return TraceRow(
+        messages_key(messages),
+        messages_key(messages[:-1]),
+        f"q{number}",
+        "kerag",
+        "AnswerFromFacts",
+        "answer",
+        "gold",
+        "gold",
+        messages,
+        split=split,  # type: ignore[arg-type]
+        inputs=inputs,
+        outputs=outputs,
+    )
+
+
+def ferry(number: int, split: str = "train") -> TraceRow:
+    """A question about a ferry, with the facts of its harbour, town and keeper."""
+    name, harbour, towns = f"Ferry {number}", f"Harbour {number}", [f"Town {number}", f"Port {number}"]
+    facts = [
+        f"{name} → zork → {harbour}",
+        f"{harbour} → plim → {' | '.join(towns)}",
+        f"{name} → quax → Keeper {number}",
+    ]
+    match number % 3:
+        case 0:
+            return row(number, f"where does {name} rest", [name], facts, [1], [harbour], split=split)
+        case 1:
+            return row(number, f"what lies behind where {name} rests", [name], facts, [1, 2], towns, split=split)
+        case _:
+            return row(number, f"who looks after {name}", [name], facts, [3], [f"Keeper {number}"], split=split)
+
+
+def ferries(graph: str = "sea") -> ReaderTask:
+    return ReaderTask(
+        graph, graph, tuple(map(ferry, range(150))), tuple(ferry(number, "dev") for number in range(200, 230))
+    )
+
+
+def prompt_of(one: TraceRow) -> Prompt:
+    return answered(one).prompt
+
+
+def read(one: TraceRow) -> list[Reading]:
+    return readings(prompt_of(one), load_encoder().encode, for_reading(load_ranker(GENERAL)))
+
+
+def right(one: TraceRow) -> list[Reading]:
+    found = read(one)
+    chosen = right_readings(found, read_facts(one.inputs["facts"]), one.outputs)
+    return [reading for reading, is_right in zip(found, chosen, strict=True) if is_right]
+
+
+OWNED = ["Ek → owns → Gannet | Star", "Gannet → launched → 1897", "Star → launched → 1902"]
+
+
+@pytest.mark.parametrize(
+    ("one", "kind", "cited"),
+    [
+        (ferry(0), "look up", (1,)),
+        (ferry(1), "look up", (1, 2)),
+        (row(0, "How many ships does Ek own?", ["Ek"], OWNED, [1], [], "count"), "count", (1,)),
+        (row(0, "Which ship of Ek is the oldest?", ["Ek"], OWNED, [2, 3], [], "min"), "min", (2, 3)),
+        (row(0, "Who captains the ships of Ek?", ["Ek"], OWNED, [], []), "nothing", ()),
+        (row(0, "Does Ek own the Star?", ["Ek", "Star"], OWNED, [1], ["yes"]), "yes", (1,)),
+    ],
+)
+def test_the_teachers_reply_is_found_among_the_readings(one: TraceRow, kind: str, cited: tuple[int, ...]) -> None:
+    assert {(reading.kind, reading.conclusion.cited) for reading in right(one)} == {(kind, cited)}
+
+
+def test_two_conditions_are_read_as_what_they_share() -> None:
+    facts = ["Holm ← born in ← Ann | Bea", "Lund ← lives in ← Bea | Cid"]
+    one = row(0, "Who is born in Holm and lives in Lund?", ["Holm", "Lund"], facts, [1, 2], ["Bea"], "common")
+    assert [reading.kind for reading in right(one)] == ["common"]
+
+
+def test_without_the_facts_that_hold_the_answer_nothing_is_told() -> None:
+    one = ferry(1)
+    short = without_answers(prompt_of(one), one.outputs)
+    assert short is not None
+    assert short.items("facts") == [fact for at, fact in enumerate(one.inputs["facts"]) if at != 1]
+    found = readings(short, load_encoder().encode, for_reading(load_ranker(GENERAL)))
+    chosen = right_readings(found, read_facts(short.items("facts")), NOTHING)
+    assert [reading.kind for reading, is_right in zip(found, chosen, strict=True) if is_right] == ["nothing"]
+
+
+@pytest.fixture(scope="module")
+def sea(tmp_path_factory: pytest.TempPathFactory) -> DistilledReader:
+    return distil_reader([ferries()], tmp_path_factory.mktemp("readers") / "sea")
+
+
+def test_a_reader_learns_words_that_no_rule_knows(sea: DistilledReader) -> None:
+    (about,) = sea.about["measured"]
+    assert about["questions"] == 30
+    assert about["read_by"]["reader"]["hits_at_1"] >= 0.9 > about["read_by"]["rules"]["hits_at_1"]
+
+
+def test_a_reader_is_a_file_and_a_card(sea: DistilledReader) -> None:
+    reader, one = load_reader(sea.path), ferry(301)
+    reply = reply_of(reader, prompt_of(one), load_encoder())
+    assert (reply["cited"], reply["answers"]) == ([1, 2], ["Town 301", "Port 301"])
+    assert reader.about == sea.about
+    text = (sea.path / "README.md").read_text("utf-8")
+    assert "gold (150)" in text
+    assert sea.table in text
+
+
+def test_a_reader_is_trained_in_the_same_way_again(sea: DistilledReader, tmp_path: Path) -> None:
+    again = distil_reader([ferries()], tmp_path / "again")
+    one, other = load_reader(sea.path), load_reader(again.path)
+    assert all(np.array_equal(one.weights[name], other.weights[name]) for name in one.weights)
+
+
+def test_of_several_graphs_each_is_left_out(tmp_path: Path) -> None:
+    made = distil_reader([ferries("sea"), ferries("lake")], tmp_path / "both")
+    assert [set(one["read_by"]) for one in made.about["measured"]] == [
+        {"rules", "reader", "reader, graph left out"}
+    ] * 2
+    assert (made.path / FILE).stat().st_size < 50_000
+
+
+def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("mine")
+    with pytest.raises(UserError, match="holds no reader"):
+        distil_reader([ferries()], tmp_path)
+
+
+def test_traces_without_the_answering_step_are_refused(tmp_path: Path) -> None:
+    few = traces(tmp_path / "few", [ferry(1), ferry(2)])
+    with pytest.raises(UserError, match="right replies of the step AnswerFromFacts are too few"):
+        read_tasks([few])
+    other = traces(tmp_path / "other", [TraceRow.from_json(ferry(1).to_json() | {"signature": "SelectPaths"})])
+    with pytest.raises(UserError, match=r"all that a reader does \(steps there: SelectPaths\)"):
+        read_tasks([other])
+
+
+@pytest.mark.parametrize("change", [b"", b"triplecheck"])
+def test_a_damaged_reader_is_refused(sea: DistilledReader, tmp_path: Path, change: bytes) -> None:
+    content = (sea.path / FILE).read_bytes()
+    (tmp_path / FILE).write_bytes(content[: len(content) // 2] + change)
+    with pytest.raises(UserError, match="holds no reader"):
+        load_reader(tmp_path)
+
+
+TRIPLES = [
+    *((f"Ferry{n:02}", "zork", f"Quay{n % 20:02}") for n in range(40)),
+    *((f"Ferry{n:02}", "quax", f"Keeper{n % 7:02}") for n in range(40)),
+    *((f"Quay{n:02}", "plim", f"Town{n % 5:02}") for n in range(20)),
+]
+QUESTIONS = [
+    {"id": f"{kind}{n}", "question": text.format(n), "topic": [f"Ferry{n:02}"], "answers": [end.format(n % 20 % size)]}
+    for kind, text, end, size in (
+        ("a", "Where does Ferry{:02} rest?", "Quay{:02}", 20),
+        ("b", "What lies behind where Ferry{:02} rests?", "Town{:02}", 5),
+    )
+    for n in range(40)
+]
+
+
+@pytest.fixture(scope="module")
+def commanded(tmp_path_factory: pytest.TempPathFactory) -> tuple[KnowledgeBase, dict[str, Any], Path]:
+    """A graph, and what the command says of the reader that it trained on it."""
+    from triplecheck.app.main import app
+
+    folder = tmp_path_factory.mktemp("ferries")
+    kb = build(TRIPLES, folder / "ferries")
+    asked = folder / "asked.jsonl"
+    asked.write_text("".join(f"{json.dumps(one)}\n" for one in QUESTIONS), "utf-8")
+    words = ["distill", "--student", "reader", "--kb", kb.path, "--questions", asked, "--out", folder / "out", "--json"]
+    done = CliRunner().invoke(app, [str(word) for word in words])
+    assert done.exit_code == 0, done.output
+    return kb, json.loads(done.stdout), folder
+
+
+def test_the_command_trains_on_a_graph_and_its_questions(
+    commanded: tuple[KnowledgeBase, dict[str, Any], Path],
+) -> None:
+    _, about, folder = commanded
+    assert about["graphs"] == ["ferries"]
+    assert [Path(one["folder"]).parent.name for one in about["measured"]] == ["right", "distracted"]
+    assert min(one["read_by"]["reader"]["hits_at_1"] for one in about["measured"]) >= 0.9
+    assert about["model"] == f"student/{folder / 'out' / 'reader'}"
+
+
+def test_a_reader_takes_the_role_of_answering_or_all_roles(
+    commanded: tuple[KnowledgeBase, dict[str, Any], Path],
+) -> None:
+    kb, about, _ = commanded
+    program, asked = KERAG(kb, assist="none"), "What lies behind where Ferry07 rests?"
+    with session(Roles(answer=about["model"])) as ledger:
+        assert program(question=asked).answer == "Town02"
+    assert {model for role, model in ledger.rows() if role == "answer"} == {about["model"]}
+    with session(about["model"]):
+        assert program(question=asked).answer == "Town02"
