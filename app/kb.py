@@ -545,6 +545,8 @@ def _rows_of_report(report: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if report.get("properties"):
         yield "kept on edges", f"{report['properties']:,} (edge properties)"
     yield "merged as duplicates", f"{report['duplicates']:,}"
+    if report.get("inferred"):
+        yield "inferred", f"{report['inferred']:,} (triples that follow from symmetric and inverse relations)"
     for reason, count in report["left_out"].items():
         yield "left out", f"{count:,} {reason}"
 

@@ -154,11 +154,12 @@ def report(whole: RawGraph, rows: int, triples: int) -> dict[str, Any]:
     read = rows if whole.read is None else whole.read
     found = {
         "read": read,
+        "inferred": whole.inferred,
         "descriptions": whole.described,
         "duplicates": rows - triples,
         "left_out": left_out(whole, rows),
     }
-    found |= {"properties": whole.edge_properties.num_rows, "notes": whole.notes}
+    found |= {"properties": whole.edge_properties.num_rows - whole.inferred, "notes": whole.notes}
     found |= {"recognised": whole.recognised} if whole.recognised else {}
     return found | ({"reading": whole.reading} if whole.reading else {})
 
@@ -173,6 +174,7 @@ def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:
     found = dict(whole.left_out)
     edges = len(whole) if rows is None else rows
     read = edges if whole.read is None else whole.read
-    if (parts := read - edges - whole.described - whole.edge_properties.num_rows - sum(found.values())) > 0:
+    about = whole.edge_properties.num_rows - whole.inferred
+    if (parts := read - (edges - whole.inferred) - whole.described - about - sum(found.values())) > 0:
         found["parts of class expressions and of statements about statements"] = parts
     return found

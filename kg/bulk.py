@@ -82,6 +82,7 @@ class Triples:
             UserError: it has edge properties.
             StorageError: the disk is full.
         """
+        part = numbering.with_truths(part)
         if part.edge_properties.num_rows:
             raise UserError("a graph with edge properties is built in memory: leave out --memory")
         with self._stored():

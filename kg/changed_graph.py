@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.export import to_raw
+from triplecheck.kg.inference import inferred_rows
 from triplecheck.kg.names import normalize
 from triplecheck.kg.numbering import FORMS, MEMBERSHIP, all_unknown, ancestors, concat
 from triplecheck.kg.readers.raw import UNKNOWN, RawGraph
@@ -112,7 +113,7 @@ class Edit:
     Attributes:
         graph: all of it.
         given: rows of triples that were added.
-        edges_removed, entities_removed: numbers of what is no longer there.
+        edges_removed, entities_removed: numbers of what is no longer there, without edges that were inferred.
         not_found: triples to remove that were not there.
     """
 
@@ -205,6 +206,8 @@ class GraphChange:
         leaving[[self._row(edge) for edge in edges]] = True
         raw = to_raw(graph, edges.union(rewritten), gone)
         leaves = heads[leaving], relations[leaving], tails[leaving]
+        given = leaving.copy()
+        given[inferred_rows(graph)] = False
         raw.entities = self._with_types_left(raw.entities, *leaves)
         self._remove_superclasses(raw, *leaves)
 
@@ -221,7 +224,7 @@ class GraphChange:
             if not (row["label"] or row["description"] or row["aliases"] or row["types"] or row["id"] in known)
         ]
         raw.entities = raw.entities.filter(pc.invert(_has(raw.entities, orphans)))
-        return Edit(raw, edges_removed=int(leaving.sum()), entities_removed=len(gone) + len(orphans))
+        return Edit(raw, edges_removed=int(given.sum()), entities_removed=len(gone) + len(orphans))
 
     def _row(self, edge: Edge) -> int:
         offsets, relations, tails = self._graph.rows(Direction.OUT)

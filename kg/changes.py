@@ -25,6 +25,7 @@ from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, read_about
 from triplecheck.kg.encode import KnownTexts
 from triplecheck.kg.errors import KnowledgeBaseError, KnowledgeBaseReplacedError, UserError
+from triplecheck.kg.inference import inferred_rows, with_inferred, without_inferred
 from triplecheck.kg.manifest import Generation, Manifest
 from triplecheck.kg.names import NameIndex, extend_names, normalize
 from triplecheck.kg.numbering import concat
@@ -182,7 +183,7 @@ def remove(
     """
     with _writing(base, progress) as writing:
         read = reading(base, axioms)
-        wanted = concat(
+        wanted = _given(
             graphs_of(triples, mapping=mapping, **read, first_blank=first_blank(base.columnar), progress=progress)
         )
         gone, lost = _entities(base, dict.fromkeys(entities))
@@ -291,8 +292,14 @@ def _read(
         first_blank=first_blank(base.columnar),
         progress=progress,
     )
-    warn_of(new := concat(graphs))
+    warn_of(new := _given(graphs))
     return with_known_datatypes(new, base.columnar)
+
+
+def _given(graphs: Sequence[RawGraph]) -> RawGraph:
+    """Graphs as one, without what their ontology implies: that follows from the whole graph."""
+    new = concat(graphs)
+    return without_inferred(new) if new.inferred else new
 
 
 def _entities(base: Base, names: Iterable[str]) -> tuple[list[int], list[str]]:
@@ -320,7 +327,9 @@ def _with_reading(report: Mapping[str, Any], read: Sequence[RawGraph]) -> dict[s
     """A report with what later additions must be read with; the knowledge base may have had no RDF before."""
     known = report.get("reading", {})
     for graph in read:
+        inverses = {**known.get("inverses", {}), **graph.reading.get("inverses", {})}
         known = {**graph.reading, **{name: value for name, value in known.items() if value is not None}}
+        known |= {"inverses": inverses} if inverses else {}
     return {**report, "reading": known} if known else dict(report)
 
 
@@ -383,6 +392,9 @@ class _Writing:
         base, before = self._base, self._base.manifest
         after = before
         try:
+            report = _with_reading(before.report, read)
+            if edit is not None:
+                edit = replace(edit, graph=with_inferred(edit.graph, report.get("reading", {}).get("inverses", {})))
             with replaced_directory(base.path) as new:
                 counts = self._write_graph(edit, new)
                 files = manifest.describe_files(new / "graph")
@@ -404,7 +416,7 @@ class _Writing:
                     blocks={name: sums for name, sums in before.blocks.items() if name in known},
                     encoder=before.encoder,
                     sources=sorted({*before.sources, *sources}),
-                    report=_with_reading(before.report, read),
+                    report=report,
                     skipped=before.skipped + sum(len(graph.skipped) for graph in read),
                     stale=stale,
                     changes=before.changes + 1,
@@ -417,6 +429,7 @@ class _Writing:
         notes = (*found.notes, *self._notes, *(note for graph in read for note in graph.notes))
         if edit is not None:
             triples = after.counts["triples"] - before.counts["triples"]
+            triples += len(inferred_rows(base.columnar)) - edit.graph.inferred
             entities = after.counts["entities"] - before.counts["entities"]
             found = replace(
                 found,

@@ -38,7 +38,8 @@ class Manifest:
         blocks: of large files, the CRC-32 of each block of `_checked.BLOCK` bytes, 8 hexadecimal digits each.
         sources: file names it was built from.
         skipped: number of lines left out by the build.
-        report: what became of what was read: `read`, `descriptions`, `duplicates`, and `left_out` by the reason.
+        report: what became of what was read: `read`, `descriptions`, `duplicates`, `inferred`, and `left_out` by the
+            reason.
         stale: parts that were trained on an earlier state of the knowledge base, and why they are stale.
         changes: how often it was changed since it was built.
         language: of its labels and of the questions about it, as `language.pipeline` names languages.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from triplecheck.kg.columnar_build import Int, NumberedGraph
 from triplecheck.kg.names import normalize
 from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
-from triplecheck.kg.types import XSD, Relation
+from triplecheck.kg.types import TRUTHS, XSD, Relation
 
 FORMS = {
     XSD + "integer": r"^[+-]?[0-9]{1,18}$",
@@ -31,7 +32,8 @@ _AT_ONCE = 1 << 20  # nodes described at once
 
 
 def concat(graphs: Sequence[RawGraph]) -> RawGraph:
-    """Concatenate several sources."""
+    """Concatenate several sources; their booleans become "true" and "false"."""
+    graphs = [with_truths(graph) for graph in graphs]
     if len(graphs) == 1:
         return graphs[0]
 
@@ -49,7 +51,8 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
     for graph in graphs:
         labels |= graph.type_labels
         left_out.update(graph.left_out)
-        reading = graph.reading | reading
+        inverses = graph.reading.get("inverses", {}) | reading.get("inverses", {})
+        reading = graph.reading | reading | ({"inverses": inverses} if inverses else {})
         for kind, above in graph.superclasses.items():
             superclasses[kind] = list(dict.fromkeys([*superclasses.get(kind, ()), *above]))
         edges = pc.add(graph.edge_properties["edge"], before)
@@ -67,12 +70,29 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
         superclasses=superclasses,
         skipped=[bad for g in graphs for bad in g.skipped],
         read=sum(len(g) if g.read is None else g.read for g in graphs),
+        inferred=sum(g.inferred for g in graphs),
         described=sum(g.described for g in graphs),
         left_out=dict(left_out),
         notes=[note for g in graphs for note in g.notes],
         recognised=[line for g in graphs for line in g.recognised],
         reading=reading,
     )
+
+
+def with_truths(raw: RawGraph) -> RawGraph:
+    """A graph whose booleans are "true" and "false", whatever form of them it has."""
+    kinds = [] if raw.datatypes is None else raw.datatypes.dictionary.to_pylist()
+    if raw.datatypes is None or XSD + "boolean" not in kinds:
+        return raw
+    texts = raw.tails.dictionary.to_pylist()
+    code = {text: number for number, text in enumerate(dict.fromkeys([*texts, *TRUTHS.values()]))}
+    canonical = np.array([code[TRUTHS.get(text.strip(), text)] for text in texts], np.int32)
+    tails = _codes(raw.tails)
+    is_truth = np.asarray(pc.fill_null(pc.equal(raw.datatypes.indices, kinds.index(XSD + "boolean")), False))
+    if not (is_truth & (canonical[tails] != tails)).any():
+        return raw
+    numbers = pa.array(np.where(is_truth, canonical[tails], tails).astype(np.int32))
+    return replace(raw, tails=pa.DictionaryArray.from_arrays(numbers, pa.array(code, raw.tails.dictionary.type)))
 
 
 def all_unknown(n: int) -> pa.DictionaryArray:

@@ -11,6 +11,9 @@ from enum import IntEnum
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 
+TRUTHS = {"true": "true", "1": "true", "false": "false", "0": "false"}
+"""The canonical form of each form of `xsd:boolean`."""
+
 Edge = tuple[int, int, int]
 """(head, relation, tail) in a graph's integers."""
 

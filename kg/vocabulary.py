@@ -95,6 +95,7 @@ class Vocabulary:
         OWL + "ObjectProperty",
         OWL + "DatatypeProperty",
         OWL + "AnnotationProperty",
+        OWL + "SymmetricProperty",
     )
     axioms: tuple[str, ...] = (
         RDFS + "subClassOf",

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from triplecheck.language.content import content_words
-from triplecheck.language.described import places
+from triplecheck.language.described import is_plural, places
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import (
     Limit,
@@ -139,6 +139,36 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
     nouns = {at: fit for at, fit in _fits(question, names, likeness).items() if parse.pos(at) == "NOUN"}
     left = (at for at, fit in nouns.items() if at not in named and at != asked and fit < LEAST_OF_NOUNS)
     return [parse.tokens[at].text for at in left]
+
+
+def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness, *, backwards: bool) -> bool:
+    """Whether no name says even roughly one of the `attributes` of a question.
+
+    Args:
+        question: read with its topics masked.
+        names: of the relations and classes of a path.
+        likeness: of words and names.
+        backwards: whether the path follows a relation backwards: a noun in the plural, "the films of X", may then stand
+            for the things that have the relation.
+    """
+    parse, own = question.parse, [[name] for name in names]
+    said = [at for tokens in attributes(parse) for at in tokens if not (backwards and is_plural(parse, tokens[-1]))]
+    return any(_fit(parse.words[at], own, likeness) < LEAST for at in said)
+
+
+def attributes(parse: Parse) -> Iterator[list[int]]:
+    """The tokens of each noun that stands for what a topic has, with its compounds: "the share price of X"."""
+    has = parse.lexicon.auxiliaries - parse.lexicon.copulas
+    for topic in (at for at in range(len(parse)) if parse.is_topic(at)):
+        noun = head = parse.tokens[topic].head
+        cases = {parse.words[at] for at in parse.dependents(topic, "case")}
+        if parse.is_a(topic, "nsubj") and parse.lemma(head) in has:
+            noun = next(iter(parse.dependents(head, "obj")), head)
+        elif not parse.is_a(topic, "nmod") or (cases and cases.isdisjoint(parse.lexicon.genitives)):
+            continue
+        if parse.pos(noun) == "NOUN" and not parse.is_stop(noun):
+            compounds = (at for at in parse.dependents(noun, "compound") if not parse.is_topic(at))
+            yield [*compounds, noun]
 
 
 def unnamed_words(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:

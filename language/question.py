@@ -309,8 +309,20 @@ def _asks_whether(grammar: Parse) -> bool:
         return False
     if grammar.pos(first) != "AUX" and not ({grammar.lemma(first), grammar.words[first]} & lexicon.auxiliaries):
         return False
+    if _request(grammar) is not None:
+        return False
     chooses = not set(lexicon.coordination.get("or", ())).isdisjoint(grammar.words)
     return not chooses and not any(_interrogates(grammar, at) for at in _all(grammar))
+
+
+def _request(grammar: Parse) -> int | None:
+    """The position of the verb of a request, "list", "please list", "can you list"; None if there is none."""
+    at = next((i for i in _all(grammar) if grammar.said_any(i, grammar.lexicon.requests)), None)
+    before = range(at or 0)
+    asks_to = any(grammar.tokens[i].feature("Person") == "2" for i in before)
+    is_said = asks_to or not any(grammar.pos(i) in ("AUX", "PRON") for i in before)
+    is_verb = at == 0 or (at is not None and grammar.pos(at) == "VERB")
+    return at if is_verb and is_said and all(map(grammar.is_stop, before)) else None
 
 
 def question_word(grammar: Parse) -> int | None:
@@ -342,8 +354,9 @@ def asked_noun(grammar: Parse) -> int | None:
             following += 1
         # "which lakes", "which of the lakes", "what are the lakes"
         return _last_of_noun(grammar, following) if grammar.is_noun(following) else None
-    if grammar.said_any(0, lexicon.requests):
-        found = next((i for i in range(1, len(words)) if grammar.is_noun(i)), None)
+    request = _request(grammar)
+    if request is not None:
+        found = next((i for i in range(request + 1, len(words)) if grammar.is_noun(i)), None)
         return None if found is None else _last_of_noun(grammar, found)
     return None
 

@@ -26,11 +26,10 @@ def words_of(text: str) -> list[str]:
 
 
 def mask(words: list[str], topics: Sequence[str], stop_words: Collection[str] = ()) -> list[str]:
-    """Replace each topic by `TOPIC`, with tolerance for misspellings; see `find_span`."""
+    """Replace each topic by `TOPIC`, with tolerance for misspellings; see `_places`."""
     for topic in sorted(topics, key=len, reverse=True):
-        span = find_span(words, [w for w in words_of(topic) if w != "'s"], stop_words)
-        if span is not None:
-            words = [*words[: span[0]], TOPIC, *words[span[1] :]]
+        for start, end in reversed(_places(words, topic, stop_words)):
+            words = [*words[:start], TOPIC, *words[end:]]
     return words
 
 
@@ -40,11 +39,23 @@ def spans(text: str, topics: Sequence[str], stop_words: Collection[str] = ()) ->
     words = [plain(text[start:end]) for start, end in places]
     found = []
     for topic in sorted(topics, key=len, reverse=True):
-        span = find_span(words, [w for w in words_of(topic) if w != "'s"], stop_words)
-        if span is not None:
-            found.append((places[span[0]][0], places[span[1] - 1][1], topic))
-            words[span[0] : span[1]] = [TOPIC] * (span[1] - span[0])
+        for start, end in _places(words, topic, stop_words):
+            found.append((places[start][0], places[end - 1][1], topic))
+            words[start:end] = [TOPIC] * (end - start)
     return sorted(found)
+
+
+def _places(words: Sequence[str], topic: str, stop_words: Collection[str]) -> list[tuple[int, int]]:
+    """Where a topic stands, as [start, end): the place that is most like it, and all that are spelt as that one."""
+    span = find_span(words, [word for word in words_of(topic) if word != "'s"], stop_words)
+    if span is None:
+        return []
+    size, found = span[1] - span[0], list[tuple[int, int]]()
+    for start in range(len(words) - size + 1):
+        is_free = not found or start >= found[-1][1]
+        if is_free and list(words[start : start + size]) == list(words[slice(*span)]):
+            found.append((start, start + size))
+    return found
 
 
 def find_span(

@@ -9,7 +9,7 @@ from triplecheck.kg.plans import algebra as of
 
 
 def has_cycle(patterns: Iterable[of.TriplePattern]) -> bool:
-    """Whether triples join variables in a cycle: two triples between the same two, or one from a variable to itself."""
+    """Whether triples join variables in a cycle: two triples between the same two, or one from an end to itself."""
     group: dict[str, str] = {}
 
     def root(name: str) -> str:
@@ -18,6 +18,8 @@ def has_cycle(patterns: Iterable[of.TriplePattern]) -> bool:
         return name
 
     for pattern in patterns:
+        if pattern.head == pattern.tail:
+            return True
         ends = [end.name for end in pattern.ends if isinstance(end, of.Var)]
         if len(ends) == 2:
             one, other = map(root, ends)

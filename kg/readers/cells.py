@@ -23,7 +23,7 @@ _SOME = 500  # texts that are looked at before all of a column are read
 _LONG = 100  # characters of a text that names nothing
 _NOTHING = {"", "-", "–", "—", "n/a", "#n/a", "null", "nan", "nat", "<na>"}
 _NO_VALUE = {"na", "none", "unknown", "?", "tbd"}  # in a column of numbers or dates
-_BOOLEANS = {"true": "true", "false": "false", "yes": "true", "no": "false"}
+_BOOLEANS = {"true": "true", "false": "false", "yes": "true", "no": "false", "y": "true", "n": "false"}
 _DIGITS_ONLY = re.compile(r"[+(]?\d[\d ()./-]*")
 _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.\w+")
 

@@ -18,7 +18,7 @@ from triplecheck.kg.errors import ReadError, extra
 from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain
 from triplecheck.kg.readers.frames import read_network, relation_of
 from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
-from triplecheck.kg.types import Literal
+from triplecheck.kg.types import TRUTHS, Literal
 from triplecheck.kg.values import parse_record
 
 NETWORK_SUFFIXES = (".graphml", ".gexf")
@@ -32,7 +32,7 @@ _OF_CYTOSCAPE = ("SUID", "selected", "shared_name", "shared_interaction")
 _TYPES: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("int", "long", "short", "byte"), int),
     **dict.fromkeys(("float", "double"), float),
-    "boolean": "true".__eq__,
+    "boolean": lambda text: TRUTHS.get(text) == "true",
 }
 
 

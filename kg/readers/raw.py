@@ -81,11 +81,13 @@ class RawGraph:
         superclasses: direct superclasses by class id; what has a type has its superclasses as types, too.
         skipped: lines skipped under `skip_bad`.
         read: number of statements in the source; None: as many as triples.
+        inferred: number of triples, and of their properties, that follow from an ontology; see `kg.inference`.
         described: number of statements that became descriptions (labels, comments, types), not edges.
         left_out: number of statements that became neither, by the reason.
         notes: what a reader was not sure of.
         recognised: of each table, whether it was read as triples or as a wide table, and its first triples.
-        reading: options that files which are added later must be read with, too: `axioms`, `language`.
+        reading: what files that are added later must be read with, too: `axioms`, `language`, and `inverses` of
+            relations.
     """
 
     heads: pa.DictionaryArray
@@ -99,6 +101,7 @@ class RawGraph:
     superclasses: dict[str, list[str]] = field(default_factory=dict)
     skipped: list[BadLine] = field(default_factory=list)
     read: int | None = None
+    inferred: int = 0
     described: int = 0
     left_out: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)

@@ -23,6 +23,7 @@ import pyarrow.compute as pc
 import pyoxigraph as ox
 
 from triplecheck.kg.errors import ReadError, UserError
+from triplecheck.kg.inference import inverses_of, with_inferred
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
 from triplecheck.kg.readers._rdf_lenient import Leniency, is_lenient, leniently, parsed
@@ -74,7 +75,8 @@ def read_rdf(
 
     Where most subjects are classes and relations (an ontology, a vocabulary), the graph is about them: each is an
     entity, axioms (subClassOf, subPropertyOf, inverseOf, domain, range), types and restrictions of superclasses are
-    edges. In every file, entities have the superclasses of their types as types.
+    edges. In every file, entities have the superclasses of their types as types, and edges of symmetric and of inverse
+    relations hold the other way round, too (`kg.inference`).
 
     A statement about a statement (RDF 1.2, RDF-star, reification, annotated OWL axioms) is a property of its edge.
     Blank nodes become entities `_:b0`, `_:b1` ... in order of appearance. A literal keeps its
@@ -88,7 +90,7 @@ def read_rdf(
         fetch_contexts: read the contexts that a JSON-LD file refers to, from the network or from local files. Without
             it such a file is refused, because its author would choose what is read.
         axioms: whether axioms are edges. None: if most subjects are classes and relations. False: nor do types have
-            superclasses.
+            superclasses and relations inverses.
         language: preferred language of labels and descriptions, such as `de`.
         strict: refuse IRIs and language tags that RDF does not allow and other parsers read; else they are counted.
         progress: called after each batch with the number of statements.
@@ -134,6 +136,12 @@ def _languages_there(words: Vocabulary, described: Descriptions) -> list[str]:
     if words.language == ENGLISH or not tags or any(map(words.has_language, tags)):
         return []
     return [missing_language(words.language, tags)]
+
+
+_NOT_INFERRED = (
+    "{} relations are symmetric or have an inverse; edges that follow from that are inferred in memory alone: leave "
+    "out --memory to have them"
+)
 
 
 class TripleStore(Protocol):
@@ -230,7 +238,11 @@ def _finished(
     entities = found.entities
     if resolved.hidden:
         entities = entities.filter(~pc.field("id").isin(sorted(resolved.hidden)))
-    return RawGraph(
+    # That each café serves some drink does not say that each drink is served at some café.
+    of_classes = {relation for _, relation, *_ in resolved.restrictions} if axioms else set()
+    inverses = {} if given is False else inverses_of(schema, but=of_classes)
+    reading = {"axioms": axioms or given, "language": words.language} | ({"inverses": inverses} if inverses else {})
+    raw = RawGraph(
         heads=heads,
         relations=relations,
         tails=tails,
@@ -243,8 +255,12 @@ def _finished(
         described=described_only,
         left_out={reason: n for reason, n in left_out.items() if n},
         notes=_languages_there(words, described),
-        reading={"axioms": axioms or given, "language": words.language},
+        reading=reading,
     )
+    if inverses and isinstance(edges, _StoredEdges):
+        raw.notes.append(_NOT_INFERRED.format(len(inverses)))
+        return raw
+    return with_inferred(raw, inverses)
 
 
 def _with_plain_names(relations: pa.DictionaryArray) -> pa.DictionaryArray:

@@ -16,7 +16,7 @@ from triplecheck.kg.sparql.client import Binding, SparqlClient, bound, in_parts
 from triplecheck.kg.sparql.profiles import WIKIDATA, Profile
 from triplecheck.kg.sparql.queries import Queries
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, string_variants
-from triplecheck.kg.types import XSD, Direction, Entity, Literal, Relation
+from triplecheck.kg.types import TRUTHS, XSD, Direction, Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
@@ -240,7 +240,7 @@ class Describer:
         self._relations: dict[int, Relation] = {}
 
     def labels(self, nodes: Sequence[int]) -> list[str]:
-        """Labels of entities, lexical forms of literals."""
+        """Labels of entities, lexical forms of literals; a boolean is "true" or "false"."""
         terms = {node: self._look.nodes.key(node) for node in nodes}
         missing = [n for n, term in terms.items() if n not in self._labels and term.kind is not TermKind.LITERAL]
         if self._look.profile.label_service:
@@ -253,7 +253,9 @@ class Describer:
                 if found := self._texts(properties, self._words.labels):
                     self._labels[node] = found[0]
         return [
-            term.value if term.kind is TermKind.LITERAL else self._labels.setdefault(node, entity_label(self.id(node)))
+            _text_of(term)
+            if term.kind is TermKind.LITERAL
+            else self._labels.setdefault(node, entity_label(self.id(node)))
             for node, term in ((node, terms[node]) for node in nodes)
         ]
 
@@ -464,6 +466,10 @@ class Describer:
         others = dict.fromkeys(labels[1:] + self._texts(properties, self._words.aliases))
         label = labels[0] if labels else None
         return label, tuple(text for text in others if text != label)
+
+
+def _text_of(term: Term) -> str:
+    return TRUTHS.get(term.value, term.value) if term.datatype == XSD + "boolean" else term.value
 
 
 def _ids(properties: Properties, predicates: Sequence[str]) -> list[str]:

@@ -11,7 +11,9 @@ import numpy as np
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.types import Literal as Value
 from triplecheck.kg.values import quantity
+from triplecheck.language.coverage import lacks_attribute
 from triplecheck.language.described import says_only
+from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question, spelling
 from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases, sense_of
@@ -28,7 +30,7 @@ from triplecheck.lms.conclusions import (
 )
 from triplecheck.lms.fact_paths import FactPath, follow, is_quantity, misfits
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import Hops, read_facts, read_topic, split_kind
+from triplecheck.signatures.notation import BACKWARD, Hops, read_facts, read_topic, split_kind, wordings
 
 # Of two conditions with a common answer, one may have less support: the common answer is evidence for it.
 _LEAST_CONDITION = 0.2
@@ -98,7 +100,9 @@ class _Reader:
         if len(self._subjects) > 1 and (found := self._common()):
             return found
         best = self._general() or self._ranked[0]
-        if self._relevance.support(best.path.hops) < LEAST_SUPPORT:
+        if question.asks_whether or self._relevance.support(best.path.hops) < LEAST_SUPPORT:
+            return Conclusion()
+        if self._lacks(best.path):
             return Conclusion()
         if question.counts and not best.path.measured:
             # Of the two directions of a relation, count the one with more ends.
@@ -107,6 +111,13 @@ class _Reader:
             path = max(ways, key=lambda p: len(p.ends))
             return over_values(path, "count")
         return self._plain(best.path)
+
+    def _lacks(self, path: FactPath) -> bool:
+        """Whether a path has no relation for what the question asks of a topic."""
+        names = [name for hop in path.hops for name in (*wordings(hop.label), split_kind(hop.label)[1]) if name]
+        backwards = any(hop.arrow == BACKWARD for hop in path.hops)
+        likeness = Likeness(self._encode, self._question.language)
+        return lacks_attribute(self._question, names, likeness, backwards=backwards)
 
     def _general(self) -> _Scored | None:
         """For "which lakes are in Norway", the relation that leads to the most lakes: no word names it."""

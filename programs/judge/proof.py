@@ -16,9 +16,10 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.names import respelt
+from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.coverage import unnamed_nouns, unnamed_words, unsayable
+from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unsayable
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import Likeness
@@ -48,6 +49,8 @@ _MOST_HOPS = 4
 _MOST_ALTERNATIVES = 200
 _LONGEST_LABEL = 200
 _NEAREST, _VALUES = 3, 3
+_SAME_NAME = 0.8
+"""Cosine from which a relation may have a name, in the singular or the plural."""
 LEAST_COVERAGE = 0.3
 """Cosine below which no phrase of a proof covers a part of a question."""
 
@@ -81,6 +84,7 @@ class Proof:
         found: the answer and its evidence.
         steps: the trace, for the linked topics and the paths that were offered.
         language: of the question.
+        relations: vectors of the graph's relations; None: not known.
     """
 
     def __init__(
@@ -91,8 +95,10 @@ class Proof:
         found: Outcome,
         steps: Sequence[TraceEvent],
         language: str = ENGLISH,
+        relations: RelationVectors | None = None,
     ) -> None:
         self._language = language
+        self._relations = relations
         self.graph = graph
         self.encode = encode
         self.question = question
@@ -303,7 +309,7 @@ class Proof:
         found += [word for _, word in unsayable(read)]
         if len(chain := self.parsed.chain) > max(map(len, self.paths), default=0):
             found.append(min(chain, key=lambda text: self.coverage.get(text, 0.0)))
-        found += self._opposed
+        found += [*self._opposed, *self._of_others]
         bases = Likeness(self.encode, self._language).bases
         found += [
             name
@@ -431,6 +437,21 @@ class Proof:
             for own, opposite in ((set(one), set(other)), (set(other), set(one))):
                 if asked & own and said & opposite and not asked & opposite and not said & own:
                     found += [word for word in self.parsed.words if word in own][:1] or [min(asked & own)]
+        return found
+
+    @property
+    def _of_others(self) -> list[str]:
+        """What a topic is asked to have, if relations of the graph have that name and none of the proof has it."""
+        bases = Likeness(self.encode, self._language).bases
+        kinds = [*self.types, *(hop.label for path in self.paths for hop in path)]
+        found = []
+        for tokens in attributes(self.parsed.parse) if self._relations is not None and not self.computed else ():
+            words = " ".join(self.parsed.words[at] for at in tokens)
+            near = np.flatnonzero(self._relations.against(words) >= _SAME_NAME).tolist()
+            abouts = map(self.graph.relation, near)
+            names = {bases(name) for about in abouts for name in (about.label, *about.aliases)}
+            if bases(words) in names and not any(bases(words) <= bases(name) for name in kinds):
+                found.append(words)
         return found
 
     @cached_property

@@ -61,7 +61,7 @@ class Judge:
             return replace(found, verdict="unknown")
         if not (found.evidence or found.query):
             return replace(found, verdict="unsupported")
-        proof = Proof(self._graph, self._encode, question, found, steps, self._language)
+        proof = Proof(self._graph, self._encode, question, found, steps, self._language, self._relations)
         features = features_of(proof, self._ranker, self._relations)
         doubts = found.doubts if found.query else tuple(dict.fromkeys((*found.doubts, *_left_out(proof))))
         model = packaged_models().of(kind_of(models_of(steps)), features)

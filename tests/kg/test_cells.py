@@ -122,6 +122,8 @@ def test_texts_of_many_digits_are_no_numbers() -> None:
 
 def test_yes_and_no_are_booleans() -> None:
     assert plain(["yes", "No", "TRUE"]) == [("true", "boolean"), ("false", "boolean"), ("true", "boolean")]
+    assert plain(["Y", "n", "Y"]) == [("true", "boolean"), ("false", "boolean"), ("true", "boolean")]
+    assert plain(["Y", "N", "X"]) == [("Y", None), ("N", None), ("X", None)]
     assert plain(["yes", "maybe"]) == [("yes", None), ("maybe", None)]
 
 

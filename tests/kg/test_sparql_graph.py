@@ -56,6 +56,14 @@ def relation(graph: SparqlGraph, name: str) -> int:
     return found
 
 
+def test_booleans_are_true_and_false_in_any_form() -> None:
+    truth = "<http://www.w3.org/2001/XMLSchema#boolean>"
+    graph = graph_of(f'ex:a ex:open "1"^^{truth} , "0"^^{truth} ; ex:size 1 .')
+    opened = graph.neighbors(node(graph, "a"), relation(graph, "open"))
+    assert sorted(graph.labels(opened)) == ["false", "true"]
+    assert graph.labels(graph.neighbors(node(graph, "a"), relation(graph, "size"))) == ["1"]
+
+
 class CountingClient:
     """Passes queries on and notes them with the number of their solutions."""
 

@@ -37,6 +37,12 @@ class TestTopics:
         words = read_question("Is New York City in New York?", ["New York", "New York City"]).words
         assert words == ("is", TOPIC, "in", TOPIC)
 
+    @pytest.mark.parametrize(("text", "count"), [("Is Oslo in Oslo?", 2), ("Is oslo twinned with Oslo or Olso?", 2)])
+    def test_a_topic_may_stand_twice(self, text: str, count: int) -> None:
+        question = read_question(text, ["Oslo"])
+        assert question.words.count(TOPIC) == count
+        assert len({topic for topic in question.parse.topics if topic}) == 1
+
     def test_a_topic_that_the_question_does_not_hold_changes_nothing(self) -> None:
         assert read_question("who taught him", ["Paul Hindemith"]).words == ("who", "taught", "him")
 

@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas
 import pytest
-from program_parts import build_turtle
+from program_parts import PREFIXES, build_turtle
 
 from triplecheck.app.match import matched
 from triplecheck.kg import KnowledgeBase, UserError, build
@@ -215,8 +215,11 @@ def partners(tmp_path_factory: pytest.TempPathFactory) -> Asked:
 @pytest.mark.parametrize(
     ("question", "names"),
     [
-        ("Who are the partners of Nordhav?", "Sunvik"),
-        ("How many partners does Nordhav have?", "1"),
+        ("Who are the partners of Nordhav?", "Sunvik Ostmar"),
+        ("Who are the partners of Ostmar?", "Nordhav"),
+        ("Who are the partners of Sunvik?", "Nordhav"),
+        ("Is Nordhav a partner of Sunvik?", "yes"),
+        ("How many partners does Nordhav have?", "2"),
         ("Who are the siblings of Emma?", "Finn"),
         ("Is Sunvik a partner of Nordhav?", "yes"),
     ],
@@ -225,6 +228,25 @@ def test_no_one_is_a_partner_of_their_own(partners: Asked, question: str, names:
     result = partners(question)
     assert given(result) == set(names.split())
     assert all(row["head"] != row["tail"] for row in result.evidence)
+
+
+def test_the_proof_says_what_follows_from_a_symmetric_relation(partners: Asked) -> None:
+    result = partners("Who are the partners of Sunvik?")
+    assert [row["properties"] for row in result.evidence] == [[{"inferred": "symmetric"}]]
+
+
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("Is Nordhav a partner of Nordhav?", "yes"),  # the graph says so
+        ("Is Nordhav a partner of itself?", "yes"),
+        ("Is Ostmar a partner of Ostmar?", "no"),
+        ("Is Ostmar a partner of itself?", "no"),
+        ("Is Finn a sibling of Finn?", "no"),
+    ],
+)
+def test_whether_a_thing_has_a_relation_to_itself(partners: Asked, question: str, answer: str) -> None:
+    assert (given(partners(question)), partners(question).verdict) == ({answer}, "proved")
 
 
 @pytest.mark.parametrize("question", ["Is Titan larger than Mercury?", "Which is larger, Titan or Mercury?"])
@@ -275,10 +297,41 @@ def test_companies(companies: Asked, question: str, names: set[str]) -> None:
     assert (given(result), result.verdict) == (names, "proved")
 
 
+LACKING = ("What is the {} of {}?", "What is {1}'s {0}?", "Tell me the {} of {}.", "Can you tell me the {} of {}?")
+
+
 @pytest.mark.parametrize("noun", ["stock price", "share price", "revenue", "turnover", "phone number"])
-def test_what_the_graph_does_not_have_is_not_proved(companies: Asked, noun: str) -> None:
-    for question in (f"What is the {noun} of Granite Bank?", f"What is Granite Bank's {noun}?"):
-        assert companies(question).verdict != "proved"
+@pytest.mark.parametrize("question", LACKING)
+def test_what_the_graph_does_not_have_is_not_answered(companies: Asked, question: str, noun: str) -> None:
+    result = companies(question.format(noun, "Granite Bank"))
+    assert (result.answer, result.reason) == ("", "not_in_facts")
+
+
+@pytest.mark.parametrize("question", LACKING)
+def test_what_others_have_is_not_answered_by_what_stands_beside_it(question: str, tmp_path: Path) -> None:
+    graph = [("Nordhav", "revenue", 900), ("Nordhav", "ceo", "Kim"), ("Sorvik", "ceo", "Bo"), ("Sorvik", "ally", "Eld")]
+    graph += [("Nordhav", "turnover", 40), ("Eld", "turnover", 7), ("Eld", "ceo", "Ada"), ("Ostmar", "turnover", 5)]
+    triples = [(head, relation, str(tail)) for head, relation, tail in graph]
+    program = KERAG(KnowledgeBase.from_triples(triples, tmp_path / "kb", encoder=ENCODER))
+    with session("extractive"):
+        assert program(question=question.format("revenue", "Sorvik")).answer == ""
+        beside = program(question=question.format("revenue", "Ostmar"))
+        assert program(question=question.format("revenue", "Nordhav")).answer == "900"
+    assert beside.answer == "" or "the proof does not cover 'revenue'" in beside.doubts
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Can you tell me the industry of Granite Bank?", {"banking"}),
+        ("Could you please list the companies that are based in Oslo?", {"Granite Bank", "Moss Foods"}),
+        ("Please list all companies with fewer than 1000 employees.", {"Granite Bank", "Moss Foods"}),
+        ("Do you know whether Moss Foods is based in Oslo?", {"yes"}),
+    ],
+)
+def test_a_request_is_no_question_of_yes_or_no(companies: Asked, question: str, names: set[str]) -> None:
+    result = companies(question)
+    assert (given(result), result.verdict) == (names, "proved")
 
 
 # --- ten further reports ---------------------------------------------------------------------------
@@ -438,6 +491,47 @@ def test_true_and_false_are_yes_and_no(ships: Asked, question: str, names: set[s
     """RDFLib/prez#430; and what "and" joins holds of each."""
     result = ships(question)
     assert (given(result), result.verdict) == (names, "proved")
+
+
+TRUTHS = (
+    ":Ship rdfs:label 'ship' . :insured rdfs:label 'insured' .\n"
+    ":a a :Ship ; rdfs:label 'Aurora' ; :insured '1'^^xsd:boolean . :b a :Ship ; rdfs:label 'Borealis' ; "
+    ":insured '0'^^xsd:boolean . :c a :Ship ; rdfs:label 'Celeste' ; :insured true .\n"
+)
+
+
+@pytest.fixture(scope="module")
+def truths(tmp_path_factory: pytest.TempPathFactory) -> Asked:
+    return asking(TRUTHS, tmp_path_factory.mktemp("truths"))
+
+
+@pytest.mark.parametrize(
+    ("question", "names"),
+    [
+        ("Is Aurora insured?", {"yes"}),
+        ("Is Borealis insured?", {"no"}),
+        ("Which ships are insured?", {"Aurora", "Celeste"}),
+        ("How many ships are not insured?", {"1"}),
+    ],
+)
+def test_one_and_zero_are_true_and_false(truths: Asked, question: str, names: set[str]) -> None:
+    """The lexical space of `xsd:boolean`, https://www.w3.org/TR/xmlschema11-2/#boolean."""
+    result = truths(question)
+    assert (given(result), result.verdict) == (names, "proved")
+
+
+@pytest.mark.parametrize("memory", [None, 0.5])
+def test_one_and_zero_are_stored_and_exported_as_true_and_false(tmp_path: Path, memory: float | None) -> None:
+    path = tmp_path / "ships.ttl"
+    path.write_text(PREFIXES + TRUTHS, encoding="utf-8")
+    base = build([path], tmp_path / "kb", encoder=None, memory=memory)
+    tails = {tail for _, relation, tail in edges(base) if relation.endswith("insured")}
+    assert tails == {"true", "false"}
+    assert base.manifest.counts["values"] == 2
+    for query in ("SELECT ?x { ?x <insured> true }", "SELECT ?x { ?x <insured> ?y . FILTER(?y) }"):
+        assert len(base.query(query).rows) == 2
+    export_graph(base.columnar, tmp_path / "out.nt")
+    assert '"1"^^' not in (tmp_path / "out.nt").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(
