@@ -40,11 +40,10 @@ from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
-from triplecheck.optimize.traces.gold import gold_engine, uncomputable
+from triplecheck.optimize.traces.gold import NAME as GOLD
+from triplecheck.optimize.traces.gold import gold_engine
 from triplecheck.programs import Program
 
-GOLD = "gold"
-"""Name of the teacher that replies with gold replies, computed from the graph (`optimize.traces.gold`)."""
 _PILOTS = 3
 
 
@@ -314,12 +313,9 @@ class _CompileRun:
     @contextmanager
     def _teacher(self) -> Iterator[Roles | None]:
         plan = self._plan
-        if plan.teacher != GOLD:
+        if plan.teacher != GOLD and not self._spec.labelled:
             yield None if plan.teacher is None else Roles(plan.teacher)
             return
-        unknown = uncomputable(plan.program)
-        if unknown:
-            raise UserError(f"gold replies to {', '.join(unknown)} cannot be computed: name a model as teacher")
         with gold_engine(plan.program, plan.questions.train) as (name, _):
             yield Roles(name)
 

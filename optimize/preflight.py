@@ -19,6 +19,8 @@ from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Pilot, Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
 from triplecheck.optimize.state import steps_of
+from triplecheck.optimize.traces.gold import NAME as GOLD
+from triplecheck.optimize.traces.gold import uncomputable
 from triplecheck.programs import Program
 
 WRITER_TOKENS = 2_000
@@ -117,6 +119,16 @@ def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan)
             f"{spec.name} trains weights, but those of {roles.default} cannot be trained here: give a model with a "
             "provider that trains, or use an optimizer of prompts"
         )
+    if spec.labelled and plan.teacher not in (None, GOLD):
+        raise UserError(
+            f"{spec.name} draws from right replies, which no model writes: leave out the teacher {plan.teacher}, "
+            "or use BootstrapFewShot, which draws from the right runs of a teacher"
+        )
+    unknown = uncomputable(program) if spec.labelled or plan.teacher == GOLD else {}
+    if unknown:
+        listed = "; ".join(f"{name}: {reason}" for name, reason in unknown.items())
+        way = "use BootstrapFewShot, which draws from right runs" if spec.labelled else "name a model as teacher"
+        raise UserError(f"right replies to some steps of {program.name!r} cannot be computed ({listed}): {way}")
     least = spec.least_train(settings)
     if train < least:
         raise UserError(f"{spec.name} needs {least} training examples and has {train}: give more questions")

@@ -26,7 +26,7 @@ def _finetune(job: OptimizerJob) -> dspy.Module:
     from dspy.teleprompt import BootstrapFinetune
 
     # DSPy fails on a reply that cannot be parsed, and trains on an empty set without an error: so filter first.
-    right = [example for example, _ in right_runs(job)]
+    right = list(right_runs(job))
     if not right:
         raise UserError(
             "no training question was answered correctly, so there is nothing to train on: use another teacher"

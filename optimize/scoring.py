@@ -14,7 +14,7 @@ from triplecheck.evals.configuration import digest
 from triplecheck.lms import session
 from triplecheck.optimize.candidates import Candidates
 from triplecheck.optimize.halting import ErrorWatch, Halted
-from triplecheck.optimize.metrics import Case, StepCall, StepScore, feedback, proved, step_metric, whole
+from triplecheck.optimize.metrics import Case, StepCall, StepScore, feedback, proved, score_call, step_metric, whole
 from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import state_of
 from triplecheck.programs import Program
@@ -106,6 +106,12 @@ class Metric:
             return scored.score == 1
         with self._own_errors():
             return scored.score == 1 and proved(self._cases[example[CASE]], prediction, trace)
+
+    def is_right(self, example: dspy.Example, call: TracedCall) -> bool:
+        """Whether one call of a step, in a run on this example, has the full score of the step's own metric."""
+        with self._own_errors():
+            scored = score_call(call, self._cases[example[CASE]])
+        return scored is not None and scored.score == 1
 
     def with_feedback(
         self,

@@ -99,6 +99,8 @@ class OptimizerSpec:
     """Minimum number of training examples."""
     short: tuple[str, ...] = ()
     """Other names."""
+    labelled: bool = False
+    """Whether it draws from right replies alone: its teacher is `gold`, never a model."""
 
     def checked(self, given: Mapping[str, Any]) -> dict[str, Value]:
         """The settings, with defaults for those that are not given.

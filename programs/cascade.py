@@ -29,10 +29,12 @@ class CascadeOptions(ProgramOptions):
         programs: the name and the options of each program.
         members: per member the place of its program in `programs`, and its models (`Roles.to_json`); None: those of
             the session.
+        sure: the confidence from which an answer stands; None: a proved answer does.
     """
 
     programs: tuple[tuple[str, Mapping[str, Any]], ...] = ()
     members: tuple[tuple[int, Mapping[str, str] | None], ...] = ()
+    sure: float | None = None
 
 
 _SHARED = vars(ProgramOptions())
@@ -43,24 +45,30 @@ class Cascade(Program):
     """Asks programs one after the other until an answer is proved; `Cascade([first, second])` is a `dspy.Module`.
 
     A proved answer stands and ends the question. If none is proved, the answer with the highest confidence stands; of
-    equal ones, the first. A member abstains by its own options, such as `verdict` and `abstain_below`; if all abstain,
+    equal ones, the first. With `sure`, an answer that is at least so sure stands, proved or not; `triplecheck.compile`
+    finds such a threshold. A member abstains by its own options, such as `verdict` and `abstain_below`; if all abstain,
     the first abstention stands. The trace has the steps of all members, `Asked` before those of each and `Chosen` at
     the end, and the usage counts all calls. After FrugalGPT (Chen, Zaharia and Zou 2023, arXiv 2305.05176, section 3),
-    with a proof in place of a trained scorer.
+    with a proof, or the fitted confidence, in place of its scorer.
 
     Args:
         members: at least two programs over the same graph, the cheapest first; `(program, roles)` gives a program its
             own models: `Cascade([(kerag, "extractive"), (kerag, "openai/gpt-4o-mini")])`. A program without models
             has those of the session. Members that are the same object share their prompts.
+        sure: the confidence from which an answer stands, from 0 to 1; None: a proved answer does.
 
     Raises:
-        UserError: fewer than two members, a member that is no program, or programs over different graphs.
+        UserError: fewer than two members, a member that is no program, programs over different graphs, or a `sure` that
+            is no confidence.
     """
 
     name = "cascade"
+    options: CascadeOptions
     Options: ClassVar[type[ProgramOptions]] = CascadeOptions
 
-    def __init__(self, members: Sequence[Member]) -> None:
+    def __init__(self, members: Sequence[Member], *, sure: float | None = None) -> None:
+        if sure is not None and not 0 <= sure <= 1:
+            raise UserError(f"sure cannot be {sure!r}: give a confidence, from 0 to 1")
         pairs = [_pair(member) for member in members]
         if len(pairs) < 2:
             raise UserError(f"a cascade needs two programs or more, not {len(pairs)}: Cascade([first, second])")
@@ -77,6 +85,7 @@ class Cascade(Program):
                 (at, None if roles is None else roles.to_json())
                 for at, roles in zip(self.places, self.roles, strict=True)
             ),
+            sure=sure,
         )
 
     @classmethod
@@ -96,11 +105,12 @@ class Cascade(Program):
             make_program(resolve_program(name), sources, given | changed) for name, given in options["programs"]
         ]
         models = [(at, None if given is None else Roles.from_json(given)) for at, given in options["members"]]
-        return cls([(programs[at], roles) for at, roles in models])
+        return cls([(programs[at], roles) for at, roles in models], sure=options.get("sure"))
 
     def __repr__(self) -> str:
         pairs = zip(self.places, self.roles, strict=True)
-        return f"Cascade([{', '.join(f'({self.programs[at]!r}, {roles!r})' for at, roles in pairs)}])"
+        sure = "" if self.options.sure is None else f", sure={self.options.sure}"
+        return f"Cascade([{', '.join(f'({self.programs[at]!r}, {roles!r})' for at, roles in pairs)}]{sure})"
 
     @property
     def title(self) -> str:
@@ -115,8 +125,8 @@ class Cascade(Program):
     def judged(self, question: str, trace: Trace) -> Outcome:
         """The proved or surest outcome of the members, who judge their own; see `Program.judged`."""
         found: list[Outcome] = []
-        for number, (at, roles) in enumerate(zip(self.places, self.roles, strict=True), 1):
-            program = self.programs[at]
+        for number, (place, roles) in enumerate(zip(self.places, self.roles, strict=True), 1):
+            program = self.programs[place]
             branch = trace.branch()
             with session(roles, ranker=program.sources.own_ranker, language=program.sources.language):
                 trace.add(Asked(number, program.name, dspy.settings.lm_roles.to_json()))
@@ -124,11 +134,12 @@ class Cascade(Program):
                     found.append(program.judged(question, branch))
                 finally:
                     trace.steps += branch.steps
-            if found[-1].verdict == "proved":
+            if stands(found[-1], self.options.sure):
                 break
-        best = max(found, key=_surety)
-        about = best.answer, best.verdict, best.confidence, _reason(best)
-        trace.add(Chosen(found.index(best) + 1, len(found), *about))
+        at = surest(found, self.options.sure)
+        best = found[at]
+        about = best.answer, best.verdict, best.confidence, _reason(best, self.options.sure)
+        trace.add(Chosen(at + 1, len(found), *about))
         return best if best.abstained else self.above_threshold(question, best, trace)
 
     def run(self, question: str, trace: Trace) -> Outcome:
@@ -161,12 +172,26 @@ def _check_same_graph(first: Program, other: Program) -> None:
         )
 
 
-def _surety(found: Outcome) -> tuple[bool, bool, float]:
-    answers = found.abstained is None
-    return found.verdict == "proved", answers, (found.confidence or 0.0) if answers else 0.0
+def stands(found: Outcome, sure: float | None) -> bool:
+    """Whether an answer ends the question: it is proved, or with `sure` at least so sure."""
+    if sure is None:
+        return found.verdict == "proved"
+    return found.abstained is None and (found.confidence or 0.0) >= sure
 
 
-def _reason(found: Outcome) -> str:
-    if found.verdict == "proved":
-        return "it is proved"
-    return "nobody answers" if found.abstained else "none is proved, and this is the surest"
+def surest(found: Sequence[Outcome], sure: float | None) -> int:
+    """The place of the outcome that is given: the proved one, else, and with `sure`, the most confident answer."""
+
+    def surety(at: int) -> tuple[bool, bool, float]:
+        one = found[at]
+        answers = one.abstained is None
+        return sure is None and one.verdict == "proved", answers, (one.confidence or 0.0) if answers else 0.0
+
+    return max(range(len(found)), key=surety)
+
+
+def _reason(found: Outcome, sure: float | None) -> str:
+    if stands(found, sure):
+        return "it is proved" if sure is None else f"it is sure enough, {sure:.2f} or more"
+    short = "proved" if sure is None else "sure enough"
+    return "nobody answers" if found.abstained else f"none is {short}, and this is the surest"

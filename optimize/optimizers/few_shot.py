@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import dspy
@@ -17,33 +18,24 @@ from triplecheck.kg import TriplecheckError
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Runs, Size, Value
 from triplecheck.optimize.state import steps_of
 
-# Demonstrations: the calls of each step in runs with a correct answer that the evidence supports.
-
+# Demonstrations: calls with right replies, or the calls of each step in runs whose answer the evidence supports.
 
 Demos = dict[str, list[dspy.Example]]
 
 
-def right_runs(job: OptimizerJob) -> Iterator[tuple[dspy.Example, Demos]]:
-    """Each training example that is answered correctly, with the calls of every step.
+def right_runs(job: OptimizerJob) -> Iterator[dspy.Example]:
+    """The training examples that are answered correctly.
 
     Runs that fail are skipped; `optimize.halting.ErrorWatch` counts them.
     """
     program = job.student.deepcopy()
-    names = {id(step): name for name, step in steps_of(program).items()}
     for example in job.train:
-        with dspy.context(trace=[], **job.teacher_settings):
-            try:
-                prediction = program(**example.inputs())
-            except TriplecheckError:
-                continue
-            trace = list(dspy.settings.trace)
-            if not job.metric(example, prediction, trace):
-                continue
-        demos: Demos = {}
-        for step, inputs, outputs in trace:
-            if id(step) in names:
-                demos.setdefault(names[id(step)], []).append(demonstration(inputs, outputs))
-        yield example, demos
+        is_right = False
+        with dspy.context(trace=[], **job.teacher_settings), suppress(TriplecheckError):
+            prediction = program(**example.inputs())
+            is_right = bool(job.metric(example, prediction, list(dspy.settings.trace)))
+        if is_right:
+            yield example
 
 
 def demonstration(inputs: Any, outputs: Any) -> dspy.Example:
@@ -51,15 +43,31 @@ def demonstration(inputs: Any, outputs: Any) -> dspy.Example:
     return dspy.Example(augmented=True, **dict(inputs), **dict(outputs.items())).with_inputs(*inputs)
 
 
+def labelled_calls(job: OptimizerJob) -> Demos:
+    """The calls of each step with right replies: those of the teacher with the full score of the step's own metric.
+
+    What the whole run answers does not count: a right reply is an example wherever the others of its run lead.
+    """
+    program = job.student.deepcopy()
+    names = {id(step): name for name, step in steps_of(program).items()}
+    found: Demos = {}
+    for example in job.train:
+        with dspy.context(trace=[], **job.teacher_settings):
+            # A right reply that cannot be computed ends the run, and the calls before it count.
+            with suppress(TriplecheckError):
+                program(**example.inputs())
+            calls = list(dspy.settings.trace)
+        for step, inputs, outputs in calls:
+            if id(step) in names and job.metric.is_right(example, (step, inputs, outputs)):
+                found.setdefault(names[id(step)], []).append(demonstration(inputs, outputs))
+    return found
+
+
 def _labeled(job: OptimizerJob) -> dspy.Module:
-    """`LabeledFewShot` for each step, with its calls in correct runs as the labelled examples."""
+    """`LabeledFewShot` for each step, with right replies as the labelled examples."""
     from dspy.teleprompt import LabeledFewShot
 
-    labelled: dict[str, list[dspy.Example]] = {}
-    for _, demos in right_runs(job):
-        for name, calls in demos.items():
-            labelled.setdefault(name, []).append(calls[-1])
-    student = job.student
+    labelled, student = labelled_calls(job), job.student
     for name, step in steps_of(student).items():
         calls = labelled.get(name, [])
         random.Random(job.seed).shuffle(calls)
@@ -116,11 +124,12 @@ def _search(size: Size, settings: Mapping[str, Value]) -> Runs:
 
 LABELED_FEW_SHOT = OptimizerSpec(
     "LabeledFewShot",
-    "gives each step demonstrations drawn from its calls in correct runs",
+    "gives each step demonstrations drawn from right replies, which the known answers give without a model",
     _labeled,
-    _train_once,
+    lambda size, settings: Runs(),
     writes=("demonstrations",),
     settings={"demos": 4},
+    labelled=True,
 )
 BOOTSTRAP_FEW_SHOT = OptimizerSpec(
     "BootstrapFewShot",

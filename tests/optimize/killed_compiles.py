@@ -41,7 +41,7 @@ def main(kb: str, out: str, optimizer: str, log: str) -> None:
     pupil = Slow()
     pupil.log = Path(log)
     base = KnowledgeBase.open(kb)
-    teacher = None if optimizer == "GEPA" else "extractive"
+    teacher = None if optimizer in ("GEPA", "LabeledFewShot") else "extractive"
     given = plan(base, optimizer, prompt_model=WRITER, settings=SETTINGS[optimizer], teacher=teacher)
     with engines(pupil=pupil, writer=Writer()):
         compile_program(given, out, knowledge_base=base)

@@ -21,7 +21,7 @@ from triplecheck.signatures.demonstrations import is_worked
 
 TAUGHT = {"teacher": "extractive"}
 CASES: dict[str, dict[str, Any]] = {
-    "LabeledFewShot": TAUGHT | {"settings": {"demos": 2}},
+    "LabeledFewShot": {"settings": {"demos": 2}},
     "BootstrapFewShot": {"teacher": "gold", "settings": {"demos": 2}},
     "BootstrapFewShotWithRandomSearch": TAUGHT | {"settings": {"candidates": 1, "demos": 2}},
     "COPRO": {"settings": {"breadth": 2, "depth": 1}},
@@ -66,7 +66,7 @@ def test_runs_that_share_their_calls_ask_for_none_twice(bundled: KnowledgeBase, 
     pupil = Pupil()
     with engines(pupil=pupil, writer=Writer()):
         for optimizer in ("LabeledFewShot", "BootstrapFewShot"):
-            asked, given = len(pupil.requests), plan(bundled, optimizer, settings={"demos": 1}, **TAUGHT)
+            asked, given = len(pupil.requests), plan(bundled, optimizer, settings={"demos": 1})
             made = compile_program(given, tmp_path / optimizer, calls=tmp_path / "calls", estimate_only=True)
             assert made.estimate.tokens > 0
     assert asked == len(pupil.requests) > 0
@@ -104,6 +104,24 @@ def test_steps_of_every_system_get_demonstrations_from_their_own_calls(
         assert all(set(step.signature.fields) <= set(demo.keys()) for demo in step.demos), "no half demonstrations"
 
 
+def test_labelled_demonstrations_are_right_replies_not_the_calls_of_right_runs(
+    bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    pupil = Pupil()
+    with engines(pupil=pupil):  # untaught, it answers nothing: no run is right
+        given = plan(bundled, "LabeledFewShot", settings={"demos": 2}, questions=small_split(4))
+        made = compile_program(given, tmp_path / "run")
+    (taught,) = [one for one in made.candidates if one.key != state_key(state_of(given.program))]
+    state = json.loads((tmp_path / "run" / "candidates" / f"{taught.key}.json").read_text())
+    own = {name: [demo for demo in row["demos"] if not demo.get("worked")] for name, row in state.items()}
+    assert {name: len(demos) for name, demos in own.items()} == {"name_topics": 2, "select_paths": 2, "summarize": 2}
+    asked = {one.question: one for one in given.questions.train}
+    for demo in own["summarize"]:
+        assert [text.casefold() for text in demo["answers"]] == [
+            label.casefold() for label in asked[demo["question"]].answer_labels or asked[demo["question"]].answers
+        ]
+
+
 def test_the_prompt_model_gets_feedback_in_words(bundled: KnowledgeBase, tmp_path: Path) -> None:
     writer = Writer()
     with engines(pupil=Pupil(), writer=writer):
@@ -117,9 +135,9 @@ def test_the_prompt_model_gets_feedback_in_words(bundled: KnowledgeBase, tmp_pat
 
 def test_a_run_with_another_configuration_is_not_resumed(bundled: KnowledgeBase, tmp_path: Path) -> None:
     with engines(pupil=Pupil(), writer=Writer()):
-        first = plan(bundled, "LabeledFewShot", **TAUGHT)
+        first = plan(bundled, "LabeledFewShot")
         compile_program(first, tmp_path / "run", estimate_only=True)
-        other = plan(bundled, "LabeledFewShot", questions=small_split(5), **TAUGHT)
+        other = plan(bundled, "LabeledFewShot", questions=small_split(5))
         with pytest.raises(UserError, match=r"holds a run with another configuration \(questions.train was"):
             compile_program(other, tmp_path / "run", estimate_only=True)
 

@@ -109,7 +109,7 @@ def test_a_failed_question_counts_as_wrong_and_is_reported(bundled: KnowledgeBas
                 raise ContextLengthError("too long")
             return super().complete(request)
 
-    given = plan(bundled, "LabeledFewShot", teacher="extractive", settings={"demos": 1})
+    given = plan(bundled, "LabeledFewShot", settings={"demos": 1})
     asked = given.questions.validation[0].question
     with engines(pupil=Fragile()):
         made = compile_program(given, tmp_path / "run")

@@ -116,7 +116,7 @@ def test_training_without_correct_runs_is_refused(bundled: KnowledgeBase, tmp_pa
 def test_a_run_leaves_settings_and_cache_as_they_were(bundled: KnowledgeBase, tmp_path: Path) -> None:
     cache, callbacks = dspy.cache, list(dspy.settings.callbacks)
     with engines(pupil=Pupil()):
-        compile_program(plan(bundled, "LabeledFewShot", teacher="extractive"), tmp_path / "run")
+        compile_program(plan(bundled, "LabeledFewShot"), tmp_path / "run")
     assert dspy.cache is cache
     assert list(dspy.settings.callbacks) == callbacks
     assert dspy.settings.max_errors == 10

@@ -74,6 +74,25 @@ class TestChoice:
         (chosen,) = steps(result, Chosen)
         assert (chosen.answer, chosen.asked, len(steps(result, Asked))) == (answer, asked, asked)
 
+    @pytest.mark.parametrize(
+        ("outcomes", "sure", "answer", "asked"),
+        [
+            ([supported("a", 0.8), PROVED], 0.8, "a", 1),
+            ([PROVED, supported("b", 0.75)], 0.8, "b", 2),
+            ([PROVED, supported("b", 0.6)], 0.8, "proved", 2),
+            ([replace(ABSTAINED, confidence=0.9), supported("b", 0.1)], 0.8, "b", 2),
+            ([supported("a", None), ABSTAINED], 0.8, "a", 2),
+        ],
+    )
+    def test_with_a_threshold_an_answer_that_is_sure_enough_stands(
+        self, sources: Sources, outcomes: list[Outcome], sure: float, answer: str, asked: int
+    ) -> None:
+        members = [Told(sources, outcome) for outcome in outcomes]
+        result = Cascade(members, sure=sure)(question=QUESTION)
+        assert (result.answer, sum(member.asked for member in members)) == (answer, asked)
+        (chosen,) = steps(result, Chosen)
+        assert chosen.reason == ("it is sure enough, 0.80 or more" if asked == 1 else chosen.reason)
+
     def test_if_all_abstain_the_first_reason_is_given(self, sources: Sources) -> None:
         members = [Told(sources, ABSTAINED), Told(sources, replace(ABSTAINED, abstained="low_confidence"))]
         assert Cascade(members)(question=QUESTION).reason == "nothing_found"
@@ -167,7 +186,7 @@ class TestModule:
     def test_a_bundle_has_members_options_and_models(self, world: KnowledgeBase, tmp_path: Path) -> None:
         kerag = KERAG(world, hops=1)
         kerag.abstain_below = 0.25
-        cascade = Cascade([(kerag, "extractive"), kerag])
+        cascade = Cascade([(kerag, "extractive"), kerag], sure=0.5)
         cascade.abstain_below = 0.3
         bundle = triplecheck.load_bundle(triplecheck.save_bundle(cascade, tmp_path / "bundle"))
         opened: Any = bundle.program(world)
@@ -190,6 +209,8 @@ class TestErrors:
             Cascade([KERAG(world)])
         with pytest.raises(UserError, match="made of programs"):
             Cascade([KERAG(world), "extractive"])  # type: ignore[list-item]
+        with pytest.raises(UserError, match="from 0 to 1"):
+            Cascade([KERAG(world), KERAG(world)], sure=80)
 
     def test_they_answer_from_one_graph(self, world: KnowledgeBase, bundled: KnowledgeBase) -> None:
         with pytest.raises(UserError, match="different ones"):
