@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.language.clauses import Attachment
+from triplecheck.language.likeness import NAMES, least_likeness
 from triplecheck.language.operations import number as number_at
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
-from triplecheck.lms.extractive.queries.joins import COVERED, Join, least_likeness
+from triplecheck.lms.extractive.queries.joins import Join
 from triplecheck.lms.extractive.queries.measures import Measure
 from triplecheck.lms.extractive.queries.reading import Reading, is_denied
 from triplecheck.lms.extractive.queries.schema import Relation, fits
@@ -258,7 +259,7 @@ def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple
         if fits(classes, relation.head if forward else relation.tail)
     ]
     best = max(options, default=None, key=lambda one: one[:2])
-    return None if best is None or best[0] < COVERED else best[2:]
+    return None if best is None or best[0] < NAMES else best[2:]
 
 
 def _is_noun_of(reading: Reading, at: int, relation: Relation) -> bool:
