@@ -8,7 +8,7 @@ relations fit the question; popularity breaks ties.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -18,7 +18,6 @@ from triplecheck.kg.encode import Encoder
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
 from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, may_be_misspelt, normalize, respelt, similarity
-from triplecheck.kg.readable import singular
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.vectors import VectorIndex
 
@@ -34,6 +33,7 @@ _SURE = 0.75
 _LONGEST_PART = 100  # characters
 # Words of relation names that say nothing by themselves.
 _SMALL = CONNECTORS | {"has", "have", "is", "are", "be"}
+_LANGUAGES = 4  # whose base forms of relation names are kept
 _SOURCE_WEIGHT = {"label": 1.0, "alias": 0.97, "value": 0.9}
 
 
@@ -115,10 +115,11 @@ class GraphLinker:
         self._top_k = top_k
         self._detector = MentionDetector(names, trigrams, _relation_words(graph))
 
-    @functools.cached_property
-    def _relation_names(self) -> frozenset[str]:
+        self._relation_names = functools.lru_cache(_LANGUAGES)(self._named_relations)
+
+    def _named_relations(self, base_form: Callable[[str], str]) -> frozenset[str]:
         relations = (self._graph.relation(number) for number in range(self._graph.num_relations))
-        return frozenset(_content(text) for r in relations for text in (r.label, *r.aliases)) - {""}
+        return frozenset(_content(text, base_form) for r in relations for text in (r.label, *r.aliases)) - {""}
 
     def mentions(self, question: ReadText) -> list[Mention]:
         """Parts of the question that name something in the graph, most salient first.
@@ -126,9 +127,12 @@ class GraphLinker:
         A common noun that names a relation ("the antonym of happy") is none where something else is mentioned.
         """
         found = self._detector.detect(question)
-        others = [
-            m for m in found if not m.forms or m.text[:1].isupper() or _content(m.text) not in self._relation_names
-        ]
+        base_form = question.base_form
+
+        def names_relation(text: str) -> bool:
+            return not text[:1].isupper() and _content(text, base_form) in self._relation_names(base_form)
+
+        others = [mention for mention in found if not mention.forms or not names_relation(mention.text)]
         return others if any(mention.forms for mention in others) else found
 
     def candidates(
@@ -289,9 +293,9 @@ def _least_similarity(words: set[str], name: set[str]) -> float:
     return least
 
 
-def _content(text: str) -> str:
-    """The words of a relation without small words and plurals: "has parts" and "part of" -> "part"."""
-    return " ".join(singular(word) for word in normalize(text).split() if word not in _SMALL)
+def _content(text: str, base_form: Callable[[str], str]) -> str:
+    """The base forms of the words of a relation, without small words: "has parts" and "part of" -> "part"."""
+    return " ".join(base_form(word) for word in normalize(text).split() if word not in _SMALL)
 
 
 def _relation_words(graph: Graph) -> frozenset[str]:

@@ -7,7 +7,7 @@ names inside runs of tokens by their trigrams, and short words by all spellings 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -93,6 +93,10 @@ class ReadText(Protocol):
     @property
     def tokens(self) -> Sequence[ReadToken]:
         """Its tokens in order."""
+
+    @property
+    def base_form(self) -> Callable[[str], str]:
+        """The base form of a word alone, in the language of the text: "parts" -> "part"."""
 
 
 class Names(Protocol):

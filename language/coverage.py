@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from triplecheck.language.content import content_words
 from triplecheck.language.described import is_plural, places
-from triplecheck.language.likeness import Likeness
+from triplecheck.language.likeness import COMPARED, NAMES, NAMES_NOUN, ROUGHLY, SURELY, Likeness, least_likeness
 from triplecheck.language.operations import (
     Limit,
     adjective_of,
@@ -23,15 +23,7 @@ from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 from triplecheck.language.times import TimeLimit
 
-LEAST, LEAST_OF_NOUNS = 0.5, 0.7
-"""Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
-_LEAST_OF_VERBS = 0.4
-"""Likeness from which a name says a verb roughly."""
-_SURELY = 0.62
-"""Likeness from which it says the word surely."""
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
-_LEAST_MEASURE = 0.42
-"""Likeness from which a relation is what an adjective compares."""
 
 
 @dataclass(frozen=True)
@@ -86,12 +78,12 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
     likeness.prepare([name for names in said.relations for name in names])
     names = [*said.relations, *([name] for name in said.classes)]
     for at in content_words(parse, _operating(question)):
-        least = {"NOUN": LEAST_OF_NOUNS, "PROPN": 1.0}.get(parse.pos(at), LEAST)
+        least = least_likeness(parse.pos(at))
         if at in named:
             continue
         fit = _fit(parse.words[at], names, likeness)
         weakest = min(weakest, fit)
-        if fit >= max(least, _SURELY):
+        if fit >= max(least, SURELY):
             continue
         if fit >= least or (at == question.asked.at and said.open) or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
@@ -118,7 +110,7 @@ def unasked(question: Question, relations: Sequence[Sequence[str]], likeness: Li
         likeness: of words and relations.
     """
     words = [question.parse.words[at] for at in sorted(content_words(question.parse, _operating(question)))]
-    return [names[0] for names in relations if all(likeness.of_word(word, names) < LEAST for word in words)]
+    return [names[0] for names in relations if all(likeness.of_word(word, names) < NAMES for word in words)]
 
 
 def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
@@ -137,7 +129,7 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
     if any(parse.is_topic(at) for at in parse.dependents(asked, "nmod")):
         asked = -1
     nouns = {at: fit for at, fit in _fits(question, names, likeness).items() if parse.pos(at) == "NOUN"}
-    left = (at for at, fit in nouns.items() if at not in named and at != asked and fit < LEAST_OF_NOUNS)
+    left = (at for at, fit in nouns.items() if at not in named and at != asked and fit < NAMES_NOUN)
     return [parse.tokens[at].text for at in left]
 
 
@@ -180,9 +172,9 @@ def unnamed_words(question: Question, names: Sequence[str], likeness: Likeness) 
         likeness: of words and names.
     """
     parse, words = question.parse, _fits(question, names, likeness)
-    if max(words.values(), default=1.0) < _SURELY:
+    if max(words.values(), default=1.0) < SURELY:
         return [parse.tokens[at].text for at, fit in words.items() if fit < 1.0]
-    return [parse.tokens[at].text for at, fit in words.items() if fit < _LEAST_OF_VERBS and parse.pos(at) == "VERB"]
+    return [parse.tokens[at].text for at, fit in words.items() if fit < ROUGHLY and parse.pos(at) == "VERB"]
 
 
 def _fits(question: Question, names: Sequence[str], likeness: Likeness) -> dict[int, float]:
@@ -297,4 +289,4 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
     words += [found.lemma, *(parse.words[i] for i in nouns)]
     if said.dated and any(sense.kind == "time" for sense in found.senses):
         return True
-    return any(likeness.of_word(word, own) >= _LEAST_MEASURE for word in words if word for own in said.relations)
+    return any(likeness.of_word(word, own) >= COMPARED for word in words if word for own in said.relations)

@@ -15,9 +15,23 @@ from triplecheck.language.pipeline import pipeline
 from triplecheck.language.relevance import Encode
 from triplecheck.language.text import words_of
 
+NAMES, NAMES_NOUN = 0.5, 0.7
+"""Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
+SURELY = 0.62
+"""Likeness from which it says the word surely."""
+ROUGHLY = 0.4
+"""Likeness from which it says a verb roughly."""
+COMPARED = 0.42
+"""Likeness from which a relation is what a comparison compares."""
 _OF_ONE_STEM = 0.7
 """Likeness of words that begin alike."""
-_SHORTEST_STEM, _STEM = 5, 0.65  # letters, and share of the longer word
+_SHORTEST_STEM, _STEM = 5, 0.65
+"""Letters of such a beginning, and its share of the longer word."""
+
+
+def least_likeness(pos: str) -> float:
+    """The likeness from which a name says a word, by its part of speech; a proper name is said by itself alone."""
+    return {"NOUN": NAMES_NOUN, "PROPN": 1.0}.get(pos, NAMES)
 
 
 class Likeness:

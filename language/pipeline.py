@@ -14,7 +14,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
@@ -99,10 +99,12 @@ class Text:
     Attributes:
         text: as given, with a replacement character for half a surrogate pair, and cut words of over 500 characters.
         tokens: in order; white space is no token, except what follows a first blank.
+        base_form: see `Pipeline.base_form`.
     """
 
     text: str
     tokens: tuple[Token, ...]
+    base_form: Callable[[str], str]
 
 
 class Pipeline:
@@ -215,7 +217,8 @@ def read_text(text: str, language: str = ENGLISH) -> Text:
     Raises:
         UserError: there is no such language or pipeline.
     """
-    return Text(_readable(text), pipeline(language).tokens(text))
+    reader = pipeline(language)
+    return Text(_readable(text), reader.tokens(text), reader.base_form)
 
 
 def check_language(name: str) -> str:

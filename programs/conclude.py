@@ -10,12 +10,6 @@ from typing import Any, ClassVar
 from triplecheck.kg import normalize
 from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.programs.aggregation import terminal
-from triplecheck.programs.assists.expected_form import (
-    in_expected_form,
-    is_meant,
-    meant_operation,
-    values_of_one_fact,
-)
 from triplecheck.programs.assists.plans import query_step
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.conclusion import Conclusion, Reading
@@ -82,21 +76,13 @@ def _answered(
     program.wrote(trace, step, reply)
     cited = [reading.facts[n - 1] for n in valid_numbers("fact", reply.cited, len(reading.lines), trace)]
     written = [name for answer in reply.answers if (name := split_edge(answer.strip())[0])]
-    return _concluded(program, Conclusion(program, reading, cited, trace), reply.operation, written)
+    return _concluded(Conclusion(program, reading, cited, trace), reply.operation, written)
 
 
-def _concluded(program: AnsweringProgram, conclusion: Conclusion, operation: str, written: Sequence[str]) -> Outcome:
+def _concluded(conclusion: Conclusion, operation: str, written: Sequence[str]) -> Outcome:
     """The outcome of an operation over the cited facts (`none` for nothing) and of the written answers."""
-    assists = program.assists
-    operation = meant_operation(assists, conclusion, operation)
-    if operation != "none":
-        operands = terminal(conclusion.cited)
-        if (values := values_of_one_fact(assists, conclusion, operation, operands, written)) is not None:
-            return values
-        if is_meant(assists, conclusion, operation, operands, written):
-            found = conclusion.compute(operation, operands)
-            if found is not None:
-                return in_expected_form(assists, conclusion, operation, operands, found)
+    if operation != "none" and (found := conclusion.compute(operation, terminal(conclusion.cited))) is not None:
+        return found
     if not written:
         conclusion.trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
         return Outcome(abstained="not_in_facts")

@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from triplecheck.kg import Direction, Graph, Literal, Words, normalize
+from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.types import Edge
-from triplecheck.kg.values import agrees, mentions, quantity, value_of
+from triplecheck.kg.values import mentions, quantity, value_of
 from triplecheck.language.question import Question
 from triplecheck.programs.aggregation import NotComputableError, aggregate, is_measured, terminal
 from triplecheck.programs.assists.doubts import YES_NO, opposite_extreme
@@ -97,19 +97,6 @@ class Conclusion:
         """The kinds of the values of some facts: `number`, `time`, or empty for other values."""
         sizes = [quantity(value_of(self.graph, value)) for fact in facts for value in fact.values]
         return {size.sense if size is not None else "" for size in sizes}
-
-    def agree(self, computed: Outcome, written: Sequence[str]) -> bool:
-        """Whether the written answers are the computed ones."""
-        if computed.answers:
-            return self.named(written) == set(computed.answers)
-        value = Literal(computed.answer)
-        return len(written) == 1 and (
-            normalize(written[0]) == normalize(computed.answer) or bool(agrees(written[0], value))
-        )
-
-    def named(self, written: Sequence[str]) -> set[int]:
-        """The nodes of the facts that written answers name."""
-        return {node for text in written for node, _ in self.matcher.find(text)}
 
     # --- written -------------------------------------------------------------------------------
     def look_up(self, written: Sequence[str]) -> Outcome:

@@ -22,6 +22,7 @@ from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
 from triplecheck.programs.expansion import is_identifier
 from triplecheck.signatures.notation import (
+    BETWEEN_EXAMPLES,
     EXAMPLE,
     MOST_BESIDE,
     THING,
@@ -248,7 +249,15 @@ def _kinds(graph: Graph, ends: Sequence[int]) -> list[tuple[str, str]]:
         for label in [clean(graph.type_label(kind)) for kind in graph.types(node)] or [THING]:
             by_type.setdefault(label, []).append(node)
     frequent = sorted(by_type, key=lambda label: -len(by_type[label]))
-    return [(label, _shown(graph.label(by_type[label][0]))) for label in frequent]
+    return [(label, _example(label, graph.labels(by_type[label]))) for label in frequent]
+
+
+def _example(kind: str, names: Sequence[str]) -> str:
+    """The first name; of texts and things without a class both names if there are two, as yes and no."""
+    distinct = list(dict.fromkeys(map(_shown, names)))
+    both = BETWEEN_EXAMPLES.join(distinct)
+    has_two = kind in ("text", THING) and len(distinct) == 2 < len(names)
+    return both if has_two and len(both) <= _LONGEST_EXAMPLE else distinct[0]
 
 
 def _shown(text: str) -> str:

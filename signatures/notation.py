@@ -36,6 +36,7 @@ _EQUALS = " = "
 _TIMES = " × "
 EXAMPLE = "e.g. "
 """Before examples in a note."""
+BETWEEN_EXAMPLES = ", "
 _ENDS = " to "
 _COLON = ": "
 MOST_BESIDE = 12

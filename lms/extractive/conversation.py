@@ -55,6 +55,7 @@ class _Rules:
         self._language = language
         words = lexicon(pipeline(language).code)
         self.known = bool(words.talk)
+        self._nouns_look_like_names = words.capital_nouns and not pipeline(language).is_trained
         self._talk = words.talk
         self._possessive = frozenset(words.talk.get("possessive", ()))
         self._before_noun = frozenset(words.talk.get("possessive before a noun", ()))
@@ -224,8 +225,9 @@ class _Rules:
 
     def _own_names(self, text: str) -> list[str]:
         """The names in a text, with signs that belong to them ("C++")."""
-        names = find_names(text, self._language)
-        return [name.text + _SIGNS.match(text, name.end)[0] for name in names]  # type: ignore[index]
+        found = [name.text + _SIGNS.match(text, name.end)[0] for name in find_names(text, self._language)]  # type: ignore[index]
+        # Where nothing tells nouns from names, "Hauptstadt von Norland" looks like one name.
+        return [self._of.split(name)[-1].strip() for name in found] if self._nouns_look_like_names else found
 
     def _last_words(self, question: str) -> list[str]:
         """What a question without capitals is about, if it ends with it: the words behind the last small word."""

@@ -13,7 +13,7 @@ from typing import Any
 
 import dspy
 
-from triplecheck.kg import Literal, Relation, normalize
+from triplecheck.kg import Literal, normalize
 from triplecheck.kg.values import quantity
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
@@ -150,12 +150,3 @@ def _of_kind(question: Question, topics: set[str], said: list[str], values: set[
 
 def _has_digit(text: str) -> bool:
     return any(map(str.isdigit, text))
-
-
-def asks_which(question: Question, relation: Relation) -> bool:
-    """Whether a question asks for the thing that has a value of a relation, not for the value itself."""
-    named = {word for text in (relation.label, *relation.aliases) for word in normalize(text).split()}
-    asked = question.asked
-    return asked.kind == "person" or (
-        bool(asked.noun) and named.isdisjoint({asked.lemma, *normalize(asked.noun).split()})
-    )

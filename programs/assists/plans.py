@@ -8,14 +8,25 @@ model once with the reason. The answer comes with the query, the triples that sa
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
+from itertools import product
 
 from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.functions import stored_graph
-from triplecheck.kg.plans import Answers, Plan, PlanNames, check, excluding_nothing, read_plan, run_plan, write_label
+from triplecheck.kg.plans import (
+    Answers,
+    Plan,
+    PlanError,
+    PlanNames,
+    check,
+    excluding_nothing,
+    read_plan,
+    run_plan,
+    write_label,
+)
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.language.coverage import QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
@@ -132,7 +143,8 @@ class _Planning:
         plan = read_plan(text, self._names)
         if problem := self._is_otherwise(plan):
             return None, problem
-        missing = left_out(self._read, _says(self._graph, plan), self._likeness)
+        flags = self._read.parse.lexicon.flags
+        missing = left_out(self._read, _says(self._graph, plan, flags), self._likeness)
         if missing.surely:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
@@ -191,6 +203,8 @@ class _Planning:
         looked = tuple(one.sentence for one in answers.looked_through)
         if plan.kind == "ask":
             said = "yes" if answers.boolean else "no"
+            if not answers.boolean and self._is_untold(plan):
+                return self._nothing(plan, looked)
             self._trace.add(Planned(plan.text, "", 1, said))
             edges = answers.edges(0, _TRIPLES) if answers.boolean else self._beside(plan)
             return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
@@ -198,15 +212,34 @@ class _Planning:
         nodes, values = self._first_column(found, is_computed=_COMPUTED.match(plan.text) is not None)
         totals = plan.has("sum", "avg") and not answers.edges(0, 1)
         if totals or not (nodes or values):
-            self._trace.add(Planned(plan.text, "", 0, ""))
-            self._trace.add(Stopped("nothing_found", "nothing in the graph satisfies the query"))
-            return Outcome(abstained="nothing_found", query=plan.text, looked_through=looked)
+            return self._nothing(plan, looked)
         texts = [*self._graph.labels(nodes), *values]
         proof = dict.fromkeys(edge for row in range(len(found.rows)) for edge in found.edges(row, _TRIPLES))
         self._trace.add(Planned(plan.text, "", len(texts), ", ".join(texts[:10])))
         return Outcome(
             ", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True, query=plan.text, looked_through=looked
         )
+
+    def _nothing(self, plan: Plan, looked: tuple[str, ...]) -> Outcome:
+        self._trace.add(Planned(plan.text, "", 0, ""))
+        self._trace.add(Stopped("nothing_found", "nothing in the graph satisfies the query"))
+        return Outcome(abstained="nothing_found", query=plan.text, looked_through=looked)
+
+    def _is_untold(self, plan: Plan) -> bool:
+        """Whether the graph says yes of some things and no of others, and neither of those that are asked about."""
+        flags = self._read.parse.lexicon.flags
+        opposites = {**flags, **{no: yes for yes, no in flags.items()}}
+        for word in _named_as(plan, opposites):
+            try:
+                other = self._names.node(write_label(opposites[word]))
+            except PlanError:
+                continue
+            into = {one.relation for one in self._graph.relation_counts(other.nodes) if one.direction is Direction.IN}
+            asked = into.intersection(number for one in plan.relations for number in one.relations)
+            said = product((node for one in plan.nodes for node in one.nodes), asked, other.nodes)
+            if asked and not any(self._graph.contains(*edge) for edge in said):
+                return True
+        return False
 
     def _beside(self, plan: Plan) -> list[Edge]:
         """What stands in place of what was asked for: the triples of the query's things by its relations."""
@@ -232,12 +265,17 @@ class _Planning:
         return list(nodes), list(values)
 
 
+def _named_as(plan: Plan, words: Collection[str]) -> list[str]:
+    """Of some words, those that are things or values in a plan."""
+    return [word for one in plan.names if (word := one.text.strip('<>"').casefold()) in words]
+
+
 def _labels(graph: Graph) -> list[str]:
     return [clean(graph.type_label(id)) for id in graph.type_ids[:_CLASSES]]
 
 
-def _says(graph: Graph, plan: Plan) -> QuerySays:
-    """What a plan says, in words."""
+def _says(graph: Graph, plan: Plan, flags: Mapping[str, str]) -> QuerySays:
+    """What a plan says, in words; `flags`: see `Lexicon.flags`."""
     numbers = [number for one in plan.relations for number in one.relations]
     abouts = [graph.relation(number) for number in numbers]
     ends = {end for number in numbers for line in described(graph, number, _labels(graph)) for end in line.ends}
@@ -246,6 +284,7 @@ def _says(graph: Graph, plan: Plan) -> QuerySays:
     operations |= {"difference"} if "minus" in operations else set()
     operations |= {"not equal"} if operations & {"!=", "not in"} else set()
     operations |= {"minus"} if "minus pattern" in operations else set()
+    operations |= {"not"} if _named_as(plan, flags.values()) else set()
     values: Sequence[str] = [value for one in plan.operations for value in one.values]
     return QuerySays(
         [(about.label, *about.aliases) for about in abouts],

@@ -56,7 +56,6 @@ ASSISTS = (
     Assist("measured_theta", "facts", "Take theta_0 from the scores of true and of corrupted triples.", _KNOW3RAG),
     Assist("doubts", "answer", "Ask once more if a reply does not fit the question and the prompt.", _LINKING),
     Assist("unjudged_facts", "answer", "Answer from facts that were not judged sufficient, before memory.", _ANCHORRAG),
-    Assist("expected_form", "answer", "Give yes or no, or a date, where the question asks for it.", _READING),
     Assist("without_topics", "answer", "Leave a topic out of an answer that has other things.", _READING),
     Assist(
         "likely_answers", "answer", "Answer with the nodes that score about best; none if all score low.", _FOUR_STEPS

@@ -54,9 +54,11 @@ class TimeCondition:
         return own and all(map(self.admits, _joined(graph, edge)))
 
     def is_proved_by(self, graph: Graph, edges: Iterable[Edge]) -> bool:
-        """Whether an edge has a time that is within the condition."""
+        """Whether all edges hold within the condition, and one of them says so by its time."""
+        edges = list(edges)
         statements = [s for edge in edges for s in (*graph.edge_properties(*edge), *_joined(graph, edge))]
-        return any(time_of(statement, self.moments) is not None and self.admits(statement) for statement in statements)
+        timed = any(time_of(statement, self.moments) is not None and self.admits(statement) for statement in statements)
+        return timed and all(self.holds(graph, edge) for edge in edges)
 
 
 def holding_at(assists: Assists, graph: Graph, question: Question) -> TimeCondition | None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.relevance import LEAST_SUPPORT
+from triplecheck.programs.judge.left_out import uncovered
 from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.judge.queries import QUERY
 from triplecheck.programs.judge.ranked import ranked_features
@@ -54,7 +55,7 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         "spare_hops": float(max(0, hops - len(relevance.segments))),
         "followed": 1 / math.sqrt(max(1, sum(isinstance(step, Expanded) for step in proof.steps))),
         "patterns": float(any(isinstance(step, Matched) for step in proof.steps)),
-        "uncovered": float(len(proof.uncovered)),
+        "uncovered": float(len(uncovered(proof))),
         "grounded": float(found.grounded),
     }
     if found.evidence:
@@ -68,7 +69,7 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
 def uncovered_parts(proof: Proof) -> list[str]:
     """The conditions and parts of a question that its proof does not cover, in the question's words."""
     parts = [text for text, cosine in proof.coverage.items() if cosine < LEAST_COVERAGE]
-    return list(dict.fromkeys([*proof.uncovered, *parts]))
+    return list(dict.fromkeys([*uncovered(proof), *parts]))
 
 
 def says_what_is_asked(features: Mapping[str, float]) -> bool:

@@ -14,7 +14,10 @@ from triplecheck.language.pipeline import ENGLISH
 from triplecheck.lms.resolve import kind_of
 from triplecheck.programs.judge.confidence import models_of, packaged_models
 from triplecheck.programs.judge.features import features_of, says_what_is_asked, uncovered_parts
-from triplecheck.programs.judge.proof import Proof, nearest_facts
+from triplecheck.programs.judge.joined import mixed, unjoined, unlisted
+from triplecheck.programs.judge.left_out import other_names, unnamed
+from triplecheck.programs.judge.nearest import nearest_facts
+from triplecheck.programs.judge.proof import Proof
 from triplecheck.programs.options import Bar
 from triplecheck.programs.outcome import Outcome, Verdict
 from triplecheck.programs.steps import TraceEvent
@@ -98,10 +101,10 @@ class Judge:
 
 def _left_out(proof: Proof) -> list[str]:
     """The parts of a question that a proof leaves out, in sentences; the words of a query were compared before."""
-    found = [f"the proof does not cover {part!r}" for part in (*uncovered_parts(proof), *proof.unnamed)]
-    found += [f"the proof does not join the answer with {mention!r}" for mention in proof.unjoined]
-    found += [f"{name!r} may be another than the question names" for name in proof.other_names]
-    found += [f"the same triples hold of {name!r}" for name in proof.unlisted]
-    if proof.mixed:
-        found.append(f"other relations join the answer with {' than with '.join(map(repr, proof.mixed))}")
+    found = [f"the proof does not cover {part!r}" for part in (*uncovered_parts(proof), *unnamed(proof))]
+    found += [f"the proof does not join the answer with {mention!r}" for mention in unjoined(proof)]
+    found += [f"{name!r} may be another than the question names" for name in other_names(proof)]
+    found += [f"the same triples hold of {name!r}" for name in unlisted(proof)]
+    if joined_otherwise := mixed(proof):
+        found.append(f"other relations join the answer with {' than with '.join(map(repr, joined_otherwise))}")
     return found

@@ -175,12 +175,17 @@ class TestMentionsToCandidates:
         assert {c.source for c in found} == {source}
 
 
+IRREGULAR = ("ada child bo", "children kind_of group")
+
+
 class TestRelationNames:
     @pytest.fixture(scope="class")
     @staticmethod
     def words(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
         rows = ("head relation tail", "happy antonym unhappy", "wheel part_of car", "antonym kind_of word")
-        triples = "".join(row.replace(" ", "\t") + "\n" for row in (*rows, "parts kind_of region")).replace("_", " ")
+        triples = "".join(row.replace(" ", "\t") + "\n" for row in (*rows, "parts kind_of region", *IRREGULAR)).replace(
+            "_", " "
+        )
         return built(tmp_path_factory.mktemp("words"), triples)
 
     @pytest.mark.parametrize(
@@ -189,6 +194,7 @@ class TestRelationNames:
             ("What is the antonym of happy?", ["happy"]),
             ("What are the parts of a car?", ["car"]),
             ("What is the antonym?", ["antonym"]),
+            ("Who are the children of ada?", ["ada"]),
         ],
     )
     def test_a_word_that_names_a_relation_is_a_topic_only_alone(

@@ -51,3 +51,19 @@ def test_the_latest_turn_comes_first() -> None:
 @pytest.mark.parametrize("question", ["?", "...", "and", "it", "her", "\\1", "(", "What about"])
 def test_whatever_is_typed_is_no_failure(question: str) -> None:
     assert isinstance(rewritten([TURN, "x Answer: none", "Answer: "], question), str)
+
+
+@pytest.mark.parametrize(
+    ("turn", "question", "whole"),
+    [
+        ("Wer gründete Nordby? Answer: Liv Berg", "Wo wurde sie geboren?", "Wo wurde Liv Berg geboren?"),
+        ("Wer gründete Nordby? Answer: Liv Berg", "Was ist ihr Geburtsort?", "Was ist Liv Bergs Geburtsort?"),
+        ("Was ist die Hauptstadt von Norland? Answer: Nordby", "Wer lebt dort heute?", "Wer lebt in Nordby heute?"),
+        ("Wie groß ist Aro? Answer: 12", "Und Bry?", "Wie groß ist Bry?"),
+        ("Was ist die Hauptstadt von Norland? Answer: Nordby", "Und von Aro?", "Was ist die Hauptstadt von Aro?"),
+        ("Wie groß ist Aro? Answer: 12", "Wer gründete Nordby?", "Wer gründete Nordby?"),
+    ],
+)
+def test_german_follow_ups_are_rewritten_by_the_words_of_german(turn: str, question: str, whole: str) -> None:
+    with session("extractive", language="de"):
+        assert rewritten([turn], question) == whole

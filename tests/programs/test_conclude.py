@@ -361,52 +361,11 @@ class TestComputing:
         back = {"name": "Range", "cite": ["← part of ←", "→ part of → Range"], "operation": "count"}
         assert concluded(build(self.PEAKS), **back).answer == "3"
 
-    @pytest.mark.parametrize(
-        ("question", "reason"),
-        [
-            ("Which peak of Xland is the highest?", "not_in_facts"),
-            ("Which of the peaks of Xland is the highest?", "not_in_facts"),
-            ("What is the height of Xland?", ""),
-            ("Which height has Xland?", ""),
-        ],
-    )
-    def test_one_value_alone_says_not_which_thing_is_extreme(self, build: Build, question: str, reason: str) -> None:
+    @pytest.mark.parametrize("question", ["Which peak of Xland is the highest?", "Which of its peaks is the highest?"])
+    def test_one_value_alone_proves_not_which_thing_is_extreme(self, build: Build, question: str) -> None:
+        base = build(self.PEAKS + " :x :height 1 . :height rdfs:label 'height of it' .")
         said = {"name": "Xland", "cite": ["→ height"], "operation": "max", "hops": 1}
-        result = concluded(
-            build(self.PEAKS + " :x :height 1 . :height rdfs:label 'height of it' ."), question=question, **said
-        )
-        assert result.reason == reason
-        assert result.answer == ("" if reason else "1")
-
-    BANDS = (
-        ":n rdfs:label 'Nix' . :f rdfs:label 'Fox' . :a rdfs:label 'Ann' ; :member :n . "
-        ":b rdfs:label 'Ben' ; :member :n , :f . "
-        ":c rdfs:label 'Cy' ; :member :f . :d rdfs:label 'Nix' ; :likes :a ."
-    )
-
-    def test_whether_things_share_a_value_is_yes_or_no(self, sources: Sources) -> None:
-        program = kerag(sources, filtering="none", hops=1)
-        cited = conclude_with("yes", cite=["student of"], operation="common")
-        which = "Do Bernhard Heiden and Lukas Foss share a teacher?"
-        result, _ = play(program, which, topics("Bernhard Heiden", "Lukas Foss"), cited)
-        assert (result.answer, result.answers, result.grounded) == ("yes", [], True)
-
-    @pytest.mark.parametrize(
-        ("question", "answer"), [("When was her first film made?", "1960"), ("Which was her first film?", "A")]
-    )
-    def test_when_the_first_one_was_is_a_time(self, build: Build, question: str, answer: str) -> None:
-        base = build(
-            ":ann rdfs:label 'Ann' . :a rdfs:label 'A' ; :by :ann ; :made '1960'^^xsd:gYear . "
-            ":b rdfs:label 'B' ; :by :ann ; :made '1970'^^xsd:gYear ."
-        )
-        found = concluded(base, name="Ann", cite=["→ made"], operation="min", hops=2, question=question)
-        assert (found.answer, found.grounded) == (answer, True)
-
-    def test_common_over_one_fact_is_its_values(self, sources: Sources) -> None:
-        said = {**self.HOW_MANY, "operation": "common", "question": "What did he play?"}
-        played = concluded(sources, **said, insists=True)
-        assert set(ids(played)) == {"viola", "piano"} or len(ids(played)) == 2
-        assert played.grounded
+        assert concluded(base, question=question, **said).verdict == "supported"
 
     def test_if_the_operation_fails_the_answer_is_looked_up(self, sources: Sources) -> None:
         result = concluded(sources, "German", cite=["nationality"], operation="max")
@@ -458,12 +417,6 @@ class TestBridgeFacts:
         cite = ["P → teacher", "Q → teacher", "→ town"]
         result, _ = play(program, "Which town?", topics("P", "Q"), conclude_with(cite=cite, operation="common"))
         assert ids(result) == ["x", "y"]
-
-    def test_answers_about_one_topic_stand_where_it_calls_them_common(self, build: Build) -> None:
-        base = build(":p rdfs:label 'P' ; :likes :a , :b ; :owns :b . :a rdfs:label 'Ann' . :b rdfs:label 'Ben' .")
-        said = {"name": "P", "cite": ["P → likes", "P → owns"], "operation": "common"}
-        assert ids(concluded(base, "Ann", "Ben", question="What does P like?", **said)) == ["a", "b"]
-        assert ids(concluded(base, question="What does P both like and own?", insists=True, **said)) == ["b"]
 
     def test_a_bridge_from_another_topic_is_no_operand(self, build: Build) -> None:
         program = kerag(build(self.WORLD), filtering="none", hops=1)

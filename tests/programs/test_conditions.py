@@ -74,6 +74,12 @@ def test_only_edges_of_that_time_answer(team: KnowledgeBase, program: type[KERAG
     assert not any(year in doubt for doubt in found.doubts)
 
 
+def test_edges_of_another_time_do_not_prove(team: KnowledgeBase) -> None:
+    found = KERAG(team, assist="-time_conditions", verdict="any")(question="Who works in Search in 2019?")
+    assert (len(found.answers), found.verdict) == (3, "supported")
+    assert any("2019" in doubt for doubt in found.doubts)
+
+
 @pytest.mark.parametrize("when", ["after 2020", "before 2018", "in 2021"])
 def test_a_time_that_an_edge_has_is_no_doubt(team: KnowledgeBase, when: str) -> None:
     found = KERAG(team, verdict="any")(question=f"Who works in Search {when}?")

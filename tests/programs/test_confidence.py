@@ -18,7 +18,10 @@ from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
 from triplecheck.programs.judge.confidence import FACTS, ConfidenceModels, fit_model, packaged_models, read_models
 from triplecheck.programs.judge.features import features_of
-from triplecheck.programs.judge.proof import Proof, nearest_facts
+from triplecheck.programs.judge.joined import mixed
+from triplecheck.programs.judge.left_out import uncovered, unnamed
+from triplecheck.programs.judge.nearest import nearest_facts
+from triplecheck.programs.judge.proof import Proof
 from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
 
 MONGOLIA = "What is the capital of Mongolia?"
@@ -94,8 +97,8 @@ def test_a_thing_of_another_class_is_of_the_wrong_kind(bundled: KnowledgeBase) -
 def test_the_class_beside_a_name_is_no_part_of_what_is_asked(bundled: KnowledgeBase) -> None:
     length = ("Ran", "running time in minutes", "162")
     titled, plain = (proof(bundled, f"What is the running time of {name}?", length) for name in ("the film Ran", "Ran"))
-    assert titled.coverage == plain.coverage and titled.unnamed == []
-    assert proof(bundled, "What is the running time of the play Ran?", length).unnamed == ["play"]
+    assert titled.coverage == plain.coverage and unnamed(titled) == []
+    assert unnamed(proof(bundled, "What is the running time of the play Ran?", length)) == ["play"]
 
 
 def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase) -> None:
@@ -103,7 +106,7 @@ def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase
 
 
 @pytest.mark.parametrize(
-    ("question", "uncovered"),
+    ("question", "parts"),
     [
         (MONGOLIA, []),
         ("What was the capital of Mongolia after 1990?", ["after 1990"]),
@@ -116,12 +119,12 @@ def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase
         ("What is Mongolia's capital?", []),
     ],
 )
-def test_conditions_without_a_fact_are_named(bundled: KnowledgeBase, question: str, uncovered: list[str]) -> None:
-    assert proof(bundled, question, CAPITAL).uncovered == uncovered
+def test_conditions_without_a_fact_are_named(bundled: KnowledgeBase, question: str, parts: list[str]) -> None:
+    assert uncovered(proof(bundled, question, CAPITAL)) == parts
 
 
 @pytest.mark.parametrize(
-    ("question", "uncovered"),
+    ("question", "parts"),
     [
         ("When was William Shakespeare born?", ["born"]),
         ("When did William Shakespeare die?", []),
@@ -130,14 +133,14 @@ def test_conditions_without_a_fact_are_named(bundled: KnowledgeBase, question: s
     ],
 )
 def test_a_relation_that_says_the_opposite_does_not_prove(
-    bundled: KnowledgeBase, question: str, uncovered: list[str]
+    bundled: KnowledgeBase, question: str, parts: list[str]
 ) -> None:
     died = proof(bundled, question, ("William Shakespeare", "date of death", "1616-04-23"))
-    assert [part for part in died.uncovered if part in ("born", "die")] == uncovered
+    assert [part for part in uncovered(died) if part in ("born", "die")] == parts
 
 
 @pytest.mark.parametrize(
-    ("question", "topic", "answer", "uncovered"),
+    ("question", "topic", "answer", "parts"),
     [
         ("Who was the husband of Ada?", "Ada", "Ben", []),  # the relation is followed backwards
         ("Who was the husband of Ben?", "Ben", "Ada", ["husband"]),
@@ -145,7 +148,7 @@ def test_a_relation_that_says_the_opposite_does_not_prove(
     ],
 )
 def test_a_relation_followed_backwards_may_be_the_opposite(
-    tmp_path: Path, question: str, topic: str, answer: str, uncovered: list[str]
+    tmp_path: Path, question: str, topic: str, answer: str, parts: list[str]
 ) -> None:
     base = KnowledgeBase.from_triples([("Ben", "wife", "Ada")], tmp_path / "kb", encoder=None)
     id = base.graph.node_id(_node(base, topic))
@@ -156,7 +159,7 @@ def test_a_relation_followed_backwards_may_be_the_opposite(
         evidence=((_node(base, "Ben"), _relation(base, "wife"), _node(base, "Ada")),),
     )
     linked: list[TraceEvent] = [Linked(topic, [{"id": id, "score": 1.0}], [id])]
-    assert Proof(base.graph, load_encoder().encode, question, found, linked).uncovered == uncovered
+    assert uncovered(Proof(base.graph, load_encoder().encode, question, found, linked)) == parts
 
 
 def test_the_facts_nearest_to_a_question_are_found(bundled: KnowledgeBase) -> None:
@@ -172,18 +175,18 @@ def test_what_and_joins_is_joined_with_the_answer_by_one_relation(tmp_path: Path
     base = KnowledgeBase.from_triples([*crew, ("Cirrus", "commanded by", "Ann Roe")], tmp_path / "kb", encoder=None)
     nodes = {name: _node(base, name) for name in ("Ann Roe", "Bob Lund", "Cirrus")}
 
-    def mixed(question: str, relation: str) -> list[str]:
+    def others(question: str, relation: str) -> list[str]:
         edges = ((relation, "Ann Roe"), ("crew member", "Bob Lund"))
         evidence = tuple((nodes["Cirrus"], _relation(base, label), nodes[name]) for label, name in edges)
         found = Outcome("Cirrus", answers=(nodes["Cirrus"],), evidence=evidence, grounded=True)
         ids = {name: base.graph.node_id(nodes[name]) for _, name in edges}
         linked: list[TraceEvent] = [Linked(name, [{"id": id, "score": 1.0}], [id]) for name, id in ids.items()]
-        return Proof(base.graph, load_encoder().encode, question, found, linked).mixed
+        return mixed(Proof(base.graph, load_encoder().encode, question, found, linked))
 
     both = "Which missions were Ann Roe and Bob Lund aboard?"
-    assert mixed(both, "commanded by") == ["Ann Roe", "Bob Lund"]
-    assert mixed(both, "crew member") == []
-    assert mixed("Which mission did Ann Roe command and Bob Lund join?", "commanded by") == []
+    assert others(both, "commanded by") == ["Ann Roe", "Bob Lund"]
+    assert others(both, "crew member") == []
+    assert others("Which mission did Ann Roe command and Bob Lund join?", "commanded by") == []
 
 
 class TestModel:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+import pandas
 import pytest
 from dspy.lm15 import Request
-from program_parts import ask, build_turtle, conclude_with, fields, items, keep, kinds, play, steps, topics
+from program_parts import ask, build_rows, build_turtle, conclude_with, fields, items, keep, kinds, play, steps, topics
 from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
@@ -251,3 +253,69 @@ def test_without_the_assist_no_query_is_written(violins: KnowledgeBase, options:
     result = ask(program, DEAREST)
     assert result.query == ""
     assert "WriteQuery" not in {step.signature for step in steps(result, Wrote)}
+
+
+SHIPS = ("Aurora", "Borealis", "Celeste", "Dorothea")
+YES_AND_NO = [("yes", "no"), ("true", "false")]
+
+
+@pytest.fixture(scope="module", params=[(*pair, how) for pair in YES_AND_NO for how in ("triples", "table")])
+def told(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KERAG:
+    """Aurora and Celeste are insured, Borealis is not, of Dorothea nothing is told."""
+    yes, no, how = request.param
+    return ships(tmp_path_factory.mktemp("told"), (yes, no, yes, ""), how)
+
+
+@pytest.fixture(scope="module", params=["triples", "table"])
+def only_yes(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> KERAG:
+    """Aurora and Celeste are insured, and the graph says no of nothing."""
+    return ships(tmp_path_factory.mktemp("only_yes"), ("yes", "", "yes", ""), request.param)
+
+
+class TestYesAndNo:
+    """A relation to yes and no is one to true and false, be they words or booleans; what has neither may be either."""
+
+    @pytest.mark.parametrize(
+        ("question", "answer"),
+        [
+            ("Is Aurora insured?", "yes"),
+            ("Is Borealis insured?", "no"),
+            ("Is Borealis not insured?", "yes"),
+            ("Which ships are insured?", "Aurora, Celeste"),
+            ("Which ships are not insured?", "Borealis"),
+            ("How many ships are not insured?", "1"),
+            ("Are Aurora and Borealis insured?", "no"),
+        ],
+    )
+    def test_no_is_what_the_graph_says_no_of(self, told: KERAG, question: str, answer: str) -> None:
+        result = told(question=question)
+        assert (result.answer, result.verdict) == (answer, "proved")
+
+    @pytest.mark.parametrize("question", ["Is Dorothea insured?", "Is Dorothea not insured?"])
+    def test_what_has_no_value_is_neither(self, told: KERAG, question: str) -> None:
+        assert told(question=question).abstained
+
+    @pytest.mark.parametrize(
+        ("question", "answer"),
+        [
+            ("Is Aurora insured?", "yes"),
+            ("Is Borealis insured?", "no"),
+            ("Is Borealis not insured?", "yes"),
+            ("Which ships are not insured?", "Borealis, Dorothea"),
+        ],
+    )
+    def test_no_is_what_has_no_yes_where_the_graph_never_says_no(
+        self, only_yes: KERAG, question: str, answer: str
+    ) -> None:
+        result = only_yes(question=question)
+        assert (result.answer, result.verdict) == (answer, "proved")
+
+
+def ships(folder: Path, insured: tuple[str, ...], how: str) -> KERAG:
+    """A program over ships of which some are insured."""
+    if how == "table":
+        table = pandas.DataFrame({"name": SHIPS, "insured": insured, "home port": "Oslo"})
+        return KERAG(KnowledgeBase.from_tables({"ships": table}, folder / "kb"))
+    rows = [row for name in SHIPS for row in ((name, "type", "ship"), (name, "home port", "Oslo"))]
+    rows += [(name, "insured", value) for name, value in zip(SHIPS, insured, strict=True) if value]
+    return KERAG(build_rows(rows, folder, encoder="all-MiniLM-L6-v2"))

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triplecheck.language.likeness import NAMES
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError
-from triplecheck.lms.extractive.queries.joins import COVERED
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of, measure_of_words
 from triplecheck.lms.extractive.queries.patterns import value, write_filter
 from triplecheck.lms.extractive.queries.reading import compound, is_denied
@@ -64,7 +64,7 @@ def named_by_rest(draft: Draft, owner: int) -> Measure | None:
     reading, left = draft.reading, draft.unsaid_outside
     words = reading.words(left)
     measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness) if words else None
-    if measure is None or measure.score < COVERED:
+    if measure is None or measure.score < NAMES:
         return None
     draft.said.update(left)
     return measure

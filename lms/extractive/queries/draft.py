@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.language.clauses import Attachment
 from triplecheck.language.coverage import unsayable
+from triplecheck.language.likeness import least_likeness
 from triplecheck.language.operations import Extreme
-from triplecheck.lms.extractive.queries.joins import Join, least_likeness
+from triplecheck.lms.extractive.queries.joins import Join
 from triplecheck.lms.extractive.queries.reading import Reading
 from triplecheck.lms.extractive.queries.text import QueryText
 

@@ -7,15 +7,13 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Attachment, Clauses
-from triplecheck.language.likeness import Likeness
+from triplecheck.language.likeness import NAMES, Likeness, least_likeness
 from triplecheck.language.parse import Parse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related
 from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
 from triplecheck.signatures.notation import THING
 
-COVERED, NOUN_COVERED = 0.5, 0.7
-"""Likeness from which a relation says a word."""
 _WHOLE = 0.6
 """Likeness from which a relation says all words together, though it says none of them alone."""
 _LEAST = 0.4
@@ -26,11 +24,6 @@ _FAR, _WRONG_WAY, _ELSEWHERE, _LOOSE = 0.12, 0.35, 0.15, 0.25  # what a join los
 _CLEARLY = 0.05  # by which a preposition is nearer to one relation than to all others
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
-
-
-def least_likeness(pos: str) -> float:
-    """The likeness from which a relation says a word: nouns of one kind are alike though they mean other things."""
-    return {"NOUN": NOUN_COVERED, "PROPN": 1.0}.get(pos, COVERED)
 
 
 @dataclass(frozen=True)
@@ -178,7 +171,7 @@ class Joiner:
             else:
                 is_vague = len(hops) > 1
                 parts.append(self._unnamed(hop, attachment, besides, alternatives))
-        if len(hops) > 1 and any(part < COVERED for part in parts):
+        if len(hops) > 1 and any(part < NAMES for part in parts):
             return Join(attachment, hops, 0.0, frozenset())
         score = sum(parts) / len(parts) - _FAR * (len(hops) - 1)
         if len(hops) == 1 and self._is_wrong_way(hops[0], attachment):

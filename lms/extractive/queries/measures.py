@@ -5,12 +5,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
-from triplecheck.language.likeness import Likeness
+from triplecheck.language.likeness import COMPARED, Likeness
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.schema import Relation, Schema, fits
 
-_LEAST = 0.42
-"""Likeness below which words do not mean a relation to values."""
 _CLEARLY = 0.25
 _ONLY_TIME = 0.5
 """Of the only date of some things, where a word compares times: the oldest bridge, by the year in which it opened."""
@@ -91,4 +89,4 @@ def _measured(schema: Schema, classes: Collection[str] | None, kinds: Collection
 
 def _best(found: Sequence[Measure]) -> Measure | None:
     best = max(found, key=lambda measure: measure.score, default=None)
-    return best if best is not None and best.score >= _LEAST else None
+    return best if best is not None and best.score >= COMPARED else None

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from triplecheck.language.likeness import NAMES_NOUN
 from triplecheck.language.operations import Comparison
 from triplecheck.lms.extractive.queries.comparing import compared_measure, named_measure
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, first_by, owner_of, select
-from triplecheck.lms.extractive.queries.joins import NOUN_COVERED
 from triplecheck.lms.extractive.queries.measures import Measure
 from triplecheck.lms.extractive.queries.patterns import name, one_of, term, value
 from triplecheck.lms.extractive.queries.reading import compound
@@ -91,7 +91,7 @@ def _related(draft: Draft, answer: str, noun: int) -> str | None:
         if not one.is_measured and one.tail != "text"
     ]
     score, number = max(options, default=(0.0, 0))
-    if score < NOUN_COVERED:
+    if score < NAMES_NOUN:
         return None
     relation = reading.schema.relations[-number]
     is_of = not reading.parse.lexicon.prepositions.isdisjoint(relation.label.casefold().split()[-1:])

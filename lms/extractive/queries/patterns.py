@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.language.clauses import Attachment
+from triplecheck.language.likeness import NAMES, least_likeness
 from triplecheck.language.operations import number as number_at
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
-from triplecheck.lms.extractive.queries.joins import COVERED, Join, least_likeness
+from triplecheck.lms.extractive.queries.joins import Join
 from triplecheck.lms.extractive.queries.measures import Measure
 from triplecheck.lms.extractive.queries.reading import Reading, is_denied
 from triplecheck.lms.extractive.queries.schema import Relation, fits
@@ -218,7 +219,10 @@ def _write_hops(draft: Draft, join: Join, start: str, end: str) -> None:
 
 # --- existence -------------------------------------------------------------------------------------
 def write_existence(draft: Draft) -> None:
-    """That a thing has a relation at all, "films that won a prize", or that it is true, "ships that are insured"."""
+    """That a thing has a relation at all, "films that won a prize", or that it is so, "ships that are insured".
+
+    What is not so has the value for no; where the graph has none, it has no value for yes.
+    """
     reading, question, left = draft.reading, draft.reading.question, draft.unsaid_outside
     asks_value = question.compares is not None or question.aggregate is not None
     if not left or (asks_value and not question.negations and not question.counts):
@@ -229,16 +233,13 @@ def write_existence(draft: Draft) -> None:
         return
     relation, forward = found
     denied = any(is_denied(reading, at) for at in left)
-    if relation.is_truth and forward:
-        truth = draft.text.variable(relation.label)
-        draft.text.triple(term(draft, owner), relation.label, truth)
-        write_filter(draft, truth, denied=denied)
-        draft.said |= _said_by(reading, left, relation)
-        return
-    flag = _flag(reading, relation) if forward else ""
+    truth = relation.truth(reading.parse.lexicon.flags) if forward else None
+    flag = "" if truth is None else truth[0]
+    if denied and truth is not None and truth[1]:  # the graph says no itself; what has no value may be either
+        flag, denied = truth[1], False
     if not denied and not flag and not any(_is_noun_of(reading, at, relation) for at in left):
         return
-    ends = term(draft, owner), flag or draft.text.variable("any")
+    ends = term(draft, owner), write_label(flag) if flag else draft.text.variable("any")
     head, tail = ends if forward else ends[::-1]
     if denied:
         draft.text.begin_denied()
@@ -258,15 +259,7 @@ def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple
         if fits(classes, relation.head if forward else relation.tail)
     ]
     best = max(options, default=None, key=lambda one: one[:2])
-    return None if best is None or best[0] < COVERED else best[2:]
-
-
-def _flag(reading: Reading, relation: Relation) -> str:
-    """The value that says that a thing has what a relation is about: "yes"; empty if its values are others."""
-    for yes, no in reading.parse.lexicon.flags.items():
-        if relation.example.casefold() in (yes, no):
-            return write_label(yes)
-    return ""
+    return None if best is None or best[0] < NAMES else best[2:]
 
 
 def _is_noun_of(reading: Reading, at: int, relation: Relation) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from triplecheck.language.likeness import NAMES
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, select
-from triplecheck.lms.extractive.queries.joins import COVERED
 from triplecheck.lms.extractive.queries.patterns import name, term
 from triplecheck.lms.extractive.queries.reading import Reading
 from triplecheck.lms.extractive.queries.schema import Relation, fits
@@ -76,7 +76,7 @@ def _shared(draft: Draft, ends: Sequence[tuple[str, ...]]) -> str:
         if all(any(fits(classes, one.head) for one in own) for classes in ends) and (not timed or own[0].kind == "time")
     ]
     score, _, label = max(options, default=(0.0, 0.0, ""))
-    if score < COVERED:
+    if score < NAMES:
         raise UnsaidError(f"No relation is {' '.join(words)!r}.")
     draft.say_units(range(len(reading.units)))
     draft.said.update(reading.content)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import (
+    BETWEEN_EXAMPLES,
     MOST_BESIDE,
     THING,
     read_class,
@@ -31,7 +32,7 @@ class Relation:
         wordings: its name and its other names.
         head: the class at its start; `THING` if it is not known.
         tail: the class at its end, or `number`, `date`, `year`, `text`; `THING` if it is not known.
-        example: a value, as the graph writes it.
+        example: a value, as the graph writes it; both if there are two.
     """
 
     label: str
@@ -45,10 +46,17 @@ class Relation:
         """Whether its values can be compared."""
         return self.tail in MEASURES
 
-    @property
-    def is_truth(self) -> bool:
-        """Whether its values are true and false."""
-        return self.tail == "text" and self.example in ("true", "false")
+    def truth(self, flags: Mapping[str, str]) -> tuple[str, str] | None:
+        """Its values for yes and for no, as the graph writes them; None if it has others.
+
+        Args:
+            flags: see `Lexicon.flags`. The value for no is empty if the prompt shows none.
+        """
+        shown = {value.casefold(): value for value in self.example.split(BETWEEN_EXAMPLES)}
+        for yes, no in flags.items():
+            if shown.keys() <= {yes, no}:
+                return shown.get(yes, yes), shown.get(no, "")
+        return None
 
     @property
     def kind(self) -> str:

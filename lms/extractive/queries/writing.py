@@ -8,11 +8,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triplecheck.language.kinds import fit
+from triplecheck.language.likeness import NAMES
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.bounds import write_bounds
 from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, begin, check_all_said, owner_of, select
-from triplecheck.lms.extractive.queries.joins import COVERED
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
 from triplecheck.lms.extractive.queries.orders import choice, difference, ordered
 from triplecheck.lms.extractive.queries.patterns import list_of, name, term, value, write_existence, write_joins
@@ -153,7 +153,7 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
             continue
         words = reading.words([verb])
         measure = measure_of_words(reading.schema, reading.classes(number), words, reading.likeness)
-        if measure is not None and measure.score >= COVERED:
+        if measure is not None and measure.score >= NAMES:
             draft.said.add(verb)
             return number, measure
     return None

@@ -1,0 +1,140 @@
+"""What a question says and its proof does not."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterable
+
+import numpy as np
+
+from triplecheck.kg import Direction, normalize
+from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unsayable
+from triplecheck.language.likeness import Likeness
+from triplecheck.language.operations import Limit
+from triplecheck.language.times import TimeLimit
+from triplecheck.programs.judge.proof import Proof
+from triplecheck.signatures.notation import FORWARD, wordings
+
+_LOOKED_AT = 3  # answers, for relations that lead further
+_SAME_NAME = 0.8
+"""Cosine from which a relation may have a name, in the singular or the plural."""
+_NUMBER = re.compile(r"\d+")
+
+
+def uncovered(proof: Proof) -> list[str]:
+    """The conditions of the question that the proof says nothing of, in the question's words."""
+    read, words, computed = proof.parsed, _words(proof), proof.computed
+    proved = proof.proved_time
+    words |= set(normalize(proved).split())
+    bounds: list[Limit | TimeLimit] = [*read.limits, *read.times]
+    found = [one.text for one in bounds if one.text not in proved and one.is_bound]
+    limits = set(normalize(" ".join(found)).split())
+    found += [text for text in read.numbers if not set(normalize(text).split()) <= words | limits]
+    found += [negation.text for negation in read.negations]
+    if read.compares and not computed & {"max", "min"} and not proof.says_yes_or_no:
+        found += [text for text in (read.compares.text,) if text not in words | limits]
+    if read.ordinal is not None:
+        found.append(read.ordinal.text)  # no operation takes the n-th
+    if (asked := read.aggregate) is not None and not computed & {"sum", "difference", asked.kind}:
+        named = set(normalize(asked.text).split()) <= words
+        found += [] if named or (asked.kind == "count" and proof.kind == "number") else [asked.text]
+    found += [word for _, word in unsayable(read)]
+    if len(chain := proof.parsed.chain) > max(map(len, proof.paths), default=0):
+        found.append(min(chain, key=lambda text: proof.coverage.get(text, 0.0)))
+    found += [*_opposed(proof), *_of_others(proof)]
+    bases = Likeness(proof.encode, proof.language).bases
+    found += [
+        name
+        for name in read.names
+        if words.isdisjoint(normalize(name).split()) and bases(name).isdisjoint(bases(" ".join(words)))
+    ]
+    nodes = {end for head, _, tail in proof.found.evidence for end in (head, tail)}
+    for mention in dict.fromkeys(proof.topics.values()):
+        meant = {node for node, name in proof.topics.items() if name == mention}
+        if normalize(mention) in normalize(proof.question) and not meant & nodes:
+            found.append(mention)
+    return list(dict.fromkeys(found))
+
+
+def unnamed(proof: Proof) -> list[str]:
+    """The words of the question that neither proof nor topics' classes name; nouns if the graph has classes."""
+    said = [wording for path in proof.paths for hop in path for wording in wordings(hop.label)]
+    said += [proof.graph.type_label(kind) for node in proof.topics for kind in proof.graph.types(node)]
+    likeness = Likeness(proof.encode, proof.language)
+    names = list(dict.fromkeys([*said, *proof.types]))
+    words = unnamed_words(proof.parsed, names, likeness)
+    if not proof.graph.has_types:  # nothing could name the class that is asked for
+        words = [word for word in words if word.casefold() not in proof.parsed.asked.noun.casefold().split()]
+    nouns = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
+    return list(dict.fromkeys([*words, *nouns, *_further(proof, likeness)]))
+
+
+def _further(proof: Proof, likeness: Likeness) -> list[str]:
+    """The noun that is asked for, if it names a relation of the answer and none of the proof: what lies beyond."""
+    asked, answers = likeness.bases(proof.parsed.asked.lemma), list(proof.found.answers[:_LOOKED_AT])
+    if not asked or not answers:
+        return []
+
+    def named(relations: Iterable[int]) -> bool:
+        abouts = map(proof.graph.relation, relations)
+        return any(asked <= likeness.bases(name) for about in abouts for name in (about.label, *about.aliases))
+
+    counts = proof.graph.relation_counts(answers)
+    further = (count.relation for count in counts if count.direction is Direction.OUT)
+    reached = named(relation for _, relation, _ in proof.found.evidence)
+    return [proof.parsed.asked.noun] if not reached and named(further) else []
+
+
+def other_names(proof: Proof) -> list[str]:
+    """The topics whose number the question does not say, though it says another one: "the race of 2015"."""
+    said = {
+        node: _NUMBER.findall(name)
+        for node, name in zip(proof.topics, proof.graph.labels(list(proof.topics)), strict=True)
+    }
+    asked = Counter(_NUMBER.findall(proof.question))
+    other = asked - Counter(number for numbers in said.values() for number in numbers)
+    return proof.graph.labels([node for node, numbers in said.items() if other and not set(numbers) <= asked.keys()])
+
+
+def _opposed(proof: Proof) -> list[str]:
+    """Words of the question whose opposite is in a relation of the proof, as "born" and `date of death`."""
+    hops = [hop for path in proof.paths for hop in path]
+    asked = {*proof.parsed.words, *proof.parsed.lemmas}
+    found = []
+    for one, other, has_converse in proof.parsed.parse.lexicon.opposites:
+        followed = [hop for hop in hops if hop.arrow == FORWARD] if has_converse else hops
+        said = {word for hop in followed for word in normalize(hop.label).split()}
+        for own, opposite in ((set(one), set(other)), (set(other), set(one))):
+            if asked & own and said & opposite and not asked & opposite and not said & own:
+                found += [word for word in proof.parsed.words if word in own][:1] or [min(asked & own)]
+    return found
+
+
+def _of_others(proof: Proof) -> list[str]:
+    """What a topic is asked to have, if relations of the graph have that name and none of the proof has it."""
+    relations = proof.relations
+    if relations is None or proof.computed:
+        return []
+    bases = Likeness(proof.encode, proof.language).bases
+    kinds = [*proof.types, *(hop.label for path in proof.paths for hop in path)]
+    found = []
+    for tokens in attributes(proof.parsed.parse):
+        words = " ".join(proof.parsed.words[at] for at in tokens)
+        near = np.flatnonzero(relations.against(words) >= _SAME_NAME).tolist()
+        abouts = map(proof.graph.relation, near)
+        names = {bases(name) for about in abouts for name in (about.label, *about.aliases)}
+        if bases(words) in names and not any(bases(words) <= bases(name) for name in kinds):
+            found.append(words)
+    return found
+
+
+def _words(proof: Proof) -> set[str]:
+    """Words of everything that the evidence names, and of the topics."""
+    nodes = {end for head, _, tail in proof.found.evidence for end in (head, tail)} | set(proof.topics)
+    texts = [*proof.graph.labels(sorted(nodes)), *proof.topics.values(), *proof.types]
+    texts += [hop.label for path in proof.paths for hop in path]
+    for node in list(nodes)[:50]:
+        if proof.graph.literal(node) is None:
+            texts += proof.graph.entity(node).aliases
+    return {word for text in texts for word in normalize(text).split()}
