@@ -145,7 +145,7 @@ def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness
     """
     parse, own = question.parse, [[name] for name in names]
     said = [at for tokens in attributes(parse) for at in tokens if not (backwards and is_plural(parse, tokens[-1]))]
-    return any(_fit(parse.words[at], own, likeness) < LEAST for at in said)
+    return any(_fit(parse.words[at], own, likeness) < NAMES for at in said)
 
 
 def attributes(parse: Parse) -> Iterator[list[int]]:
