@@ -145,8 +145,7 @@ class WrittenPath:
     @property
     def types_at_end(self) -> str:
         """The types at its end; empty if the note has no types, or has examples."""
-        match = _EDGES.fullmatch(self.note)
-        what = match[2] or "" if match else ""
+        what = match[2] or "" if (match := _EDGES.fullmatch(self.note)) else ""
         return "" if what.startswith(EXAMPLE) else what
 
 
@@ -227,12 +226,11 @@ def read_fact(line: str, number: int = 0) -> WrittenFact | None:
         return None
     values = [value for part in parts[4].split(_BETWEEN_VALUES) if (value := part.strip())]
     cut = _MORE.fullmatch(values[-1]) if values else None
-    more = int(cut[1]) if cut else 0
     hop = WrittenHop(parts[2].strip(), parts[1])
     split = [split_edge(value) for value in (values[:-1] if cut else values)]
     edges = tuple(said for _, said in split)
     names = tuple(value for value, _ in split)
-    return WrittenFact(parts[0].strip(), hop, names, more, number, edges if any(edges) else ())
+    return WrittenFact(parts[0].strip(), hop, names, int(cut[1]) if cut else 0, number, edges if any(edges) else ())
 
 
 def split_edge(value: str) -> tuple[str, str]:

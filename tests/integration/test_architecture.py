@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import functools
 import subprocess
 import sys
 from collections.abc import Collection, Iterator
@@ -36,15 +37,23 @@ MOST_LINES = 600
 HEAVY = ("torch", "transformers", "spacy", "sentence_transformers", "peft", "faiss")
 
 
+@functools.cache
 def modules() -> list[Path]:
     return sorted(path for package in PACKAGES for path in (ROOT / package).rglob("*.py"))
 
 
+@functools.cache
+def import_statements(path: Path) -> list[ast.Import | ast.ImportFrom]:
+    """The imports of a file, including those under TYPE_CHECKING and in functions."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
 def imports(path: Path) -> Iterator[str]:
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             assert node.level == 0, f"{path}: a relative import"
             # `from triplecheck import kg` names the module in what is imported.
             if node.module == PACKAGE:
@@ -82,11 +91,11 @@ def module_name(path: Path) -> str:
 
 
 def imported_modules(path: Path, names: Collection[str]) -> Iterator[str]:
-    """The modules of `names` that a file imports, including imports under TYPE_CHECKING and in functions."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+    """The modules of `names` that a file imports."""
+    for node in import_statements(path):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in names)
-        elif isinstance(node, ast.ImportFrom) and node.module in names:
+        elif node.module in names:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield inner if inner in names else node.module

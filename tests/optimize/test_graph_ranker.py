@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.ranker import GENERAL, load_ranker, save_ranker
 from triplecheck.lms import session
 from triplecheck.optimize.distil import graph_ranker
-from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_into
+from triplecheck.optimize.distil.graph_ranker import RankerOptions, TrainedRanker, train_into
 from triplecheck.optimize.distil.path_ranker import FURTHER
 from triplecheck.optimize.distil.trace_ranker import answered_questions, distil_ranker
 from triplecheck.optimize.traces import TraceRow, collect, read_traces
@@ -35,9 +36,11 @@ QUESTIONS = [
 OPTIONS = RankerOptions(seed=3)
 
 
-@pytest.fixture(autouse=True)
-def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(graph_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
+@pytest.fixture(scope="module", autouse=True)
+def short_training() -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(graph_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
+        yield
 
 
 @pytest.fixture
@@ -45,9 +48,15 @@ def people(tmp_path: Path) -> KnowledgeBase:
     return build(TRIPLES, tmp_path / "people")
 
 
-def test_an_interrupted_training_is_resumed_and_ends_the_same(people: KnowledgeBase, tmp_path: Path) -> None:
-    other = build(TRIPLES, tmp_path / "other")
-    whole = train_into(other, QUESTIONS, OPTIONS)
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> TrainedRanker:
+    """A training that nothing interrupts."""
+    return train_into(build(TRIPLES, tmp_path_factory.mktemp("whole") / "people"), QUESTIONS, OPTIONS)
+
+
+def test_an_interrupted_training_is_resumed_and_ends_the_same(
+    whole: TrainedRanker, people: KnowledgeBase, tmp_path: Path
+) -> None:
     seen: list[tuple[str, int]] = []
 
     def until(what: str, done: int, total: int) -> None:
@@ -70,11 +79,10 @@ def test_an_interrupted_training_is_resumed_and_ends_the_same(people: KnowledgeB
     assert not (tmp_path / ".people.ranker").exists()
 
 
-def test_labels_in_another_language_are_learned(people: KnowledgeBase) -> None:
-    trained = train_into(people, QUESTIONS, OPTIONS)
-    assert trained.stored is not None
-    assert trained.about["held_out"]["after"] > trained.about["held_out"]["before"]
-    assert trained.about["hops"] == 2 and trained.stored.stat().st_size < 5_000_000
+def test_labels_in_another_language_are_learned(whole: TrainedRanker) -> None:
+    assert whole.stored is not None
+    assert whole.about["held_out"]["after"] > whole.about["held_out"]["before"]
+    assert whole.about["hops"] == 2 and whole.stored.stat().st_size < 5_000_000
 
 
 def test_a_ranker_that_answers_fewer_questions_is_not_stored(
@@ -118,10 +126,12 @@ def test_a_ranker_of_another_encoder_names_the_way_out(people: KnowledgeBase, tm
         program(question="Wo wohnt Mensch01?")
 
 
-@pytest.fixture
-def traces(people: KnowledgeBase, tmp_path: Path) -> Path:
-    collect(KERAG(people), QUESTIONS, tmp_path / "traces", knowledge_base=people, passes=["gold"])
-    return tmp_path / "traces"
+@pytest.fixture(scope="module")
+def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("traces")
+    people = build(TRIPLES, folder / "people")
+    collect(KERAG(people), QUESTIONS, folder / "traces", knowledge_base=people, passes=["gold"])
+    return folder / "traces"
 
 
 def test_a_ranker_is_distilled_from_traces(traces: Path, people: KnowledgeBase, tmp_path: Path) -> None:
