@@ -18,7 +18,9 @@ from triplecheck.lms.engines import reply
 from triplecheck.optimize import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.state import state_of
-from triplecheck.optimize.tuning.run import ALL, WRITTEN, Tuned, tune
+from triplecheck.optimize.tuning.result import Tuned
+from triplecheck.optimize.tuning.rows import ALL, WRITTEN
+from triplecheck.optimize.tuning.run import tune
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import Sources, resolve_program
 from triplecheck.signatures.demonstrations import is_worked
