@@ -76,6 +76,21 @@ class CompileOptions:
             MODEL,
         ),
     ] = None
+    student: Annotated[
+        list[str] | None,
+        flag(
+            "--student NAME",
+            "Without --optimizer: train and try this student alone. Repeatable; `none`: no student. Default: all.",
+        ),
+    ] = None
+    each: Annotated[
+        bool,
+        flag(
+            "--each",
+            "Without --optimizer: measure each kind of choice alone on the test questions too, beside plain signatures "
+            "without demonstrations, and write the table to rows.md.",
+        ),
+    ] = False
     calls: Annotated[
         Path | None,
         flag(
@@ -87,18 +102,24 @@ class CompileOptions:
     estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and time, and stop.", LIMITS)] = False
 
     def check(self) -> None:
-        """Check that what belongs to an optimizer comes with one.
+        """Check that what belongs to an optimizer comes with one, and the names of students.
 
         Raises:
-            UserError: the message names the option.
+            UserError: the message names the option, or the students that there are.
         """
         from triplecheck.kg import UserError
+        from triplecheck.optimize.students import resolve_students
+
+        resolve_students(self.student)
 
         objective = None if self.objective == "accuracy" else self.objective
         given = {"--step": self.step, "--set": self.setting, "--teacher": self.teacher, "--objective": objective}
         alone = next((name for name, value in given.items() if value), None)
         if self.optimizer is None and alone is not None:
             raise UserError(f"{alone} belongs to an optimizer: name one with --optimizer, or leave it out")
+        for name, value in (("--student", self.student), ("--each", self.each)):
+            if self.optimizer is not None and value:
+                raise UserError(f"{name} has no effect with an optimizer: leave out one of {name} and --optimizer")
 
 
 @flattened(
@@ -116,9 +137,10 @@ def compile_program(
 ) -> None:
     """Compile a program: choose demonstrations, rewrite instructions, or train the model.
 
-    Without --optimizer it does what pays. It shows what each step is worth (`triplecheck lm bracket`), trains a ranker
-    of paths, gives each step the demonstrations, and with --prompt-model the instruction, that its own metric likes
-    best on recorded calls, and gives roles to the rule-based baseline. What makes the whole program win more
+    Without --optimizer it does what pays. It shows what each step is worth (`triplecheck lm bracket`), trains students
+    such as a ranker of paths, gives each step the demonstrations, and with --prompt-model the instruction, that its own
+    metric likes best on recorded calls, gives roles to the rule-based baseline, and asks the model only where the
+    baseline or a student is not sure (a cascade). What makes the whole program win more
     validation questions than it loses is kept. One table has all choices; a bundle is written if the result beats the
     program as written by more than chance (McNemar's exact test, p < .05). It needs 60 questions, and 300 are better.
 
@@ -133,7 +155,9 @@ def compile_program(
 
         triplecheck compile kerag --kb kbs/films --questions films.jsonl --lm openai/gpt-4o-mini
 
-        triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm openai/gpt-4o-mini
+        triplecheck compile kerag --kb kbs/films --questions films.jsonl --lm openai/gpt-4o-mini --each --out runs/films
+
+        triplecheck compile kerag --optimizer LabeledFewShot --lm openai/gpt-4o-mini
 
         triplecheck compile kerag --kb kbs/films --questions films.jsonl --optimizer GEPA --prompt-model openai/gpt-4o
 
@@ -178,6 +202,8 @@ def _tune(
         place,
         err,
         prompt_model=how.prompt_model,
+        students=how.student,
+        each=how.each,
         seed=run.seed,
         calls=how.calls,
         estimate_only=how.estimate,

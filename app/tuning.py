@@ -16,8 +16,10 @@ if TYPE_CHECKING:
 
     from triplecheck.evals.questions import Question
     from triplecheck.optimize.tuning.cost import Cost
-    from triplecheck.optimize.tuning.run import Choice, Tuned
+    from triplecheck.optimize.tuning.result import Choice, Tuned
 
+ROWS = "rows.md"
+"""The table of results, in the directory of a run with `--each`."""
 _NUMBERS = ("validation", "test", "95%", "won:lost", "p", "calls", "tokens", "seconds", "dollars")
 
 
@@ -28,6 +30,8 @@ def tuned(
     err: Console,
     *,
     prompt_model: str | None = None,
+    students: Sequence[str] | None = None,
+    each: bool = False,
     seed: int = 0,
     calls: Path | None = None,
     estimate_only: bool = False,
@@ -39,20 +43,31 @@ def tuned(
         held_out: test questions; None: a third of the questions.
         place: directory of the run.
         err: where progress is shown.
-        prompt_model, seed, calls: see `TunePlan` and `tune`.
+        prompt_model, each, seed, calls: see `TunePlan` and `tune`.
+        students: see `resolve_students`.
         estimate_only: stop after the estimate; the result is None.
 
     Raises:
-        UserError: see `three_parts` and `tune`.
+        UserError: see `three_parts`, `resolve_students` and `tune`.
     """
     from triplecheck.optimize.dspy_patches import quiet
     from triplecheck.optimize.examples import three_parts
+    from triplecheck.optimize.students import resolve_students
+    from triplecheck.optimize.tuning.rows import HEADER
     from triplecheck.optimize.tuning.run import estimated, tune
     from triplecheck.optimize.tuning.tries import TunePlan
 
     questions = three_parts(batch.questions, held_out)
     plan = TunePlan(
-        batch.program, questions, batch.roles, prompt_model, seed, batch.settings.workers, budget=batch.budget
+        program=batch.program,
+        questions=questions,
+        roles=batch.roles,
+        prompt_model=prompt_model,
+        seed=seed,
+        workers=batch.settings.workers,
+        budget=batch.budget,
+        students=resolve_students(students),
+        each=each,
     )
     sizes = [len(part) for part in (questions.train, questions.validation, questions.held_out)]
     err.print("questions: {} to train, {} to choose by, {} to test on".format(*sizes), soft_wrap=True)
@@ -66,11 +81,19 @@ def tuned(
         if estimate_only:
             announce(estimated(plan, place, **given))
             return None
-        return tune(plan, place, announce=announce, **given)
+        made = tune(plan, place, announce=announce, **given)
+    if made.rows:
+        from triplecheck.evals.experiments.report import markdown_table
+        from triplecheck.kg._atomic import write_text
+
+        write_text(place / ROWS, markdown_table(HEADER, [row.cells() for row in made.rows]))
+    return made
 
 
 def show(result: Tuned, place: Path) -> None:
     """Print what each step is worth, the table of choices, and where the bundle is or where there is room."""
+    from triplecheck.optimize.tuning.rows import HEADER
+
     out = stdout()
     if not is_quiet():
         out.print(brackets_table(result.brackets))
@@ -83,6 +106,11 @@ def show(result: Tuned, place: Path) -> None:
             if line.note:
                 out.print(f"{printable(line.name)}: {printable(line.note)}", soft_wrap=True)
         out.print(total_of(result.usage))
+    if result.rows:
+        rows = columns("test questions", numbers=HEADER[1:])
+        for row in result.rows:
+            rows.add_row(*map(printable, row.cells()))
+        out.print(rows)
     out.print(_said(result, place), soft_wrap=True)
 
 

@@ -87,6 +87,11 @@ class KnowledgeBase:
             return open_remote(EndpointOptions(path))
         return cls(Path(path), manifest.read(Path(path)))
 
+    @property
+    def is_temporary(self) -> bool:
+        """Whether its directory is removed together with this object."""
+        return self._temporary is not None
+
     @classmethod
     def from_triples(cls, triples: object, out: Path | str | None = None, **options: Any) -> KnowledgeBase:
         """A knowledge base of triples that Python holds.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import copy
 import functools
 import os
 import re
@@ -127,6 +128,19 @@ class MeteredLM(dspy.LM):
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         self._engine_store = LimitedEngines()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> MeteredLM:
+        other: MeteredLM = object.__new__(type(self))
+        memo[id(self)] = other
+        state: Any = self.__getstate__()
+        other.__setstate__(copy.deepcopy(state, memo))
+        return other
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How a pickle keeps it (`dspy.load`): by its model string, without a key, an engine or what it counts."""
+        from triplecheck.lms.resolve import language_model
+
+        return language_model, (self.name,)
 
     @property
     def name(self) -> str:

@@ -50,7 +50,7 @@ from triplecheck.lms.metering import (
     model_name,
     watching,
 )
-from triplecheck.lms.resolve import language_model
+from triplecheck.lms.resolve import language_model, suited
 from triplecheck.lms.roles import BASELINE, Roles, check_role, check_thread, name_of, warn_of_baseline
 from triplecheck.lms.values import numbered_lists
 from triplecheck.signatures import demonstrations, step_of
@@ -268,7 +268,9 @@ class RolePredict(dspy.Predict):
     def _attempt(self, kwargs: dict[str, Any]) -> _Attempt:
         lm = kwargs.pop("lm", None) or self.lm
         config = {**self.config, **kwargs.pop("config", {})}
-        if lm is None:
+        if isinstance(lm, MeteredLM):
+            lm = suited(lm, dspy.settings.get("path_ranker"), dspy.settings.get("text_language"))
+        elif lm is None:
             lm = self._lm_of_role()
             # Optimizers vary runs by a rollout id and a temperature on `settings.lm`.
             varied = getattr(dspy.settings.lm, "kwargs", {})

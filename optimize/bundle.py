@@ -234,17 +234,15 @@ def save_bundle(
     steps = steps_of(bare)
     state = state_of(program)
     text = json.dumps(state, indent=1, ensure_ascii=False) + "\n"
-    models = sorted({row["model"] for row in state.values() if "model" in row})
+    on_steps = {name: name for name in sorted({row["model"] for row in state.values() if "model" in row})}
+    models = {name: model for one in (roles, *program.own_roles) for name, model in one.lms().items()} | on_steps
     manifest: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
         "program": bare.name,
         "options": switches(bare),
         "roles": roles.to_json(),
-        "model_ids": {
-            name: str(language_model(model).model)
-            for name, model in (roles.lms() | {name: name for name in models}).items()
-        },
+        "model_ids": {name: str(language_model(model).model) for name, model in models.items()},
         "signatures": {
             name: {"fields": asked_for(step.signature), "text": text_of(step.signature)} for name, step in steps.items()
         },
@@ -290,6 +288,9 @@ def load_bundle(path: Path | str) -> Bundle:
         for row in state.values():
             if "model" in row:
                 row["model"] = here.get(row["model"], row["model"])
+        for member in manifest["options"].get("members", ()):  # of a cascade
+            if member[1] is not None:
+                member[1] = {role: here.get(model, model) for role, model in member[1].items()}
         return Bundle(
             path=path,
             program_name=manifest["program"],

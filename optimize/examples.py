@@ -11,12 +11,14 @@ import dspy
 
 from triplecheck.evals.configuration import digest, row_key
 from triplecheck.evals.questions import Question, part_of
+from triplecheck.evals.rows import UNREADABLE
 from triplecheck.kg import TriplecheckError, UnavailableError, UserError
-from triplecheck.lms import BudgetExceededError, session
+from triplecheck.lms import BudgetExceededError, ModelReplyError, session
 from triplecheck.optimize.metrics import step_metric
 from triplecheck.optimize.scoring import CASE, inputs_key
 from triplecheck.optimize.state import steps_of
 from triplecheck.programs import Program
+from triplecheck.programs.steps import Stopped
 
 VALIDATION = 0.4
 """Share of the questions for the validation set."""
@@ -183,15 +185,24 @@ def pilot(student: dspy.Module, examples: Sequence[dspy.Example]) -> Pilot:
 
     Raises:
         BudgetExceededError, UnavailableError: a budget is used up, or a model is not available.
+        ModelReplyError: no run gives replies that can be read; the message has the last one.
     """
     began = time.perf_counter()
+    unread: list[str] = []
     with session() as ledger:
         for example in examples:
             try:
-                student(**example.inputs())
+                found = student(**example.inputs())
             except (BudgetExceededError, UnavailableError):
                 raise
+            except ModelReplyError as error:
+                unread.append(str(error))
             except TriplecheckError:
                 continue
+            else:
+                stops = (step for step in found.get("steps", ()) if isinstance(step, Stopped))
+                unread += [step.detail for step in stops if step.reason == UNREADABLE]
+    if examples and len(unread) == len(examples):
+        raise ModelReplyError(f"none of {len(examples)} runs gives replies that can be read: {unread[-1]}")
     took, usage = time.perf_counter() - began, ledger.usage()
     return Pilot(len(examples), took, usage.calls, usage.tokens, usage.unpriced_calls, usage.dollars)

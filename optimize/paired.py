@@ -16,6 +16,7 @@ from triplecheck.evals.runner import evaluate
 from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import BudgetExceededError, Roles
+from triplecheck.lms.resolve import is_extractive
 from triplecheck.optimize.candidates import Gain
 from triplecheck.programs import Program
 
@@ -65,21 +66,26 @@ class Measured:
 
     @property
     def calls(self) -> float:
-        """Calls per question."""
-        return mean(row["usage"]["calls"] for row in self.rows.values()) if self.rows else 0.0
+        """Calls of language models per question; the rule-based baseline is none."""
+        return mean(sum(part["calls"] for part in _of_models(row)) for row in self.rows.values()) if self.rows else 0.0
 
     @property
     def seconds(self) -> float | None:
         """Seconds that the calls of a question take, by those that no cache answered; None: there are none."""
-        usages = [row["usage"] for row in self.rows.values()]
-        new = sum(usage["calls"] - usage["cached_calls"] for usage in usages)
-        return sum(usage["seconds"] for usage in usages) / new * self.calls if new else None
+        parts = [part for row in self.rows.values() for part in _of_models(row)]
+        new = sum(part["calls"] - part["cached_calls"] for part in parts)
+        return sum(part["seconds"] for part in parts) / new * self.calls if new else None
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
         low, high = self.interval
         about = {"questions": len(self.scored), "right": self.share, "low": low, "high": high}
         return about | {"calls": self.calls, "seconds": self.seconds}
+
+
+def _of_models(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What each language model took for a question."""
+    return [part for name, part in row["usage"].get("by_model", {}).items() if not is_extractive(name)]
 
 
 def measure(
@@ -135,8 +141,11 @@ def resumable(out: Path) -> Iterator[None]:
 def gain_over(new: Measured, old: Measured) -> Gain:
     """What one program wins and loses against another on the questions that both answered, by McNemar's exact test."""
     ids = [id for id in new.scored if id in set(old.scored)]
-    own, others = new.right(ids), old.right(ids)
-    won, lost = (
-        sum(a > b for a, b in pairs) for pairs in (zip(own, others, strict=True), zip(others, own, strict=True))
-    )
-    return Gain(won, lost, len(ids), mcnemar(others, own) if ids else 1.0)
+    return gain_of(new.right(ids), old.right(ids))
+
+
+def gain_of(new: Sequence[float], old: Sequence[float]) -> Gain:
+    """What one list of scores wins and loses against another of the same things: McNemar's exact test of the signs."""
+    pairs = list(zip(new, old, strict=True))
+    wins, losses = [int(a > b) for a, b in pairs], [int(a < b) for a, b in pairs]
+    return Gain(sum(wins), sum(losses), len(pairs), mcnemar(losses, wins) if pairs else 1.0)

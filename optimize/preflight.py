@@ -129,6 +129,13 @@ def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan)
         listed = "; ".join(f"{name}: {reason}" for name, reason in unknown.items())
         way = "use BootstrapFewShot, which draws from right runs" if spec.labelled else "name a model as teacher"
         raise UserError(f"right replies to some steps of {program.name!r} cannot be computed ({listed}): {way}")
+    compared = 2 * (len(plan.questions.validation) + len(plan.questions.held_out))
+    if plan.budget.calls is not None and plan.budget.calls < compared:
+        raise UserError(
+            f"a budget of {plan.budget.calls} calls is too small: to compare the program with a compiled one on "
+            f"{len(plan.questions.validation)} validation and {len(plan.questions.held_out)} held-out questions takes "
+            f"{compared} or more; raise --budget-calls, or give fewer questions with --limit or --held-out"
+        )
     least = spec.least_train(settings)
     if train < least:
         raise UserError(f"{spec.name} needs {least} training examples and has {train}: give more questions")

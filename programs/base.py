@@ -18,7 +18,7 @@ from dspy.primitives.module import ProgramMeta
 from dspy.streaming.messages import StatusMessage, sync_send_to_stream
 
 from triplecheck.kg import Graph, KnowledgeBase, Linker, TriplecheckError, UserError
-from triplecheck.kg._atomic import write_bytes
+from triplecheck.kg._atomic import replaced_directory, write_bytes
 from triplecheck.kg.documents import Documents
 from triplecheck.kg.functions import CallLimits, Function, FunctionGraph, FunctionLinker, FunctionSource
 from triplecheck.kg.functions.function import of_callable
@@ -31,6 +31,7 @@ from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, Roles, doubted_reply, session
+from triplecheck.lms.metering import MeteredLM
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
@@ -38,9 +39,11 @@ from triplecheck.programs.outcome import Outcome, prediction
 from triplecheck.programs.steps import Answered, Checked, Stopped, Trace, TraceEvent, Wrote, in_words
 from triplecheck.signatures import JudgeProof
 from triplecheck.signatures.notation import write_triple
+from triplecheck.signatures.plain import plain
 
 _LONGEST_QUESTION = 4_000  # characters
 _LATER = frozenset({"write_query"})  # steps that older states do not have
+_WHOLE = "program.pkl"  # the file that DSPy writes a whole program to
 _MOST_JUDGED = 30  # triples of a proof that a model reads
 
 
@@ -197,19 +200,42 @@ class Sources:
     def __deepcopy__(self, memo: dict[int, object]) -> Self:
         return self
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """How a pickle keeps them (`dspy.load`): by the path of the knowledge base, which is opened again.
+
+        Raises:
+            UserError: there is more than a knowledge base in a directory.
+        """
+        base = self.knowledge_base
+        if base is None or base.is_temporary or self.graph is not base.graph or self._documents is not None:
+            raise UserError(
+                f"{self!r}: dspy.load opens a knowledge base again by its path, and this one has none, or has "
+                "functions or documents beside it. Keep the prompts, with triplecheck.save_bundle(program, DIRECTORY) "
+                "or program.save('state.json'), and make the program again"
+            )
+        return _opened_again, (str(base.path.absolute()), self._ranker, self.language)
+
+
+def _opened_again(path: str, ranker: Path | None, language: str) -> Sources:
+    base = KnowledgeBase.open(path)
+    return Sources(base.graph, base.linker, base.relation_vectors, base, ranker, language=language)
+
 
 AnySources = Sources | KnowledgeBase | str | Path
 """What a program can be made of: see `Sources.of`."""
 
 
 class _ProgramType(ProgramMeta):
-    """Applies the option `demos` to all steps of a program, once it is made."""
+    """Applies the options `demos` and `prompts` to all steps of a program, once it is made."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - it is the class of programs
         program = super().__call__(*args, **kwargs)
         if program.options.demos == "none":
             for _, step in program.named_sub_modules(RolePredict):
                 step.without_worked_examples()
+        if program.options.prompts == "plain":
+            for _, step in program.named_sub_modules(RolePredict):
+                step.signature = plain(step.signature)
         return program
 
 
@@ -367,11 +393,21 @@ class Program(dspy.Module, metaclass=_ProgramType):
     def save(self, path: Path | str, save_program: bool = False, modules_to_serialize: Any = None) -> None:
         """Write instructions, demonstrations and settings of all steps to a JSON file, for `load` of such a program.
 
+        Args:
+            path: the file; with `save_program` a directory.
+            save_program: write the whole program for `dspy.load(DIRECTORY, allow_pickle=True)`. The knowledge base is
+                kept by its path. A pickle runs code when it is loaded; `save_bundle` writes plain JSON instead.
+            modules_to_serialize: see `dspy.Module.save`.
+
         Raises:
-            UserError: a pickle is asked for, by `save_program=True` or by the file's name.
+            UserError: the name of the file is not that of a JSON file, the directory holds something else, a model has
+                a key of its own, or the program has more than a knowledge base on this machine.
         """
         path = Path(path)
-        if save_program or modules_to_serialize or path.suffix != ".json":
+        if save_program:
+            self._save_whole(path, modules_to_serialize)
+            return
+        if path.suffix != ".json":
             raise UserError(
                 f"{path}: DSPy would write this as a pickle, which runs code when it is loaded. Save the state to a "
                 ".json file, or the whole program with triplecheck.save_bundle(program, DIRECTORY), which "
@@ -381,6 +417,23 @@ class Program(dspy.Module, metaclass=_ProgramType):
             draft = Path(folder) / "state.json"
             super().save(draft)
             write_bytes(path, draft.read_bytes())
+
+    def _save_whole(self, path: Path, modules_to_serialize: Any) -> None:
+        if path.exists() and not (path / _WHOLE).is_file():
+            raise UserError(f"{path}: exists and is no saved program; choose another directory")
+        models = [model for roles in self.own_roles for model in roles.lms().values()]
+        for model in (*models, *(step.lm for step in self.predictors())):
+            if not isinstance(model, str | MeteredLM) and getattr(model, "kwargs", {}).get("api_key"):
+                raise UserError(
+                    f"the model {model.model} has a key of its own, and the file would hold it: set the key in the "
+                    "environment instead of giving it to dspy.LM"
+                )
+        self.sources.__reduce__()  # DSPy would hide the reason of an error
+        with tempfile.TemporaryDirectory() as folder, replaced_directory(path) as new:
+            draft = Path(folder) / "whole"  # DSPy writes to no directory with a dot in its name
+            super().save(draft, save_program=True, modules_to_serialize=modules_to_serialize)
+            for file in draft.iterdir():
+                write_bytes(new / file.name, file.read_bytes())
 
     def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
         """Take a state that `dump_state` gave. Steps in it that the options exclude are ignored.

@@ -24,6 +24,9 @@ the floor of the confidence model; `supported`; `any`: unsupported answers too."
 Demos = typing.Literal["worked", "none"]
 """Which demonstrations the steps of a program are made with: their worked examples, or none."""
 
+Prompts = typing.Literal["written", "plain"]
+"""The signatures of the steps: as they are written, or the first sentence of each, without descriptions of fields."""
+
 
 @dataclasses.dataclass(frozen=True)
 class ProgramOptions:
@@ -39,6 +42,8 @@ class ProgramOptions:
             `doubts`.
         demos: what language models are shown before their task: `worked`, the worked examples of each step; `none`.
             Demonstrations that a program was compiled with are shown either way.
+        prompts: the signatures of the steps: `written`; `plain`, the first sentence of each without descriptions of the
+            fields, to see what prompts and optimizers are worth.
     """
 
     grounded_only: bool = False
@@ -47,6 +52,7 @@ class ProgramOptions:
     judge_proof: bool = False
     assist: str | tuple[str, ...] = ALL
     demos: Demos = "worked"
+    prompts: Prompts = "written"
 
     def __post_init__(self) -> None:
         Assists(self.assist)  # raises for an unknown name

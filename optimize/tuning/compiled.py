@@ -13,6 +13,7 @@ from triplecheck.evals.questions import Question, as_question, question_row
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import Budget, Roles, session
 from triplecheck.optimize.examples import three_parts
+from triplecheck.optimize.students import resolve_students
 from triplecheck.optimize.tuning.run import tune
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import Program
@@ -27,6 +28,7 @@ def compile(  # what it is called where people use it
     testset: Iterable[Asked] | None = None,
     roles: Roles | str | dspy.BaseLM | None = None,
     prompt_model: str | None = None,
+    students: Iterable[str] | None = None,
     budget: Budget | None = None,
     out: Path | str | None = None,
     seed: int = 0,
@@ -44,6 +46,7 @@ def compile(  # what it is called where people use it
         testset: questions to measure on; None: a third of `trainset`.
         roles: the models; None: as in `lms.session`.
         prompt_model: writes instructions; None: none are written.
+        students: names of those to train and try (`optimize.students`); None: all.
         budget: of the whole run.
         out: directory of the run; None: one in `runs/`, by the name of the program and the questions.
         seed: of all draws.
@@ -61,7 +64,16 @@ def compile(  # what it is called where people use it
     questions = three_parts(asked, None if testset is None else [as_question(one) for one in testset])
     with session(roles):
         models: Roles = dspy.settings.lm_roles
-    plan = TunePlan(program, questions, models, prompt_model, seed, workers, budget or Budget())
+    plan = TunePlan(
+        program=program,
+        questions=questions,
+        roles=models,
+        prompt_model=prompt_model,
+        seed=seed,
+        workers=workers,
+        budget=budget or Budget(),
+        students=resolve_students(students),
+    )
     name = f"{program.name}-compiled-{digest([question_row(question) for question in asked])[:8]}"
     place = Path("runs") / name if out is None else Path(out)
     return tune(plan, place, knowledge_base=program.sources.knowledge_base, progress=progress).program

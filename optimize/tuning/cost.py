@@ -14,6 +14,7 @@ from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import is_no_language_model, language_model
 from triplecheck.optimize.examples import Split
 from triplecheck.optimize.state import state_of, steps_of
+from triplecheck.optimize.students import STUDENTS
 from triplecheck.optimize.tuning.recorded import Recorded
 from triplecheck.optimize.tuning.steps import MOST_CALLS
 from triplecheck.programs import Program
@@ -44,7 +45,7 @@ class Cost:
         return round(self.per_question * questions)
 
 
-def cost_of(program: Program, recorded: Recorded, split: Split, bracketed: int, rewrites: bool) -> Cost:
+def cost_of(program: Program, recorded: Recorded, split: Split, bracketed: int, rewrites: bool, tested: int) -> Cost:
     """What compiling a program takes.
 
     Args:
@@ -53,15 +54,16 @@ def cost_of(program: Program, recorded: Recorded, split: Split, bracketed: int, 
         split: the questions.
         bracketed: questions that each step is bracketed on.
         rewrites: whether instructions are rewritten.
+        tested: programs that are measured on the test questions.
     """
     calls = [call for some in recorded.values() for call in some]
     per_question = len(calls) / max(1, len({call.id for call in calls}))
     shown = [len(json.dumps(row, ensure_ascii=False)) for row in state_of(program).values()]
     size = (mean(call.size for call in calls) if calls else 0) + mean(shown)
     steps, roles = len(recorded), len({step.role for step in program.predictors()})
-    chosen = 1 + steps * (2 if rewrites else 1) + roles
-    whole = (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + 2 * len(split.held_out)
-    alone = steps * (CALLS_OF_SETS + (CALLS_OF_REWRITING if rewrites else 0))
+    chosen = len(STUDENTS) + steps * (2 if rewrites else 1) + roles
+    whole = (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + tested * len(split.held_out)
+    alone = steps * (CALLS_OF_SETS + MOST_CALLS + (CALLS_OF_REWRITING if rewrites else 0))
     least = 2 * (len(split.validation) + len(split.held_out))
     return Cost(
         per_question, size / _CHARACTERS_PER_TOKEN, round(least * per_question), round(whole * per_question) + alone

@@ -6,11 +6,10 @@ print(tuned.gain, tuned.bundle)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import dspy
 
@@ -18,88 +17,30 @@ from triplecheck.evals.configuration import configuration_digest, describe
 from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.lms import Usage, session
+from triplecheck.lms import Roles, session
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
+from triplecheck.lms.resolve import EXTRACTIVE as BASELINE
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.bracket import Bracket, bracket
 from triplecheck.optimize.bundle import save_bundle
-from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.paired import Measured, gain_over, measure, resumable
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold import uncomputable
-from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of, prompt_tokens
+from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
 from triplecheck.optimize.tuning.recorded import Recorded, record
+from triplecheck.optimize.tuning.result import Choice, Tuned
+from triplecheck.optimize.tuning.rows import ALL, WRITTEN, Row, states, table_rows
+from triplecheck.optimize.tuning.state import State
 from triplecheck.optimize.tuning.steps import check_readable
-from triplecheck.optimize.tuning.tries import TOO_DEAR, State, Tries, TunePlan
-from triplecheck.programs import Program
+from triplecheck.optimize.tuning.tries import TOO_DEAR, Tries, Try, TunePlan
 
 BRACKETED = 30
 """Validation questions that each step is bracketed on, at most."""
-WRITTEN, ALL = "as written", "all that was kept"
+ROWS = 8
+"""States that `TunePlan.each` measures on the test questions, at most, but for further students."""
 _VALIDATION, _TEST = "validation", "test"
-
-
-@dataclass(frozen=True)
-class Choice:
-    """A line of the table.
-
-    Attributes:
-        name: of the choice, which is tried on top of those that were kept before.
-        kept: whether it is part of the result.
-        validation: the program with it; None: it was not tried.
-        gain: against the program as written, on the validation questions.
-        test: on the test questions, for the program as written and the result.
-        tokens: of the prompts of one question, roughly.
-        dollars: what they cost; None: not known.
-        note: why it was not tried, or what the step's own metric says.
-    """
-
-    name: str
-    kept: bool = False
-    validation: Measured | None = None
-    gain: Gain | None = None
-    test: Measured | None = None
-    tokens: float | None = None
-    dollars: float | None = None
-    note: str = ""
-
-    def to_json(self) -> dict[str, Any]:
-        """Plain numbers."""
-        parts = {name: getattr(self, name) for name in ("validation", "gain", "test")}
-        return vars(self) | {name: None if part is None else part.to_json() for name, part in parts.items()}
-
-
-@dataclass(frozen=True)
-class Tuned:
-    """The result.
-
-    Attributes:
-        program: with what won; as it was, if nothing did. Models of its own are set on its steps.
-        brackets: what each step is worth, most room first.
-        choices: the lines of the table, the program as written first and the result last.
-        gain: of the result against the program as written, on the test questions; None: nothing won.
-        bundle: None: nothing won.
-        usage: of the whole run.
-    """
-
-    program: Program
-    brackets: tuple[Bracket, ...]
-    choices: tuple[Choice, ...]
-    gain: Gain | None
-    bundle: Path | None
-    usage: Usage
-
-    def to_json(self) -> dict[str, Any]:
-        """Contents of `report.json`."""
-        return {
-            "brackets": [one.to_json() for one in self.brackets],
-            "choices": [one.to_json() for one in self.choices],
-            "gain": None if self.gain is None else self.gain.to_json(),
-            "bundle": None if self.bundle is None else str(self.bundle),
-            "usage": self.usage.to_json(),
-        }
 
 
 def tune(
@@ -113,17 +54,18 @@ def tune(
 ) -> Tuned:
     """Compile a program: try what may pay, and keep what wins on the validation questions.
 
-    A ranker of paths is trained; each step gets the demonstrations, and with a prompt model the instruction, that its
-    own metric likes best on recorded calls; each role is given to the rule-based baseline; and answers that are less
-    sure than a threshold are left out. Each choice is tried on top of those that were kept, and is kept if the whole
-    program wins more validation questions with it than it loses, or as many with shorter prompts.
+    Students are trained; each step gets the demonstrations, and with a prompt model the instruction, that its own
+    metric likes best on recorded calls; each role that loses nothing clear by it, on recorded calls, is given to the
+    rule-based baseline; the baseline, or it with a student, is asked before the models (`programs.cascade`); and
+    answers that are less sure than a threshold are left out. Each choice is tried on top of those that were kept, and
+    is kept if the whole program wins more validation questions with it than it loses, or as many with shorter prompts.
     The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05); the
     test questions choose nothing. An interrupted run is resumed by the same call.
 
     Args:
         plan: what to compile.
         out: directory of the run.
-        knowledge_base: of the program's graph; without one no ranker is trained.
+        knowledge_base: of the program's graph; without one no student is trained.
         calls: directory of the models' replies and of recorded calls; None: one in `out`.
         announce: called with what the run takes, before a model is asked.
         progress: called with the stage, the number done and the total.
@@ -189,7 +131,8 @@ def _opened(
         stack.enter_context(patient())
         run = _Run(plan, out, base, progress)
         train, validation = run.recorded(calls / "recorded")
-        cost = cost_of(plan.program, train, plan.questions, run.bracketed, plan.prompt_model is not None)
+        tested = ROWS if plan.each else 2
+        cost = cost_of(plan.program, train, plan.questions, run.bracketed, plan.prompt_model is not None, tested)
         check_budget(cost, plan.budget, plan.roles.model("answer"))
         yield _Opened(run, directory, train, validation, cost)
 
@@ -236,53 +179,82 @@ class _Run:
         """Try all choices, decide, and measure."""
         plan, first = self._plan, self._best
         asked = len(plan.questions.validation)
-        purse = Purse(opened.cost, plan.budget, ledger, 2 * len(plan.questions.held_out))
+        tested = (ROWS if plan.each else 2) * len(plan.questions.held_out)
+        purse = Purse(opened.cost, plan.budget, ledger, tested)
         # A step is bracketed where the program as written and one choice can be measured besides.
         brackets = self._brackets() if purse.allows_questions(2 * asked + self._bracketing) else []
-        tries = Tries(plan, self._out, self._base, opened.train, opened.validation, brackets, purse, self._tell)
+        tries = Tries(
+            plan=plan,
+            out=self._out,
+            knowledge_base=self._base,
+            train=opened.train,
+            validation=opened.validation,
+            brackets=brackets,
+            purse=purse,
+            best=lambda: (self._best, self._kept),
+            measured=lambda state: self._measured(state, _VALIDATION),
+            progress=self._tell,
+        )
         lines = [replace(self._line(WRITTEN, first, opened), kept=True)]
         written = self._kept = self._measured(first, _VALIDATION)
-        for one in tries.all(lambda: (self._best, self._kept)):
-            if one.change is None:
-                lines.append(Choice(one.name, note=f"not tried: {one.note}"))
-                continue
-            if not purse.allows_questions(asked):
-                lines.append(Choice(one.name, note=f"not tried: {TOO_DEAR}"))
-                continue
-            state = one.change(self._best)
-            line = self._line(one.name, state, opened, one.note)
-            assert line.validation is not None and line.tokens is not None
-            gain = gain_over(line.validation, self._kept)
-            taken = prompt_tokens(self._best.program, self._best.roles, opened.train)
-            keep = gain.won > gain.lost or (gain.won == gain.lost and line.tokens < taken)
-            lines.append(replace(line, kept=keep, gain=gain_over(line.validation, written)))
-            if keep:
-                self._best, self._kept = state, line.validation
+        tried = []
+        for one in tries.all():
+            tried.append(one)
+            lines.append(self._tried(one, opened, purse, written))
         test = self._measured(first, _TEST)
         lines[0] = replace(lines[0], test=test)
         total = gain_over(self._kept, written)
-        if not (total.is_clear and total.won > total.lost):
-            return Tuned(plan.program.deepcopy(), tuple(tries.brackets), tuple(lines), None, None, ledger.usage())
-        after = self._measured(self._best, _TEST)
-        lines.append(replace(self._line(ALL, self._best, opened), kept=True, gain=total, test=after))
-        program, bundle, gain = self._best.with_own_models(), self._out / "bundle", gain_over(after, test)
-        tuned = Tuned(program, tuple(tries.brackets), tuple(lines), gain, bundle, ledger.usage())
-        save_bundle(self._best.program, bundle, self._best.roles, about=tuned.to_json() | {"bundle": None})
+        won = total.is_clear and total.won > total.lost
+        best = self._best if won else first
+        rows: tuple[Row, ...] = ()
+        if plan.each:
+            cascade = tries.cascade(BASELINE, Roles(BASELINE), first, written)
+            rows = self._rows(states(first, best, tried, cascade), opened)
+        shown = tuple(tries.brackets)
+        if not won:
+            return Tuned(plan.program.deepcopy(), shown, tuple(lines), None, None, ledger.usage(), rows)
+        after = self._measured(best, _TEST)
+        lines.append(replace(self._line(ALL, best, opened), kept=True, gain=total, test=after))
+        program, bundle, gain = best.with_own_models(), self._out / "bundle", gain_over(after, test)
+        tuned = Tuned(program, shown, tuple(lines), gain, bundle, ledger.usage(), rows)
+        save_bundle(best.whole, bundle, best.roles, about=tuned.to_json() | {"bundle": None})
         return tuned
+
+    def _tried(self, one: Try, opened: _Opened, purse: Purse, written: Measured) -> Choice:
+        """A choice on top of those that were kept, and whether it is kept too."""
+        if one.change is None or not purse.allows_questions(len(self._plan.questions.validation)):
+            return Choice(one.name, note=f"not tried: {one.note if one.change is None else TOO_DEAR}")
+        state = one.change(self._best)
+        line = self._line(one.name, state, opened, one.note)
+        assert line.validation is not None and line.tokens is not None
+        gain = gain_over(line.validation, self._kept)
+        fewer = line.tokens < self._best.tokens(opened.train, self._kept)
+        keep = gain.won > gain.lost or (gain.won == gain.lost and fewer)
+        if keep:
+            self._best, self._kept = state, line.validation
+        return replace(line, kept=keep, gain=gain_over(line.validation, written))
+
+    def _rows(self, found: Iterable[tuple[str, State]], opened: _Opened) -> tuple[Row, ...]:
+        """Programs on the test questions, as lines of the table of results."""
+        named = dict(found)
+        measured = {name: self._measured(state, _TEST) for name, state in named.items()}
+        tokens = {name: state.tokens(opened.train, measured[name]) for name, state in named.items()}
+        return tuple(table_rows(measured, tokens))
 
     def _line(self, name: str, state: State, opened: _Opened, note: str = "") -> Choice:
         """A choice on the validation questions, and what it takes."""
-        tokens = prompt_tokens(state.program, state.roles, opened.train)
+        measured = self._measured(state, _VALIDATION)
+        tokens = state.tokens(opened.train, measured)
         price = price_of(language_model(self._plan.roles.model("answer")))
         dollars = None if price is None else price.of(round(tokens), 0)
-        return Choice(name, False, self._measured(state, _VALIDATION), tokens=tokens, dollars=dollars, note=note)
+        return Choice(name, False, measured, tokens=tokens, dollars=dollars, note=note)
 
     def _measured(self, state: State, part: str) -> Measured:
-        plan = self._plan
-        settings = {"ranker": state.program.sources.ranker.name}
-        name = configuration_digest(describe(state.program, state.roles, self._base, settings))[:16]
+        plan, whole = self._plan, state.whole
+        settings = {"ranker": whole.sources.ranker.name}
+        name = configuration_digest(describe(whole, state.roles, self._base, settings))[:16]
         return measure(
-            state.program,
+            whole,
             plan.questions.validation if part == _VALIDATION else plan.questions.held_out,
             self._out / part / name,
             roles=state.roles,

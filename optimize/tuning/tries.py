@@ -1,4 +1,4 @@
-"""What may pay: a ranker, demonstrations and instructions of steps, roles without a model, and a threshold."""
+"""What may pay: students, demonstrations and instructions of steps, roles without a model, a cascade, a threshold."""
 
 from __future__ import annotations
 
@@ -7,29 +7,33 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-
-import dspy
+from statistics import mean
 
 from triplecheck.evals.configuration import switches
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
-from triplecheck.lms import Budget, Roles
-from triplecheck.lms.resolve import is_extractive, language_model, suited
+from triplecheck.lms import Budget, Roles, session
+from triplecheck.lms.resolve import EXTRACTIVE as BASELINE
+from triplecheck.lms.resolve import is_extractive
 from triplecheck.optimize.bracket import Bracket
 from triplecheck.optimize.examples import Split
 from triplecheck.optimize.metrics import Case
-from triplecheck.optimize.paired import Measured
+from triplecheck.optimize.paired import Measured, gain_of
 from triplecheck.optimize.state import state_of, steps_of, with_state
+from triplecheck.optimize.students import STUDENTS, Lesson, Student, Taught, taught
+from triplecheck.optimize.tuning.cascades import best_rule
 from triplecheck.optimize.tuning.cost import CALLS_OF_REWRITING, CALLS_OF_SETS, Purse
 from triplecheck.optimize.tuning.recorded import Recorded, RecordedCall
-from triplecheck.optimize.tuning.steps import StepChoice, best_demos, rewritten, sample
-from triplecheck.programs import Program
+from triplecheck.optimize.tuning.state import State
+from triplecheck.optimize.tuning.steps import StepChoice, best_demos, rewritten, sample, scores
+from triplecheck.programs import Cascade, Program
 from triplecheck.programs.base import make_program
 
-BASELINE = "extractive"
 TOO_DEAR = "the budget does not allow it"
+STUDENT, DEMONSTRATIONS, INSTRUCTION, CASCADE = "student", "demonstrations", "instruction", "cascade"
+"""Kinds of choices."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +48,8 @@ class TunePlan:
         seed: of all draws.
         workers: questions in parallel.
         budget: of the whole run.
+        students: to train and try; see `optimize.students`.
+        each: measure each kind of choice alone on the test questions too.
     """
 
     program: Program
@@ -53,23 +59,8 @@ class TunePlan:
     seed: int = 0
     workers: int = 1
     budget: Budget = field(default_factory=Budget)
-
-
-@dataclass(frozen=True)
-class State:
-    """A program and its models."""
-
-    program: Program
-    roles: Roles
-
-    def with_own_models(self) -> Program:
-        """A copy of the program that has the models of its roles, where they differ from the default, on its steps."""
-        program: Program = self.program.deepcopy()
-        sources = program.sources
-        for step in steps_of(program).values():
-            if step.role in self.roles.by_role and step.lm is None:
-                step.lm = language_model(suited(self.roles.by_role[step.role], sources.own_ranker, sources.language))
-        return program
+    students: tuple[Student, ...] = STUDENTS
+    each: bool = False
 
 
 @dataclass(frozen=True)
@@ -80,11 +71,15 @@ class Try:
         name: in the table.
         change: what it makes of a program; None: it is not tried.
         note: why it is not tried, or what is known of it before the whole program is asked.
+        model: of a student.
+        kind: of choice; empty: another one.
     """
 
     name: str
     change: Callable[[State], State] | None
     note: str = ""
+    model: str | None = None
+    kind: str = ""
 
 
 @dataclass(frozen=True)
@@ -98,6 +93,8 @@ class Tries:
         train, validation: recorded calls.
         brackets: what each step is worth, most room first.
         purse: what is left of the budget.
+        best: the program with the choices that were kept so far, and its validation questions.
+        measured: a state on the validation questions.
         progress: called with the stage.
     """
 
@@ -108,11 +105,29 @@ class Tries:
     validation: Recorded
     brackets: Sequence[Bracket]
     purse: Purse
+    best: Callable[[], tuple[State, Measured]]
+    measured: Callable[[State], Measured]
     progress: ProgressCallback = no_progress
 
-    def all(self, best: Callable[[], tuple[State, Measured]]) -> Iterator[Try]:
-        """The choices; `best` is the program with those that were kept so far, and its validation questions."""
-        yield self._ranker()
+    def all(self) -> Iterator[Try]:
+        """The choices; each is told from `best` when it is its turn."""
+        firsts = {BASELINE: Roles(BASELINE)}
+        for student in self.plan.students:
+            one = self._taught(student)
+            if one.change is not None and one.model is not None and student.role is not None:
+                firsts[student.name] = Roles(BASELINE, {student.role: one.model})
+            yield one
+        yield from self._of_steps()
+        yield from self._of_roles()
+        for name, first in firsts.items():
+            yield self.cascade(name, first, *self.best())
+        threshold = threshold_of(self.best()[1])
+        if threshold is None:
+            yield Try("abstain below a confidence", None, "it would not answer more questions rightly")
+        else:
+            yield Try(f"abstain below a confidence of {threshold:.2f}", partial(_with_threshold, threshold))
+
+    def _of_steps(self) -> Iterator[Try]:
         rooms = {one.step: one.room for one in self.brackets}
         cases = self._cases()
         for name in sorted(self.train, key=lambda name: -rooms.get(name, 0.0)):
@@ -120,41 +135,76 @@ class Tries:
                 yield Try(f"{name}: demonstrations", None, "right replies there gain nothing")
                 continue
             calls = sample(self.validation.get(name, ()), self.plan.seed)
-            yield self._of_step(name, "demonstrations", CALLS_OF_SETS, partial(self._demos, name, calls, cases))
+            yield self._of_step(name, DEMONSTRATIONS, CALLS_OF_SETS, partial(self._demos, name, calls, cases))
             if self.plan.prompt_model is not None:
-                rewrite = partial(self._instruction, best, name, calls, cases)
-                yield self._of_step(name, "instruction", CALLS_OF_REWRITING, rewrite)
-        for role in dict.fromkeys(step.role for step in self.plan.program.predictors()):
-            if not is_extractive(self.plan.roles.model(role)):
-                yield Try(f"{role}: {BASELINE}", partial(_with_baseline, role), "no model in this role")
-        threshold = threshold_of(best()[1])
-        if threshold is None:
-            yield Try("abstain below a confidence", None, "it would not answer more questions rightly")
-        else:
-            yield Try(f"abstain below a confidence of {threshold:.2f}", partial(_with_threshold, threshold))
+                rewrite = partial(self._instruction, name, calls, cases)
+                yield self._of_step(name, INSTRUCTION, CALLS_OF_REWRITING, rewrite)
 
     def _cases(self) -> dict[str, Case]:
         asked = (*self.plan.questions.train, *self.plan.questions.validation)
         return {question.id: Case(question, self.plan.program.sources) for question in asked}
 
-    def _ranker(self) -> Try:
-        from triplecheck.optimize.distil.graph_ranker import train_ranker
+    def _taught(self, student: Student) -> Try:
+        """A student, trained."""
 
-        name = "a ranker of paths, trained"
-        if self.knowledge_base is None or self.knowledge_base.is_remote:
-            return Try(name, None, "it needs a knowledge base on this machine")
+        def lesson(base: KnowledgeBase) -> Lesson:
+            place = self.out / student.name
+            return Lesson(base, self.plan.questions.train, self.train, place, self.plan.seed, self.progress)
+
         try:
-            with dspy.context(ledger=None):  # it asks no model
-                trained = train_ranker(
-                    self.knowledge_base, self.plan.questions.train, self.out / "ranker", progress=self.progress
-                )
+            found = taught(student, self.knowledge_base, lesson)
         except UserError as error:
-            return Try(name, None, str(error))
-        about = trained.about["held_out"]
-        note = (
-            f"{about['before']:.2f} to {about['after']:.2f} with {BASELINE} on {about['questions']} training questions"
-        )
-        return Try(name, partial(_with_ranker, trained.path), note)
+            return Try(student.title, None, str(error))
+        return Try(student.title, partial(_with_student, student, found), found.note, found.model, STUDENT)
+
+    def _of_roles(self) -> Iterator[Try]:
+        """Each role without a model: on recorded calls first, and on whole questions if that is not clearly worse."""
+        for role in dict.fromkeys(step.role for step in self.plan.program.predictors()):
+            state = self.best()[0]
+            if is_extractive(state.roles.model(role)):
+                continue
+            name, change = f"{role}: {BASELINE}", partial(_with_model, role, BASELINE)
+            asked = {step: calls for step in steps_of(state.program) if (calls := self._calls_of(step, role))}
+            if not asked:
+                yield Try(name, change, "no model in this role")
+            elif not self.purse.allows(sum(map(len, asked.values()))):
+                yield Try(name, None, TOO_DEAR)
+            else:
+                self.progress(f"{BASELINE} as {role}", 0, None)
+                own, others = (self._scored(one, asked) for one in (state, change(state)))
+                gain = gain_of(others, own)
+                worse = gain.is_clear and gain.lost > gain.won
+                note = f"{mean(own):.2f} with the model, {mean(others):.2f} without on {len(own)} recorded calls"
+                yield Try(name, None if worse else change, note)
+
+    def _calls_of(self, step: str, role: str) -> list[RecordedCall]:
+        if steps_of(self.plan.program)[step].role != role:
+            return []
+        return sample(self.validation.get(step, ()), self.plan.seed)
+
+    def _scored(self, state: State, asked: Mapping[str, Sequence[RecordedCall]]) -> list[float]:
+        """The score of each call of some steps, with the models of a state."""
+        cases, sources, steps = self._cases(), state.program.sources, steps_of(state.program)
+        with session(state.roles, ranker=sources.own_ranker, language=sources.language):
+            each = [scores(steps[step], calls, cases, self.plan.workers) for step, calls in asked.items()]
+        return [score for some in each for score in some]
+
+    def cascade(self, name: str, first: Roles, state: State, measured: Measured) -> Try:
+        """Other models first, and those of a state where the first answer does not stand.
+
+        Args:
+            name: of what is asked first.
+            first: its models.
+            state: what is asked after it.
+            measured: the state on the validation questions.
+        """
+        title = f"{CASCADE}: {name} first"
+        if all(is_extractive(state.roles.model(step.role)) for step in state.program.predictors()):
+            return Try(title, None, "no model is asked anyway")
+        if isinstance(state.program, Cascade):
+            return Try(title, None, "it is a cascade already")
+        rule = best_rule(self.measured(State(state.program, first)), measured)
+        return Try(title, lambda to: replace(to, first=first, sure=rule.sure), str(rule), kind=CASCADE)
 
     def _of_step(self, name: str, what: str, takes: int, find: Callable[[], StepChoice | None]) -> Try:
         """What is best for a step by its own metric, from a file where an earlier run wrote it."""
@@ -172,7 +222,7 @@ class Tries:
             return Try(f"{name}: {what}", None, "none is better by the step's own metric")
         choice = StepChoice.from_json(row, steps_of(self.plan.program)[name].signature)
         note = f"{choice.before:.2f} to {choice.after:.2f} on {choice.calls} recorded calls"
-        return Try(f"{name}: {choice.what}", partial(_with_choice, choice), note)
+        return Try(f"{name}: {choice.what}", partial(_with_choice, choice), note, kind=what)
 
     def _demos(self, name: str, calls: Sequence[RecordedCall], cases: Mapping[str, Case]) -> StepChoice | None:
         plan = self.plan
@@ -180,18 +230,12 @@ class Tries:
             return None
         return best_demos(plan.program, name, self.train[name], calls, cases, seed=plan.seed, workers=plan.workers)
 
-    def _instruction(
-        self,
-        best: Callable[[], tuple[State, Measured]],
-        name: str,
-        calls: Sequence[RecordedCall],
-        cases: Mapping[str, Case],
-    ) -> StepChoice | None:
+    def _instruction(self, name: str, calls: Sequence[RecordedCall], cases: Mapping[str, Case]) -> StepChoice | None:
         plan = self.plan
         if not calls or plan.prompt_model is None:
             return None
         return rewritten(
-            best()[0].program,
+            self.best()[0].program,
             name,
             self.train[name],
             calls,
@@ -233,11 +277,15 @@ def _with_choice(choice: StepChoice, state: State) -> State:
     return replace(state, program=choice.applied(state.program))
 
 
-def _with_baseline(role: str, state: State) -> State:
-    return replace(state, roles=Roles(state.roles.default, {**state.roles.by_role, role: BASELINE}))
+def _with_model(role: str, model: str, state: State) -> State:
+    return replace(state, roles=Roles(state.roles.default, {**state.roles.by_role, role: model}))
 
 
-def _with_ranker(ranker: Path, state: State) -> State:
-    program = state.program
-    bare = make_program(type(program), program.sources.with_ranker(ranker), switches(program))
-    return replace(state, program=with_state(bare, state_of(program)))
+def _with_student(student: Student, found: Taught, state: State) -> State:
+    if found.ranker is not None:
+        program = state.program
+        bare = make_program(type(program), program.sources.with_ranker(found.ranker), switches(program))
+        state = replace(state, program=with_state(bare, state_of(program)))
+    if found.model is not None and student.role is not None:
+        state = _with_model(student.role, found.model, state)
+    return state

@@ -87,9 +87,11 @@ def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Pa
         (("compile", "kerag", "--set", "demos=4"), 2, "--set belongs to an optimizer"),
         (("compile", "kerag", "--limit", 30), 2, "30 questions with answers are too few"),
         (("compile", "kerag", "--hops", 1, "--limit", 60, "--budget-calls", 20), 2, "20 calls is too small"),
+        (("compile", "kerag", "--student", "genius"), 2, "there are ranker"),
+        (("compile", "kerag", "--student", "ranker", *FEW), 2, "--student has no effect with an optimizer"),
         (("compile", "bm25"), 2, "calls no model"),
         (("compile", "kerag", "--kb", "bundled", "--split", "dev"), 2, "name it with --data"),
-        (("compile", "kerag", *FEW, "--out", "run", "--budget-calls", 12), 4, "budget of 12 calls is used up"),
+        (("compile", "kerag", *FEW, "--out", "run", "--budget-calls", 12), 2, "budget of 12 calls is too small"),
         (("ask", QUESTION, "--bundle", "nowhere"), 2, "no such file; name the directory of a bundle"),
     ],
 )

@@ -29,11 +29,12 @@ class Slow(Pupil):
     """A slow pupil that logs each call."""
 
     log: Path
+    seconds = 0.02
 
     def complete(self, request: Request) -> Response:
         with self.log.open("a") as log:
             log.write("call\n")
-        time.sleep(0.02)
+        time.sleep(self.seconds)
         return super().complete(request)
 
 

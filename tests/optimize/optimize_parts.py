@@ -50,6 +50,14 @@ class Pupil:
         return self
 
 
+class Babbling(Pupil):
+    """Writes nothing that can be read."""
+
+    def complete(self, request: Request) -> Response:
+        self.requests.append(request)
+        return reply(request, "Well ...", prompt_tokens=5, completion_tokens=2)
+
+
 class Writer:
     """Writes the same good advice into whatever field it is asked for; `advice` is one for each call, then the last."""
 

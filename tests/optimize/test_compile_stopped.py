@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 from dspy.lm15 import ServerError
-from optimize_parts import ANSWERING, WRITER, Pupil, Writer, engines, plan
+from optimize_parts import ANSWERING, WRITER, Babbling, Pupil, Writer, engines, plan
 
 from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
-from triplecheck.lms import Budget, BudgetExceededError
+from triplecheck.lms import Budget, BudgetExceededError, ModelReplyError
 from triplecheck.lms.engines import messages_of
 from triplecheck.optimize import compile_program
 from triplecheck.optimize.metrics import whole as whole_module
@@ -115,6 +115,16 @@ def test_a_failed_question_counts_as_wrong_and_is_reported(bundled: KnowledgeBas
         made = compile_program(given, tmp_path / "run")
     assert made.failures == {"PromptTooLongError": 2}, "before and after"
     assert [one.score for one in made.candidates] == [0.5, 0.0]
+
+
+def test_a_model_that_writes_nothing_readable_stops_before_the_optimizer(
+    bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    babbling = Babbling()
+    told = "none of 3 runs gives replies that can be read: pupil"
+    with engines(pupil=babbling), pytest.raises(ModelReplyError, match=told):
+        compile_program(plan(bundled, "BootstrapFewShot"), tmp_path / "run")
+    assert len(babbling.requests) == 6, "each is asked twice"
 
 
 def test_errors_of_an_optimizer_name_it_and_the_log(

@@ -7,18 +7,19 @@ from pathlib import Path
 import dspy
 import pytest
 from dspy.lm15 import Request, Response
-from optimize_parts import PUPIL, Pupil, engines, kerag, questions
+from optimize_parts import PUPIL, Babbling, Pupil, engines, kerag, questions
 
 import triplecheck
 from triplecheck.evals import Question
 from triplecheck.evals.questions import question_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
-from triplecheck.lms.engines import reply
 from triplecheck.optimize import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.state import state_of
-from triplecheck.optimize.tuning.run import ALL, WRITTEN, Tuned, tune
+from triplecheck.optimize.tuning.result import Tuned
+from triplecheck.optimize.tuning.rows import ALL, WRITTEN
+from triplecheck.optimize.tuning.run import tune
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import Sources, resolve_program
 from triplecheck.signatures.demonstrations import is_worked
@@ -45,14 +46,6 @@ class Stopping(Pupil):
         if len(self.requests) >= self.after:
             raise KeyboardInterrupt
         return super().complete(request)
-
-
-class Babbling(Pupil):
-    """Writes nothing that can be read."""
-
-    def complete(self, request: Request) -> Response:
-        self.requests.append(request)
-        return reply(request, "Well ...", prompt_tokens=5, completion_tokens=2)
 
 
 @pytest.fixture(scope="module")

@@ -6,6 +6,9 @@ import asyncio
 import copy
 import json
 import logging
+import os
+import subprocess
+import sys
 import threading
 from pathlib import Path
 from typing import Any
@@ -25,7 +28,7 @@ from triplecheck.lms.engines import messages_of
 from triplecheck.lms.roles import warn_of_baseline
 from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize.metrics import feedback_metric
-from triplecheck.programs import KERAG, AnchorRAG, resolve_program
+from triplecheck.programs import KERAG, AnchorRAG, Cascade, Program, Sources, resolve_program
 from triplecheck.programs.steps import TraceEvent, Wrote, in_words
 
 QUESTION = "Who was the teacher of Bernhard Heiden?"
@@ -194,11 +197,74 @@ class TestSaving:
         with pytest.raises(UserError, match=r"'quoted'.*compile the program again"):
             program.load(path)
 
-    @pytest.mark.parametrize(("name", "settings"), [("folder", {"save_program": True}), ("state.pkl", {})])
-    def test_no_pickle_is_written(self, program: KERAG, tmp_path: Path, name: str, settings: dict[str, Any]) -> None:
+    def test_a_state_is_never_a_pickle(self, program: KERAG, tmp_path: Path) -> None:
         with pytest.raises(UserError, match=r"triplecheck\.save_bundle"):
-            program.save(tmp_path / name, **settings)
+            program.save(tmp_path / "state.pkl")
         assert list(tmp_path.iterdir()) == []
+
+    def test_dspy_load_gives_a_whole_program_in_another_process(
+        self, compiled: KERAG, world: KnowledgeBase, tmp_path: Path
+    ) -> None:
+        compiled.summarize.set_lm(language_model("extractive"))
+        cascade = Cascade([(compiled, "extractive"), KERAG(world, hops=1)], sure=0.4)
+        cascade.abstain_below = 0.1
+        cascade(question=QUESTION)  # what a run leaves behind is not kept
+        cascade.save(tmp_path / "whole", save_program=True)
+        assert (tmp_path / "whole" / "program.pkl").stat().st_size < 100_000, "without the graph"
+        script = (
+            "import dspy, json, sys\n"
+            "made = dspy.load(sys.argv[1], allow_pickle=True)\n"
+            "found = made(question=sys.argv[2])\n"
+            "demos = [dict(demo) for demo in made.programs[0].summarize.demos]\n"
+            "print(json.dumps([repr(made), made.abstain_below, found.answer, demos]))"
+        )
+        done = subprocess.run(
+            [sys.executable, "-c", script, str(tmp_path / "whole"), QUESTION],
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, done.stderr
+        shown, below, answer, demos = json.loads(done.stdout.splitlines()[-1])
+        assert (shown, below, answer) == (repr(cascade), 0.1, "Paul Hindemith")
+        assert demos == [dict(demo) for demo in compiled.summarize.demos]
+        cascade.save(tmp_path / "whole", save_program=True)  # again, in the same place
+
+    def test_a_module_of_the_user_keeps_the_program_in_it(self, compiled: KERAG, tmp_path: Path) -> None:
+        class Polite(dspy.Module):  # type: ignore[misc]
+            def __init__(self, program: KERAG) -> None:
+                super().__init__()
+                self.program = program
+
+            def forward(self, question: str) -> str:
+                return f"{self.program(question=question).answer}, I think"
+
+        Polite(compiled).save(tmp_path / "polite", save_program=True)
+        again = dspy.load(tmp_path / "polite", allow_pickle=True)
+        assert again(question=QUESTION) == "Paul Hindemith, I think"
+        assert again.program.summarize.demos == compiled.summarize.demos
+
+    def test_what_dspy_load_could_not_open_again_is_refused(self, world: KnowledgeBase, tmp_path: Path) -> None:
+        def weather(city: str) -> str:
+            """The weather of a city."""
+            return city
+
+        def saved(program: Program, name: str = "whole") -> str:
+            with pytest.raises(UserError) as error:
+                program.save(tmp_path / name, save_program=True)
+            return str(error.value)
+
+        fleeting = KnowledgeBase.from_triples([("Ada", "works in", "Billing")])
+        assert "save_bundle" in saved(KERAG(fleeting))
+        assert "save_bundle" in saved(KERAG(Sources.of(world).with_functions([weather])))
+        keyed = KERAG(world)
+        keyed.set_lm(dspy.LM("openai/gpt-4o-mini", api_key="secret"))
+        assert "has a key of its own" in saved(keyed)
+        (tmp_path / "mine").mkdir()
+        assert "is no saved program" in saved(KERAG(world), "mine")
+        assert [path.name for path in tmp_path.iterdir()] == ["mine"]
 
     def test_a_whole_program_is_saved_as_a_bundle(
         self, compiled: KERAG, world: KnowledgeBase, users_lm: dspy.LM, tmp_path: Path
