@@ -223,8 +223,8 @@ def _timed(draft: Draft, owner: int, words: Sequence[str]) -> tuple[int, Measure
         UnsaidError: words name no time, and there are none or several.
     """
     reading = draft.reading
-    classes = [number for number, unit in enumerate(reading.units) if unit.kind == "class"]
-    for one in dict.fromkeys((owner, draft.root, *(classes if len(classes) == 1 else ()))):
+    things = [number for number, unit in enumerate(reading.units) if unit.kind == "class"]
+    for one in dict.fromkeys((owner, draft.root, *(things if len(things) == 1 else ()))):
         classes = reading.joiner.ends.classes(one)
         measure = measure_of_words(reading.schema, reading.classes(one), words, reading.likeness, ("time",))
         times = [r for r in reading.schema.relations if r.kind == "time" and classes and fits(classes, r.head)]
