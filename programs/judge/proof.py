@@ -442,10 +442,12 @@ class Proof:
     @property
     def _of_others(self) -> list[str]:
         """What a topic is asked to have, if relations of the graph have that name and none of the proof has it."""
+        if self._relations is None or self.computed:
+            return []
         bases = Likeness(self.encode, self._language).bases
         kinds = [*self.types, *(hop.label for path in self.paths for hop in path)]
         found = []
-        for tokens in attributes(self.parsed.parse) if self._relations is not None and not self.computed else ():
+        for tokens in attributes(self.parsed.parse):
             words = " ".join(self.parsed.words[at] for at in tokens)
             near = np.flatnonzero(self._relations.against(words) >= _SAME_NAME).tolist()
             abouts = map(self.graph.relation, near)
