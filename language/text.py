@@ -50,6 +50,8 @@ def _places(words: Sequence[str], topic: str, stop_words: Collection[str]) -> li
     span = find_span(words, [word for word in words_of(topic) if word != "'s"], stop_words)
     if span is None:
         return []
+    if not any(map(str.isalpha, "".join(words[slice(*span)]))):
+        return [span]  # of "0+" and "0-" the words are the same
     size, found = span[1] - span[0], list[tuple[int, int]]()
     for start in range(len(words) - size + 1):
         is_free = not found or start >= found[-1][1]

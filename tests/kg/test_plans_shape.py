@@ -24,6 +24,8 @@ def names(tmp_path_factory: pytest.TempPathFactory) -> PlanNames:
     ("query", "cyclic"),
     [
         ("SELECT ?x { ?x <taught by> ?x }", True),
+        ("ASK { <Ada> <taught by> <Ada> }", True),
+        ("ASK { <Ada> <lives in> <Oslo> }", False),
         ("SELECT ?x { ?x <wrote> ?y . ?y <sent to> ?x }", True),
         ("SELECT ?x { ?x <wrote> ?y . ?y <sent to> ?z . ?z <lives in> ?p . ?x <lives in> ?p }", True),
         ("SELECT ?x { ?x <wrote> ?y . ?y <sent to> ?z }", False),

@@ -37,6 +37,10 @@ class TestTopics:
         words = read_question("Is New York City in New York?", ["New York", "New York City"]).words
         assert words == ("is", TOPIC, "in", TOPIC)
 
+    def test_topics_whose_words_are_the_same_are_two(self) -> None:
+        question = read_question("Who has blood group 0+ or 0-?", ["0+", "0-"])
+        assert [topic for topic in question.parse.topics if topic] == ["0+", "0-"]
+
     @pytest.mark.parametrize(("text", "count"), [("Is Oslo in Oslo?", 2), ("Is oslo twinned with Oslo or Olso?", 2)])
     def test_a_topic_may_stand_twice(self, text: str, count: int) -> None:
         question = read_question(text, ["Oslo"])

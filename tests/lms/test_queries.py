@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import pytest
 
@@ -62,11 +62,12 @@ def reply(
     relations: Sequence[str] = RELATIONS,
     classes: Sequence[str] = CLASSES,
     beside: Sequence[str] = (),
+    topics: Mapping[str, str] = TOPICS,
 ) -> tuple[str, str]:
     """The query, and the reason where there is none."""
     inputs = {
         "question": question,
-        "topics": [topic for spelling, topic in TOPICS.items() if spelling in question],
+        "topics": [topic for spelling, topic in topics.items() if spelling in question],
         "beside": list(beside),
         "classes": list(classes),
         "relations": list(relations),
@@ -139,6 +140,66 @@ def most(kind: str, counted: str, relation: str, way: str = "DESC") -> str:
 )
 def test_what_is_denied_does_not_exist(encode: Encode, question: str, query: str) -> None:
     assert reply(encode, question) == (query, "")
+
+
+FLEET = [
+    "ship: voyage to ship (e.g. Aurora)",
+    "cargo: voyage to number (e.g. 420 t)",
+    "fuel cost: voyage to number (e.g. €9,200)",
+    "left: voyage to date (e.g. 2024-03-01)",
+    "crew: sailor to ship (e.g. Aurora)",
+    "wage: sailor to number (e.g. €3,100)",
+    "home port: ship to text (e.g. Bergen)",
+    "draught: ship to number (e.g. 4 m)",
+]
+SHIPS = ["ship (4)", "voyage (90)", "sailor (12)"]
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "Which ship has carried the most cargo?",
+            "SELECT ?ship (SUM(?cargo) AS ?n) { ?ship a <ship> . ?voyage <ship> ?ship . ?voyage <cargo> ?cargo } "
+            "GROUP BY ?ship ORDER BY DESC(?n) LIMIT 1",
+        ),
+        (
+            "Which ship has spent the most on fuel?",
+            "SELECT ?ship (SUM(?fuel_cost) AS ?n) { ?ship a <ship> . ?voyage <ship> ?ship . ?voyage <fuel cost> "
+            "?fuel_cost } GROUP BY ?ship ORDER BY DESC(?n) LIMIT 1",
+        ),
+        (
+            "What is the total wage of the crew of the ship Aurora?",
+            "SELECT (SUM(?wage) AS ?sum) { ?sailor <crew> <Aurora> . ?sailor <wage> ?wage }",
+        ),
+        (
+            "What is the total cargo of Aurora?",
+            "SELECT (SUM(?cargo) AS ?sum) { ?voyage <ship> <Aurora> . ?voyage <cargo> ?cargo }",
+        ),
+        (
+            "What is the total cargo of the voyages of Aurora in 2024?",
+            "SELECT (SUM(?cargo) AS ?sum) { ?voyage a <voyage> . ?voyage <cargo> ?cargo . ?voyage <ship> <Aurora> . "
+            "?voyage <left> ?left . FILTER(?left >= 2024 && ?left < 2025) }",
+        ),
+    ],
+)
+def test_values_of_other_things_are_summed(encode: Encode, question: str, query: str) -> None:
+    topics = {"Aurora": "Aurora (ship)"}
+    assert reply(encode, question, FLEET, SHIPS, topics=topics) == (query, "")
+
+
+def test_the_class_of_a_topic_need_not_be_said_again(encode: Encode) -> None:
+    for question in ("What is the draught of the ship Aurora?", "What is the draught of Aurora?"):
+        found = reply(encode, question, FLEET, SHIPS, topics={"Aurora": "Aurora (ship)"})
+        assert found == ("SELECT DISTINCT ?draught { <Aurora> <draught> ?draught }", "")
+
+
+def test_a_value_has_no_relations_but_its_own(encode: Encode) -> None:
+    beside = ["?x <home port> <Bergen> (ship)"]
+    relations = [*FLEET, "skills: sailor to thing (e.g. knots)"]
+    query, _ = reply(encode, "How many sailors work in Bergen?", relations, SHIPS, beside, {"Bergen": "Bergen"})
+    assert "<skills>" not in query
+    assert "?ship <home port> <Bergen> . ?sailor <crew> ?ship" in query
 
 
 @pytest.mark.parametrize(

@@ -217,13 +217,14 @@ def _write_time(draft: Draft, limit: TimeLimit) -> None:
 
 
 def _timed(draft: Draft, owner: int, words: Sequence[str]) -> tuple[int, Measure]:
-    """Whose time is bounded, and which: that of the owner, else that of what is asked for.
+    """Whose time is bounded, and which: that of the owner, else of what is asked for, else of the only class with one.
 
     Raises:
         UnsaidError: words name no time, and there are none or several.
     """
     reading = draft.reading
-    for one in dict.fromkeys((owner, draft.root)):
+    things = [number for number, unit in enumerate(reading.units) if unit.kind == "class"]
+    for one in dict.fromkeys((owner, draft.root, *(things if len(things) == 1 else ()))):
         classes = reading.joiner.ends.classes(one)
         measure = measure_of_words(reading.schema, reading.classes(one), words, reading.likeness, ("time",))
         times = [r for r in reading.schema.relations if r.kind == "time" and classes and fits(classes, r.head)]

@@ -24,7 +24,7 @@ def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
         UnsaidError: no relation is what it compares.
     """
     reading = draft.reading
-    noun, verbs = _compared_noun(draft, found)
+    noun, verbs = compared_noun(draft, found)
     draft.said.update({found.at, *verbs})
     named = named_by_rest(draft, owner) if noun is None else named_measure(draft, owner, compound(reading, noun))
     if named is not None:
@@ -35,7 +35,7 @@ def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
     return measure
 
 
-def _compared_noun(draft: Draft, found: Comparison) -> tuple[int | None, list[int]]:
+def compared_noun(draft: Draft, found: Comparison) -> tuple[int | None, list[int]]:
     """The noun that a comparison belongs to and that is no unit, if there is one; and the verbs that say no more."""
     parse, own = draft.reading.parse, draft.reading.unit_at
     head = parse.tokens[found.at].head

@@ -65,7 +65,8 @@ class Ends:
     def may_start(self, number: int, hop: Hop, topics: Related = "own") -> bool:
         """Whether a unit may be at the start of a hop."""
         topic = self._topic(number)
-        if topic is not None and topic.tells_all and topics == "own":
+        is_value = topic is not None and not topic.classes and bool(self._schema.classes)
+        if topic is not None and topic.tells_all and (topics == "own" or is_value):
             return topic.has(hop.relation, as_head=hop.forward)
         return self._may_be_at(number, hop.start, loosely=topics == "any")
 

@@ -137,12 +137,12 @@ class Joiner:
         starts = [hop for hop in hops if self.ends.may_start(attachment.unit, hop, topics)]
         single = [hop for hop in starts if self.ends.may_end(attachment.to, hop, topics)]
         labels = {hop.relation.label for hop in single}
-        for hop in single:
-            join = self._scored(attachment, (hop,), len(labels))
-            if join.said or not is_self:
-                yield join
+        joins = [self._scored(attachment, (hop,), len(labels)) for hop in single]
+        yield from (join for join in joins if join.said or not is_self)
         ends = [hop for hop in hops if self.ends.may_end(attachment.to, hop, topics)]
-        chains = list(_chains(starts, ends)) if not single or attachment.words else []
+        named = set(self._joining(attachment))
+        is_said = bool(single) and not attachment.words and any(named <= join.said for join in joins)
+        chains = [] if is_said else list(_chains(starts, ends))
         for chain in chains:
             join = self._scored(attachment, chain, 1)
             if join.said or unnamed or len(chains) == 1:  # two relations that nothing names could join anything

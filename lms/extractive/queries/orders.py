@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from triplecheck.language.likeness import NAMES_NOUN
+from collections.abc import Collection
+
+from triplecheck.language.likeness import NAMES, NAMES_NOUN
 from triplecheck.language.operations import Comparison
-from triplecheck.lms.extractive.queries.comparing import compared_measure, named_measure
+from triplecheck.lms.extractive.queries.comparing import compared_measure, compared_noun, named_measure
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, first_by, owner_of, select
-from triplecheck.lms.extractive.queries.measures import Measure
+from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
 from triplecheck.lms.extractive.queries.patterns import name, one_of, term, value
 from triplecheck.lms.extractive.queries.reading import compound
+from triplecheck.lms.extractive.queries.schema import Relation, fits
+from triplecheck.signatures.notation import THING
 
 _NEAR = 4  # words between "most" and what it counts
 
@@ -23,15 +27,56 @@ def ordered(draft: Draft, answer: str) -> str | None:
     found = draft.reading.question.compares
     if found is None or (found.degree == "Cmp" and found.at in draft.said):
         return None
-    if found.counts:
-        return _first_by_number(draft, answer, found)
-    measure = compared_measure(draft, (owner := owner_of(draft, found.at)), found)
-    return _first_by_value(draft, answer, owner, measure)
+    owner = owner_of(draft, found.at)
+    try:
+        if found.counts:
+            return _first_by_number(draft, answer, found)
+        return _first_by_value(draft, answer, owner, compared_measure(draft, owner, found))
+    except UnsaidError:
+        summed = _first_by_sum(draft, answer, owner, found)
+        if summed is None:
+            raise
+        return summed
 
 
 def _first_by_value(draft: Draft, answer: str, owner: int, measure: Measure) -> str:
     ranked = value(draft, owner, measure)
     return select([answer], draft, first_by(measure.operation, ranked, _offset(draft)))
+
+
+def _first_by_sum(draft: Draft, answer: str, owner: int, found: Comparison) -> str | None:
+    """The first by the sum of a value of other things, "which customer has spent the most": the things of the only
+    class with such values that one relation alone joins to those that are asked for; None if there is none."""
+    reading, likeness = draft.reading, draft.reading.likeness
+    noun, _ = compared_noun(draft, found)
+    tokens = [] if noun is None else compound(reading, noun)
+    words = reading.words(tokens) or found.quantity.split()
+    classes = reading.classes(owner)
+    options = []
+    for other in reading.schema.classes if owner == draft.root and classes else ():
+        joins = [(one, at_head) for one in reading.schema.relations if (at_head := _joins(one, other, classes or ()))]
+        measure = measure_of_words(reading.schema, [other], words, likeness, ("number",))
+        if measure is not None and len(joins) == 1 and measure.score >= NAMES:
+            options.append((other, joins[0], measure))
+    if len(options) != 1:
+        return None
+    ((other, (join, way), measure),) = options
+    thing, amount, total = (draft.text.variable(name) for name in (other, measure.relation.label, "n"))
+    head, tail = (thing, answer) if way == "to" else (answer, thing)
+    draft.text.triple(head, join.label, tail)
+    draft.text.triple(thing, measure.relation.label, amount)
+    draft.said.update((found.at, *tokens))
+    order = first_by(found.operation, total, _offset(draft))
+    return select([answer, f"(SUM({amount}) AS {total})"], draft, f"GROUP BY {answer} {order}")
+
+
+def _joins(relation: Relation, other: str, classes: Collection[str]) -> str:
+    """Whether a relation leads from things of another class `to` those of some classes, or `from` these; else empty."""
+    if other in classes:
+        return ""
+    if relation.head == other and fits(classes, relation.tail) and relation.tail != THING:
+        return "to"
+    return "from" if relation.tail == other and fits(classes, relation.head) and relation.head != THING else ""
 
 
 def _first_by_number(draft: Draft, answer: str, found: Comparison) -> str:

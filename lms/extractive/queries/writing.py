@@ -51,7 +51,8 @@ def _is_named(draft: Draft) -> bool:
     if not reading.schema.classes or len(joins) != 1 or len(joins[0].hops) != 1 or draft.values:
         return False
     wordings = joins[0].hops[0].relation.wordings
-    words = reading.words(sorted(reading.content))
+    of_topics = {at for topic in reading.topics for at in reading.units[topic].tokens}  # "the Search team"
+    words = reading.words(sorted(reading.content - of_topics))
     return bool(words) and all(reading.likeness.of_word(word, wordings) == 1.0 for word in words)
 
 
