@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectOptions:
-    """What is collected. All fields but `export` are arguments of `optimize.traces.collect`."""
+    """What is collected. All fields but `export` and `student` are arguments of `optimize.traces.collect`."""
 
     passes: Annotated[
         list[str] | None,
@@ -104,10 +103,22 @@ class CollectOptions:
         ),
     ] = None
 
+    student: Annotated[
+        Literal["general", "embedded"],
+        flag(
+            "--student",
+            "Who reads exported chats. `general`: a model on a server, such as OpenAI's or vLLM's, or a GGUF file. "
+            "`embedded`: `local/DIR`. Prompts and replies have the form in which it will be asked (with "
+            "`--option demos=none`).",
+        ),
+    ] = "general"
+
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments that were given."""
-        return {name: value for name, value in vars(self).items() if name != "export" and value is not None}
+        return {
+            name: value for name, value in vars(self).items() if name not in ("export", "student") and value is not None
+        }
 
     def check(self) -> None:
         """Check the names of forms.
@@ -158,7 +169,7 @@ def collect(
         what.check()
     batch = open_batch(settings, run, ("train",), err)
     manifest = _collected(batch, out, run, what)
-    written = _exported(out, what.export or ())
+    written = _exported(out, what)
     if run.json:
         print_json(manifest.to_json() | {"out": str(out), "exported": [str(path) for path in written]})
     else:
@@ -185,12 +196,12 @@ def _collected(batch: Batch, out: Path, run: BatchOptions, what: CollectOptions)
         )
 
 
-def _exported(out: Path, forms: Sequence[str]) -> list[Path]:
+def _exported(out: Path, what: CollectOptions) -> list[Path]:
     """Write the rows in other forms."""
     from triplecheck.optimize import traces
 
-    rows = traces.read_traces(out) if forms else []
-    return [path for form in forms for path in traces.export(rows, form, out / form)]
+    rows = traces.read_traces(out) if what.export else []
+    return [path for form in what.export or () for path in traces.export(rows, form, out / form, what.student)]
 
 
 def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:

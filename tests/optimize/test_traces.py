@@ -22,7 +22,6 @@ from triplecheck.optimize.traces import (
     TraceManifest,
     TraceRow,
     collect,
-    examples,
     export,
     read_traces,
 )
@@ -423,50 +422,6 @@ def test_a_group_of_questions_is_held_out_as_a_whole() -> None:
     assert 60 < splits.count("dev") < 120
     assert {split_of(question, 0.0) for question in asked} == {"train"}
     assert {split_of(question, 1.0) for question in asked} == {"dev"}
-
-
-@pytest.fixture(scope="module")
-def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("collected") / "out"
-    with scripted_model(GOOD) as engine:
-        collect(kerag(world), [TAUGHT], out, roles=engine.name, passes=["verified"], dev_share=0.0)
-    return out
-
-
-def test_chat_rows_are_what_openai_fine_tunes_on(collected: Path, tmp_path: Path) -> None:
-    (path,) = export(read_traces(collected), "chat", tmp_path / "chat")
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert path.name == "train.jsonl"
-    assert [[message["role"] for message in row["messages"]] for row in rows] == [["system", "user", "assistant"]] * 4
-
-
-def test_trl_rows_tell_the_prompt_from_what_is_to_be_learnt(collected: Path, tmp_path: Path) -> None:
-    (path,) = export(read_traces(collected), "trl", tmp_path / "trl")
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert all([message["role"] for message in row["completion"]] == ["assistant"] for row in rows)
-    assert all([message["role"] for message in row["prompt"]] == ["system", "user"] for row in rows)
-
-
-def test_examples_are_demonstrations_of_their_step(collected: Path, tmp_path: Path) -> None:
-    rows = read_traces(collected)
-    written = export(rows, "examples", tmp_path / "examples")
-    assert {path.stem for path in written} == {"NameTopics", "SelectPaths", "AnswerFromFacts"}
-    (made,) = examples(rows, "AnswerFromFacts")
-    assert set(made.inputs().keys()) == set(AnswerFromFacts.input_fields)
-    (path,) = (path for path in written if path.stem == "AnswerFromFacts")
-    assert json.loads(path.read_text("utf-8")) == [made.toDict()]
-    step = dspy.LabeledFewShot(k=1).compile(RolePredict(AnswerFromFacts), trainset=[made])
-    assert step.predictors()[0].demos[-1].answers == ["Paul Hindemith"]
-
-
-def test_a_datasets_directory_can_be_loaded(collected: Path, tmp_path: Path) -> None:
-    from datasets import load_from_disk
-
-    (path,) = export(read_traces(collected), "datasets", tmp_path / "datasets")
-    loaded = load_from_disk(str(path))
-    assert loaded["train"].num_rows == 4
-    assert loaded["train"][0]["completion"][0]["role"] == "assistant"
-    assert set(loaded["train"].column_names) >= {"prompt", "completion", "source", "signature"}
 
 
 def test_rows_that_were_changed_behind_the_manifest_are_refused(collected: Path, tmp_path: Path) -> None:
