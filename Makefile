@@ -20,7 +20,7 @@ FOLDERS := app evals kg language lms optimize programs signatures
 # Tests start many processes, of which each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock demo test torture check audit format docs bench report plausibility llama-cpp compiled distil distil-graphs clean
+.PHONY: help install lock demo test torture check audit format docs bench report plausibility llama-cpp compiled traces distil distil-graphs clean
 
 help:
 	@echo "make install   create a virtual environment in $(VENV) with all dependencies (PYTHON=python3.12: another Python)"
@@ -36,6 +36,7 @@ help:
 	@echo "make bench     measure speed"
 	@echo "make report    run the experiments and write their tables (DATA=DIR: more data sets; REPORT='kerag': one report)"
 	@echo "make plausibility  train embeddings of three small PyKEEN graphs and compare plausibility scores on them and on GRAPHS"
+	@echo "make traces    collect the example of traces again"
 	@echo "make distil    train the small model on KERAG's steps on the bundled graph and evaluate it (1 to 3 hours on 2 cores; DATA=DIR: also on other graphs)"
 	@echo "make distil-graphs  train it on several graphs and programs and evaluate it, also on an unseen graph (needs DATA=DIR; 2 hours)"
 	@echo "make clean     remove the environment, build outputs and caches"
@@ -126,6 +127,13 @@ LEARNT := metaqa/questions_dev:150 fb13_pathquestion/questions_dev:150 fb15k237_
 
 llama-cpp: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[llama-cpp]'
+
+# The example of traces: what the rule-based baseline replies to bundled training questions, and right replies.
+traces: install
+	rm -rf build/traces
+	$(BIN)/triplecheck collect kerag --limit 24 --seed 1 --out build/traces --rejected build/traces/rejected.jsonl
+	mkdir -p examples/traces/bundled
+	cp $(addprefix build/traces/,README.md manifest.json traces.jsonl rejected.jsonl) examples/traces/bundled
 
 distilled/questions.jsonl: install
 	mkdir -p distilled

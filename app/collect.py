@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CollectOptions:
-    """What is collected. All fields but `export` are arguments of `optimize.traces.collect`."""
+    """What is collected. All fields but `export` and `student` are arguments of `optimize.traces.collect`."""
 
     passes: Annotated[
         list[str] | None,
@@ -66,6 +65,16 @@ class CollectOptions:
     ] = None
     cap: Annotated[int, flag("--cap N", "Maximum rows per question.", min=1)] = 12
     dev_share: Annotated[float, flag("--dev-share X", "Share of the questions to hold out.", min=0, max=1)] = 0.1
+    least_share: Annotated[
+        float,
+        flag(
+            "--least-share X",
+            "Least share of each kind in the rows of a step: count, extreme, comparison, conjunction, two topics, "
+            "unanswerable, and nothing selected. Rows of rare kinds count up to four times; 0: all count once.",
+            min=0,
+            max=0.1,
+        ),
+    ] = 0.1
     distractors: Annotated[
         int,
         flag(
@@ -75,6 +84,15 @@ class CollectOptions:
             min=0,
         ),
     ] = 2
+    rejected: Annotated[
+        Path | None,
+        flag(
+            "--rejected FILE",
+            "Also write the steps that are left out, as JSON lines: each with the reason, its score by the step's own "
+            "metric, what the metric says, and the reply.",
+            OUTPUT,
+        ),
+    ] = None
     export: Annotated[
         list[str] | None,
         flag(
@@ -85,10 +103,22 @@ class CollectOptions:
         ),
     ] = None
 
+    student: Annotated[
+        Literal["general", "embedded"],
+        flag(
+            "--student",
+            "Who reads exported chats. `general`: a model on a server, such as OpenAI's or vLLM's, or a GGUF file. "
+            "`embedded`: `local/DIR`. Prompts and replies have the form in which it will be asked (with "
+            "`--option demos=none`).",
+        ),
+    ] = "general"
+
     @property
     def arguments(self) -> dict[str, Any]:
         """The arguments that were given."""
-        return {name: value for name, value in vars(self).items() if name != "export" and value is not None}
+        return {
+            name: value for name, value in vars(self).items() if name not in ("export", "student") and value is not None
+        }
 
     def check(self) -> None:
         """Check the names of forms.
@@ -113,11 +143,13 @@ def collect(
 ) -> None:
     """Collect fine-tuning data: the steps of a program on questions that it answers correctly, with proof.
 
-    The steps of a question are kept if its answer is correct and complete, every triple that it cites was
-    retrieved and is in the graph, no reply was cut off, and the reasoning names the cited facts and the answer. If
-    the answer is wrong and the facts in the prompt contain the correct one, the row has a prompt that asks for no
-    reasoning, and the correct answer. Of several samples of a question, the correct ones with different reasonings are
-    kept. Writes traces.jsonl and manifest.json, which counts rejected questions by reason and, for several samples,
+    Each step is verified by itself: it is kept if its own metric gives the full score. A step that no metric scores is
+    kept if the answer is right and proved, and no assist mended anything. An answer also needs its proof: it is correct
+    and complete, every triple that it cites was retrieved and is in the graph, and the reasoning names the cited facts
+    and the answer. Where a model answers wrongly and the facts in the prompt contain the correct answer, the row has a
+    prompt that asks for no reasoning, and the correct answer. Of several samples of a question, the correct ones with
+    different reasonings are kept. Writes traces.jsonl and manifest.json, which counts rejected questions and the steps
+    that are left out by reason, rows by step and kind of question, and, for several samples,
     how many answers that they agree on are correct. The same command resumes an interrupted run.
 
     Examples:
@@ -137,7 +169,7 @@ def collect(
         what.check()
     batch = open_batch(settings, run, ("train",), err)
     manifest = _collected(batch, out, run, what)
-    written = _exported(out, what.export or ())
+    written = _exported(out, what)
     if run.json:
         print_json(manifest.to_json() | {"out": str(out), "exported": [str(path) for path in written]})
     else:
@@ -164,20 +196,20 @@ def _collected(batch: Batch, out: Path, run: BatchOptions, what: CollectOptions)
         )
 
 
-def _exported(out: Path, forms: Sequence[str]) -> list[Path]:
+def _exported(out: Path, what: CollectOptions) -> list[Path]:
     """Write the rows in other forms."""
     from triplecheck.optimize import traces
 
-    rows = traces.read_traces(out) if forms else []
-    return [path for form in forms for path in traces.export(rows, form, out / form)]
+    rows = traces.read_traces(out) if what.export else []
+    return [path for form in what.export or () for path in traces.export(rows, form, out / form, what.student)]
 
 
 def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
     to = stdout()
     if not is_quiet():
         _show_counts(manifest)
-    left_out = f"; left out: {counted(manifest.left_out)}" if manifest.left_out else ""
-    to.print(f"{manifest.rows} rows in {printable(str(out))}{left_out}")
+    left_out = f"; steps left out: {counted(manifest.left_out)}" if manifest.left_out else ""
+    to.print(f"{manifest.rows} rows in {printable(str(out))}{left_out}", soft_wrap=True)
     for path in written:
         to.print(printable(str(path)), soft_wrap=True)
 
@@ -199,3 +231,6 @@ def _show_counts(manifest: TraceManifest) -> None:
         ("split", manifest.by_split),
     ):
         to.print(f"rows by {title}: {counted(counts)}", soft_wrap=True)
+    for step, kinds in manifest.kinds.items():
+        shares = ", ".join(f"{kind} {one['rows']} ({one['share']:.0%})" for kind, one in kinds.items())
+        to.print(f"{step} by kind (share with repetitions): {shares}", soft_wrap=True)

@@ -3,13 +3,12 @@
     python -m bench.stated_triples openai/MODEL [WORKERS]
 
 The texts state facts of the bundled graph: right answers to the bundled training questions, as Know³-RAG would extract
-triples from them, and 24 of the explanations in `examples/traces/qwen2.5-coder-1.5b`. The step is `ExtractTriples` with
-its worked examples. The number of relations that a prompt offers is varied.
+triples from them, and 24 explanations that Qwen2.5-Coder-1.5B wrote (`bench/explanations.txt`). The step is
+`ExtractTriples` with its worked examples. The number of relations that a prompt offers is varied.
 """
 
 from __future__ import annotations
 
-import random
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -20,7 +19,6 @@ from triplecheck.evals import bundled_questions, read_questions
 from triplecheck.language.pipeline import pipeline, read_text
 from triplecheck.lms import ModelReplyError, RolePredict, session
 from triplecheck.optimize.checking import calls_by_step
-from triplecheck.optimize.traces import read_traces
 from triplecheck.programs import Know3RAG, Sources
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.near_relations import near_relations
@@ -30,8 +28,7 @@ from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.triple_lines import read_triples
 from triplecheck.signatures import ExtractTriples
 
-TRACES = Path(__file__).parents[1] / "examples/traces/qwen2.5-coder-1.5b"
-EXPLANATIONS = 24
+EXPLANATIONS = Path(__file__).with_name("explanations.txt")
 RELATIONS = (None, 0, 1, 2, 3)  # similar ones per sentence, besides those that the text names; None: no relation at all
 
 
@@ -39,15 +36,6 @@ def right_answers(sources: Sources) -> list[str]:
     """Right answers to the bundled training questions, with reasoning."""
     calls = calls_by_step(Know3RAG(sources), read_questions(bundled_questions("train")))["ExtractTriples"]
     return list(dict.fromkeys(text for (_, inputs, _), _ in calls for text in inputs["texts"]))
-
-
-def explanations() -> list[str]:
-    """Explanations that a model wrote, the same in each run."""
-    found: dict[str, str] = {}
-    for row in read_traces(TRACES):
-        if row.signature == "AnswerFromFacts" and row.source == "verified" and row.outputs.get("reasoning"):
-            found.setdefault(row.id, row.outputs["reasoning"])
-    return random.Random(3).sample(sorted(found.values()), EXPLANATIONS)
 
 
 def main(model: str, workers: int = 4) -> None:
@@ -70,7 +58,10 @@ def main(model: str, workers: int = 4) -> None:
         there = [[rated.in_graph for rated in supervisor.rate(some, text).triples] for some in (written, stated)]
         return there[0], there[1]
 
-    for kind, texts in (("right answers", right_answers(sources)), ("explanations", explanations())):
+    for kind, texts in (
+        ("right answers", right_answers(sources)),
+        ("explanations", EXPLANATIONS.read_text("utf-8").splitlines()),
+    ):
         for top_k in RELATIONS:
             with ThreadPoolExecutor(workers) as pool:
                 replies = list(pool.map(partial(extracted, top_k), texts))

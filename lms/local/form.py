@@ -94,6 +94,18 @@ def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _ST
     return tuple((role, as_shown(at, role, content)) for at, (role, content) in enumerate(messages))
 
 
+def written(messages: Sequence[tuple[str, str]], reply: str, steps: Sequence[type[Step]] = _STEPS) -> str:
+    """A reply as a small model writes it: items by their prefixes in place of their numbers (`as_numbers` is the way
+    back).
+
+    Args:
+        messages: (role, content) in order, up to the request.
+        reply: to it.
+        steps: the known steps.
+    """
+    return _rewritten(fields_of(messages, steps), reply, _items)
+
+
 def as_items(field: Field, numbers: str) -> list[str] | None:
     """These numbers of items as a model writes them: one prefix each without its score, or `none`.
 

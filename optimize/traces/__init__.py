@@ -6,9 +6,11 @@
 Source: KERAG (arXiv 2509.04716).
 """
 
-from triplecheck.optimize.traces.assembly import TraceManifest, Verification, read_traces
-from triplecheck.optimize.traces.collect import GOLD, VERIFIED, collect
+from triplecheck.optimize.traces.collect import collect
+from triplecheck.optimize.traces.collector import GOLD, VERIFIED
 from triplecheck.optimize.traces.export import FORMS, examples, export
+from triplecheck.optimize.traces.manifest import TraceManifest, Verification
+from triplecheck.optimize.traces.reading import read_traces
 from triplecheck.optimize.traces.records import SOURCES, TEMPLATES, Source, TraceRow
 
 __all__ = [

@@ -6,26 +6,20 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from triplecheck.evals.questions import Question
-from triplecheck.kg import ReadError, UserError, normalize
+from triplecheck.kg import normalize
 from triplecheck.kg._atomic import write_bytes, write_text
 from triplecheck.kg.values import parse_json
+from triplecheck.optimize.traces.collector import refusal
+from triplecheck.optimize.traces.kinds import balanced, by_kind
+from triplecheck.optimize.traces.manifest import TraceManifest, Verification, scores_of
+from triplecheck.optimize.traces.reading import CARD, MANIFEST, TRACES
 from triplecheck.optimize.traces.records import SOURCES, Record, TraceRow, counts, read_records, split_of
 
-Verification = Literal["gold", "agreement"]
-"""How answers are verified.
-
-`gold`: against the known answer. `agreement`: without it; most samples of a question give this answer, and in each of
-them the graph proves it, by the verdict (self-consistency, Wang et al., arXiv 2203.11171, with the graph as a second
-witness).
-"""
-
-FORMAT, VERSION = "triplecheck-traces", 2
-TRACES, MANIFEST = "traces.jsonl", "manifest.json"
 _ALIKE = 0.7
 """Share of common words from which two reasonings are the same."""
 
@@ -48,50 +42,6 @@ class Pass:
 
 
 @dataclass(frozen=True)
-class TraceManifest:
-    """The manifest of a directory of fine-tuning data.
-
-    Attributes:
-        program: name of the program.
-        questions: number of questions.
-        verified_by: how answers were verified.
-        passes: by name: numbers of questions `asked`, `kept` and `rejected` (by reason), `stopped` (why the pass
-            stopped early, or null), and the `configuration` that the steps depend on.
-        agreement: by agreement of the samples: numbers of questions `asked`, `kept`, and of the kept ones with a known
-            answer the `known` and the `right` ones; null if there is one sample.
-        rows: number of rows.
-        by_source, by_signature, by_split: numbers of rows.
-        left_out: numbers of rows left out, by reason: `duplicate` (another reply to the same prompt, with much the same
-            reasoning if it has one), `over_cap`, `not_read_back` (parsing the reply gives other values),
-            `beyond_prompt` (a gold reply that does not follow from the prompt), `template` (a reply of the rule-based
-            baseline beside those of a language model), `fact_not_named`, `answer_not_named`, `question_not_named`
-            (the reasoning leaves out what the answer rests on), `corrected` (the program corrected the answer, or what
-            was to be computed), `other_step` (not one of the steps asked for).
-        cap: maximum rows per question.
-        dev_share: share of the questions held out.
-        sha256: of `traces.jsonl`.
-    """
-
-    program: str
-    questions: int
-    verified_by: str
-    passes: Mapping[str, Mapping[str, Any]]
-    agreement: Mapping[str, int] | None
-    rows: int
-    by_source: Mapping[str, int]
-    by_signature: Mapping[str, int]
-    by_split: Mapping[str, int]
-    left_out: Mapping[str, int]
-    cap: int
-    dev_share: float
-    sha256: str
-
-    def to_json(self) -> dict[str, Any]:
-        """Contents of `manifest.json`."""
-        return {"format": FORMAT, "version": VERSION, **asdict(self)}
-
-
-@dataclass(frozen=True)
 class Selection:
     """Which rows are kept.
 
@@ -101,6 +51,7 @@ class Selection:
         steps: names of signatures; empty: all.
         cap: maximum rows per question.
         dev_share: share of the questions held out.
+        least_share: least share of each kind of question in the rows of a step (`kinds.balanced`).
     """
 
     verify: Verification = "gold"
@@ -108,6 +59,35 @@ class Selection:
     steps: Sequence[str] = ()
     cap: int = 12
     dev_share: float = 0.1
+    least_share: float = 0.1
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A step that is not learnt.
+
+    Attributes:
+        id: of the question.
+        run: name of the pass.
+        step: name of the signature.
+        reason: see `manifest.LEFT_OUT`.
+        score: by the step's own metric; None: it was not scored.
+        told: by the metric, in words.
+        outputs: of the step, by field.
+    """
+
+    id: str
+    run: str
+    step: str
+    reason: str
+    score: float | None
+    told: str
+    outputs: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, row: TraceRow, reason: str) -> LeftOut:
+        """A row that another one, or the number of rows, leaves no room for."""
+        return cls(row.id, row.source, row.signature, reason, None, "", row.outputs)
 
 
 @dataclass
@@ -117,11 +97,23 @@ class _Chosen:
     kept: list[Record] = field(default_factory=list)
     rejected: dict[str, str] = field(default_factory=dict)
     """Reason by pass."""
+    rows: list[TraceRow] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
     base: list[TraceRow] = field(default_factory=list)
 
+    def judge(self, run: str, record: Record, whole: str | None, *, by_metric: bool) -> None:
+        """Keep or leave out each step of a pass."""
+        for step in record.steps:
+            reason = refusal(step, whole, assisted=record.assisted, by_metric=by_metric)
+            if reason is None and step.row is not None:
+                self.rows.append(step.row)
+            else:
+                about = step.signature, reason or "", step.score, step.told, step.outputs
+                self.left_out.append(LeftOut(record.id, run, *about))
+
     def reasons(self, base: TraceRow) -> bool:
-        """Whether a kept pass has reasoning for this answering step."""
-        return any(row.signature == base.signature for record in self.kept for row in record.rows)
+        """Whether a step that is learnt has reasoning for this answering step."""
+        return any(row.signature == base.signature for row in self.rows)
 
 
 def assemble(
@@ -131,6 +123,8 @@ def assemble(
     passes: Sequence[Pass],
     how: Selection,
     rationalized: Mapping[str, TraceRow | str] | None = None,
+    rejected: Path | None = None,
+    graph: str | None = None,
 ) -> TraceManifest:
     """Write the rows of all passes and their manifest; see `TraceManifest`.
 
@@ -141,17 +135,23 @@ def assemble(
         passes: in the order of preference.
         how: which rows are kept.
         rationalized: by question, the row that was written with the known answer, or why there is none.
+        rejected: a file for the steps that are left out, as JSON lines (`LeftOut`).
+        graph: content hash of the graph.
     """
     ids = [question.id for question in questions]
     records = {one.name: read_records(one.folder, ids) for one in passes}
     chosen = {id: _choose(id, passes, records, how) for id in ids}
     extra = {id: row for id, row in (rationalized or {}).items() if isinstance(row, TraceRow)}
-    left_out: Counter[str] = Counter()
+    left_out = [one for id in ids for one in chosen[id].left_out]
     rows: list[TraceRow] = []
     for question in questions:
         own = list(_rows_of(chosen[question.id], extra.get(question.id), how, left_out))
         split = split_of(question, how.dev_share)
         rows += [replace(row, split=split) for row in own]
+    rows = balanced(rows, how.least_share)
+    if rejected is not None:
+        lines = [json.dumps(vars(one), ensure_ascii=False, default=str) for one in left_out]
+        write_bytes(rejected, "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
     content = "".join(json.dumps(row.to_json(), ensure_ascii=False) + "\n" for row in rows)
     data = content.encode("utf-8", "backslashreplace")
     write_bytes(out / TRACES, data)
@@ -174,33 +174,17 @@ def assemble(
         by_source=counts(row.source for row in rows),
         by_signature=counts(row.signature for row in rows),
         by_split=counts(row.split for row in rows),
-        left_out={reason: count for reason, count in left_out.items() if count},
+        kinds=by_kind(rows),
+        left_out=_most_first(one.reason for one in left_out),
+        scores=scores_of([step for run in records.values() for one in run.values() for step in one.steps], rows),
+        graph=graph,
         cap=how.cap,
         dev_share=how.dev_share,
         sha256=hashlib.sha256(data).hexdigest(),
     )
     write_text(out / MANIFEST, json.dumps(manifest.to_json(), indent=1) + "\n")
+    write_text(out / CARD, manifest.card())
     return manifest
-
-
-def read_traces(out: Path | str) -> list[TraceRow]:
-    """The rows that `collect` wrote into a directory.
-
-    Raises:
-        UserError: the directory holds no traces.
-        ReadError: the traces do not match the manifest.
-    """
-    path = Path(out) / TRACES
-    if not path.is_file() or not (Path(out) / MANIFEST).is_file():
-        raise UserError(f"{out}: holds no collected traces; `triplecheck collect` writes them")
-    data = path.read_bytes()
-    try:
-        about = parse_json((Path(out) / MANIFEST).read_text("utf-8"))
-        if hashlib.sha256(data).hexdigest() != about["sha256"]:
-            raise ReadError(path, None, f"does not match {MANIFEST}; collect again")
-        return [TraceRow.from_json(parse_json(line)) for line in data.decode("utf-8").split("\n") if line]
-    except (ValueError, KeyError, TypeError) as error:
-        raise ReadError(path, None, f"it or {MANIFEST} is damaged ({error}); collect again") from error
 
 
 def unverified(
@@ -226,6 +210,7 @@ def _choose(id: str, passes: Sequence[Pass], records: Mapping[str, Mapping[str, 
             chosen.kept.append(record)
         else:
             chosen.rejected[name] = why
+        chosen.judge(name, record, why, by_metric=how.verify == "gold")
         if how.verify == "gold":
             chosen.base += record.base
     return chosen
@@ -257,26 +242,23 @@ def _agreement(
 
 
 def _rows_of(
-    chosen: _Chosen, rationalized: TraceRow | None, how: Selection, left_out: Counter[str]
+    chosen: _Chosen, rationalized: TraceRow | None, how: Selection, left_out: list[LeftOut]
 ) -> Iterator[TraceRow]:
     """The rows of one question, at most `cap`: of more, the first ones and the last, which gives the answer."""
-    rows = [row for record in chosen.kept for row in record.rows]
-    for record in chosen.kept:
-        left_out.update(record.left_out)
+    rows = list(chosen.rows)
     if rationalized is not None:
         rows.append(rationalized)
     reasoned = {row.signature for row in rows}
     rows += [row for row in chosen.base if row.signature not in reasoned]
     if how.steps:
-        wanted = [row for row in rows if row.signature in how.steps]
-        left_out["other_step"] += len(rows) - len(wanted)
-        rows = wanted
+        left_out += [LeftOut.of(row, "other_step") for row in rows if row.signature not in how.steps]
+        rows = [row for row in rows if row.signature in how.steps]
     rows = _distinct(rows, left_out)
-    left_out["over_cap"] += max(0, len(rows) - how.cap)
+    left_out += [LeftOut.of(row, "over_cap") for row in rows[how.cap - 1 : -1]]
     yield from rows if len(rows) <= how.cap else [*rows[: how.cap - 1], rows[-1]]
 
 
-def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow]:
+def _distinct(rows: Sequence[TraceRow], left_out: list[LeftOut]) -> list[TraceRow]:
     """Of the replies to one prompt those of the preferred source, if their reasonings differ; in order."""
     of: dict[str, list[TraceRow]] = {}
     for row in sorted(rows, key=lambda row: SOURCES.index(row.source)):
@@ -284,7 +266,7 @@ def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow
         if all(row.source == other.source and _differ(row, other) for other in there):
             there.append(row)
         else:
-            left_out["duplicate"] += 1
+            left_out.append(LeftOut.of(row, "duplicate"))
     kept = {id(row) for alike in of.values() for row in alike}
     return [row for row in rows if id(row) in kept]
 

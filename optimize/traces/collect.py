@@ -7,10 +7,9 @@ kept, are rejection sampling (Yuan et al., arXiv 2308.01825).
 from __future__ import annotations
 
 import threading
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, get_args
@@ -23,43 +22,25 @@ from triplecheck.evals.executors import QuestionJob, Result
 from triplecheck.evals.executors.threads import spread
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import JsonLines
-from triplecheck.kg import KnowledgeBase, UserError, normalize
+from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, Roles, session
-from triplecheck.lms.resolve import is_no_language_model
-from triplecheck.optimize.traces.assembly import (
-    MANIFEST,
-    Pass,
-    Selection,
-    TraceManifest,
-    Verification,
-    assemble,
-    unverified,
-)
-from triplecheck.optimize.traces.gold import NAME, GoldEngine, check_computable, gold_engine, is_template, uncomputable
+from triplecheck.optimize.traces.assembly import Pass, Selection, assemble, unverified
+from triplecheck.optimize.traces.collector import GOLD, VERIFIED, Collector
+from triplecheck.optimize.traces.gold import NAME, check_computable, gold_engine, is_template, uncomputable
+from triplecheck.optimize.traces.manifest import TraceManifest, Verification
 from triplecheck.optimize.traces.rationalize import FOLDER as RATIONALIZED
 from triplecheck.optimize.traces.rationalize import rationalize as explain
-from triplecheck.optimize.traces.reasoning import reasoning_gap
-from triplecheck.optimize.traces.records import (
-    FILE,
-    Record,
-    Recorder,
-    Source,
-    StepRecord,
-    TraceRow,
-    recording,
-    trace_row,
-)
-from triplecheck.optimize.traces.verification import corrected, rejection, unproved
+from triplecheck.optimize.traces.reading import MANIFEST, graph_of
+from triplecheck.optimize.traces.recorder import Recorder, recording
+from triplecheck.optimize.traces.records import FILE, Source
 from triplecheck.programs import Program
-from triplecheck.signatures import AnswerFromFacts, step_of, without_reasoning
 
-VERIFIED: Source = "verified"
-GOLD: Source = "gold"
-"""The two kinds of passes over the questions: with the models of the session, and with gold replies."""
 CAP = 12
 """Maximum rows per question."""
 DEV_SHARE = 0.1
 """Share of the questions whose rows are held out."""
+LEAST_SHARE = 0.1
+"""Least share of each kind of question (`kinds.BALANCED`) in the rows of a step."""
 DISTRACTORS = 2
 """Wrong paths and facts kept besides the right ones in the pass `gold`."""
 TEMPERATURE = 0.7
@@ -86,7 +67,9 @@ def collect(
     budget: Budget | None = None,
     cap: int = CAP,
     dev_share: float = DEV_SHARE,
+    least_share: float = LEAST_SHARE,
     distractors: int = DISTRACTORS,
+    rejected: Path | None = None,
     progress: Callable[[str, Progress], None] | None = None,
 ) -> TraceManifest:
     """Run a program over questions and write the rows of its verified steps.
@@ -115,8 +98,11 @@ def collect(
         budget: of the models.
         cap: maximum rows per question; of more, the first ones and the last are kept.
         dev_share: share of the questions held out, from 0 to 1.
+        least_share: least share of each kind of question in the rows of a step, if there is a row of it: rows of rare
+            kinds count several times (`TraceRow.times`); 0: all count once.
         distractors: number of wrong paths and facts that the pass `gold` keeps besides the right ones, so that later
             steps see irrelevant input; the rows hold the right replies.
+        rejected: a file for the steps that are left out, each with the reason (`assembly.LEFT_OUT`).
         progress: called with the pass and its progress, after each question.
 
     Raises:
@@ -124,7 +110,7 @@ def collect(
             holds something else.
     """
     asked, out = list(questions), Path(out)
-    how = Selection(verify, agree, tuple(steps), cap, dev_share)
+    how = Selection(verify, agree, tuple(steps), cap, dev_share, least_share)
     _check(how, samples, temperature, distractors)
     _check_steps(program, steps)
     with ExitStack() as stack:
@@ -141,7 +127,7 @@ def collect(
         planned = _planned(out, kinds, samples, temperature, gold_name)
         found: list[Pass] = []
         for one in planned:
-            collector = _Collector(program, one.kind, engine, taught=taught)
+            collector = Collector(program, one.kind, engine, taught=taught)
             with JsonLines(one.folder / FILE) as records:
                 summary = evaluate(
                     program,
@@ -162,7 +148,7 @@ def collect(
         if rationalize:
             wrong = unverified(asked, found, how)
             explained = explain(program, wrong, out / RATIONALIZED, workers)
-    return assemble(out, program.name, asked, found, how, explained)
+    return assemble(out, program.name, asked, found, how, explained, rejected, graph_of(program.sources.knowledge_base))
 
 
 def _has_teacher(program: Program) -> bool:
@@ -226,6 +212,8 @@ def _check(how: Selection, samples: int, temperature: float | None, distractors:
         raise UserError(f"a cap of {how.cap} rows per question leaves none: give 1 or more")
     if distractors < 0:
         raise UserError(f"distractors cannot be {distractors}: give 0 or more")
+    if not 0 <= how.least_share <= 0.1:
+        raise UserError(f"the least share of a kind is {how.least_share}: give a number from 0 to 0.1")
     if not 0 <= how.dev_share <= 1:
         raise UserError(f"the held-out share is {how.dev_share}: give a number from 0 to 1")
 
@@ -292,7 +280,7 @@ class _Recording:
     """An executor on threads of this process that writes the record of a question before its row."""
 
     records: JsonLines
-    collector: _Collector
+    collector: Collector
     planned: _Planned
     name: str = "threads"
 
@@ -310,88 +298,3 @@ class _Recording:
             if isinstance(result, Finished):
                 self.records.append(self.collector.record(question, result.row, recorder).to_json())
             yield result
-
-
-@dataclass(frozen=True)
-class _Collector:
-    """Makes the record of a question.
-
-    Attributes:
-        program: that was run.
-        kind: of the pass.
-        engine: knows the gold replies.
-        taught: whether a language model takes some steps: only its replies are kept then.
-    """
-
-    program: Program
-    kind: Source
-    engine: GoldEngine
-    taught: bool
-
-    def record(self, question: Question, row: Mapping[str, Any], recorder: Recorder) -> Record:
-        """Verify the question and make its rows."""
-        calls = tuple(recorder.calls)
-        graph = self.program.graph
-        rejected = rejection(graph, question, row, recorder.prediction, calls)
-        if rejected is not None and self.kind == GOLD and not self.engine.has_paths(question):
-            rejected = "no_path"
-        left_out: Counter[str] = Counter()
-        rows: list[TraceRow] = []
-        if self.kind == VERIFIED or rejected is None:
-            rows += self._rows(calls, question, corrected(recorder.prediction), left_out)
-        nodes = sorted(str(answer["id"]) for answer in row.get("answers") or ())
-        text = normalize(str(row.get("answer") or ""))
-        return Record(
-            question.id,
-            row["key"],
-            rejected,
-            unproved(graph, row, recorder.prediction, calls),
-            tuple(nodes) or ((text,) if text else ()),
-            bool(row["f1"] == 1.0) if question.answers_known and row["status"] != "error" else None,
-            str(row.get("verdict") or ""),
-            tuple(rows),
-            tuple(self._base(question, calls)) if self.kind == VERIFIED else (),
-            left_out,
-        )
-
-    def _rows(
-        self, calls: Sequence[StepRecord], question: Question, has_corrections: bool, left_out: Counter[str]
-    ) -> Iterator[TraceRow]:
-        language = self.program.sources.language
-        for call in calls:
-            source, model = self.kind, None
-            if source == GOLD:
-                right = self.engine.reply_to(call)
-                if right is None or not right.taught:
-                    left_out["beyond_prompt"] += 1
-                    continue
-                call, model = replace(call, outputs=dict(right.outputs)), GOLD
-            elif has_corrections and {"cited", "answers"} <= call.outputs.keys():
-                left_out["corrected"] += 1
-                continue
-            elif is_no_language_model(call.model):
-                if self.taught:
-                    left_out["template"] += 1
-                    continue
-                source = "template"
-            elif (gap := reasoning_gap(call.inputs, call.outputs, language)) is not None:
-                left_out[gap] += 1
-                continue
-            try:
-                yield trace_row(call, question, self.program.name, source, model)
-            except UserError:
-                left_out["not_read_back"] += 1
-
-    def _base(self, question: Question, calls: Sequence[StepRecord]) -> Iterator[TraceRow]:
-        """The answering steps with gold replies, without reasoning: the base prompt of KERAG.
-
-        Only steps whose prompt contains the answer: otherwise the model would learn to invent answers.
-        """
-        for call in calls:
-            if step_of(call.signature) is AnswerFromFacts and question.answerable and question.answers_known:
-                right = self.engine.reply_to(call)
-                if right is not None and (right.outputs["answers"] or right.outputs["operation"] != "none"):
-                    bare = without_reasoning(call.signature)
-                    outputs = {name: right.outputs[name] for name in bare.output_fields}
-                    reply = replace(call, signature=bare, outputs=outputs)
-                    yield trace_row(reply, question, self.program.name, "base", GOLD)

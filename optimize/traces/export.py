@@ -1,5 +1,7 @@
 """Exports collected rows in formats of trainers, one file per split.
 
+Chats are written as the student will be asked (`rendering`).
+
 - `chat`: OpenAI's `{"messages": [...]}`, as JSON lines;
 - `trl`: `{"prompt": [...], "completion": [...]}`, both lists of messages, as JSON lines. TRL's SFTTrainer then
   computes the loss only on the completion;
@@ -21,26 +23,33 @@ from triplecheck.evals.run_directory import encoded
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import replaced_directory, write_bytes
 from triplecheck.kg.errors import extra
-from triplecheck.optimize.traces.records import Message, SplitName, TraceRow
+from triplecheck.optimize.traces.records import SplitName, TraceRow
+from triplecheck.optimize.traces.rendering import StudentKind, rendered
 
 _SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 _ABOUT = ("key", "id", "program", "signature", "role", "source", "model")
 
 
-def export(rows: Sequence[TraceRow], form: str, out: Path) -> list[Path]:
-    """Write rows in one of the formats into a directory.
+def export(rows: Sequence[TraceRow], form: str, out: Path, student: StudentKind = "general") -> list[Path]:
+    """Write rows in one of the formats into a directory. Chats of rare kinds are repeated (`TraceRow.times`).
+
+    Args:
+        rows: of `read_traces`.
+        form: see above.
+        out: the directory.
+        student: the kind of model that will be trained.
 
     Returns:
         The written files, one per split with rows, or the directory.
 
     Raises:
-        UserError: unknown format, or no rows.
+        UserError: unknown format or student, or no rows.
     """
     if form not in FORMS:
         raise UserError(f"no format {form!r}; there are: {', '.join(FORMS)}")
     if not rows:
-        raise UserError("there are no rows to export: no question was answered correctly")
-    return FORMS[form](rows, out)
+        raise UserError("there are no rows to export: no step was verified; `collect --rejected FILE` says why")
+    return FORMS[form](rows, out, student)
 
 
 def examples(rows: Sequence[TraceRow], step: str) -> list[dspy.Example]:
@@ -59,7 +68,7 @@ def examples(rows: Sequence[TraceRow], step: str) -> list[dspy.Example]:
     return [dspy.Example({**row.inputs, **row.outputs}).with_inputs(*row.inputs) for row in own]
 
 
-def _examples(rows: Sequence[TraceRow], out: Path) -> list[Path]:
+def _examples(rows: Sequence[TraceRow], out: Path, _: StudentKind) -> list[Path]:
     written = []
     for split, of in _by_split(rows):
         for step in sorted({row.signature for row in of}):
@@ -71,15 +80,15 @@ def _examples(rows: Sequence[TraceRow], out: Path) -> list[Path]:
     return written
 
 
-def _datasets(rows: Sequence[TraceRow], out: Path) -> list[Path]:
+def _datasets(rows: Sequence[TraceRow], out: Path, student: StudentKind) -> list[Path]:
     with extra("data", "The format datasets"):
         from datasets import Dataset, DatasetDict
         from datasets.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
 
-    parts = {
-        split: Dataset.from_list([{**_halves(row), **{name: getattr(row, name) for name in _ABOUT}} for row in of])
-        for split, of in _by_split(rows)
-    }
+    def line(row: TraceRow) -> dict[str, Any]:
+        return _halves(row, student) | {name: getattr(row, name) for name in _ABOUT}
+
+    parts = {split: Dataset.from_list(list(map(line, _repeated(of)))) for split, of in _by_split(rows)}
     were_shown = not are_progress_bars_disabled()
     disable_progress_bars()
     try:
@@ -91,9 +100,9 @@ def _datasets(rows: Sequence[TraceRow], out: Path) -> list[Path]:
     return [out]
 
 
-FORMS: dict[str, Callable[[Sequence[TraceRow], Path], list[Path]]] = {
-    "chat": lambda rows, out: _lines(rows, out, lambda row: {"messages": _plain(row.messages)}),
-    "trl": lambda rows, out: _lines(rows, out, _halves),
+FORMS: dict[str, Callable[[Sequence[TraceRow], Path, StudentKind], list[Path]]] = {
+    "chat": lambda rows, out, student: _lines(rows, out, lambda row: {"messages": rendered(row, student)}),
+    "trl": lambda rows, out, student: _lines(rows, out, lambda row: _halves(row, student)),
     "examples": _examples,
     "datasets": _datasets,
 }
@@ -104,7 +113,7 @@ def _lines(rows: Sequence[TraceRow], out: Path, form: Callable[[TraceRow], dict[
     written = []
     for split, of in _by_split(rows):
         path = out / f"{split}.jsonl"
-        write_bytes(path, b"".join(encoded(json.dumps(form(row), ensure_ascii=False)) for row in of))
+        write_bytes(path, b"".join(encoded(json.dumps(form(row), ensure_ascii=False)) for row in _repeated(of)))
         written.append(path)
     return written
 
@@ -116,9 +125,10 @@ def _by_split(rows: Sequence[TraceRow]) -> Iterator[tuple[SplitName, list[TraceR
             yield split, of
 
 
-def _halves(row: TraceRow) -> dict[str, Any]:
-    return {"prompt": _plain(row.messages[:-1]), "completion": _plain(row.messages[-1:])}
+def _repeated(rows: Sequence[TraceRow]) -> list[TraceRow]:
+    return [row for row in rows for _ in range(row.times)]
 
 
-def _plain(messages: Sequence[Message]) -> list[dict[str, str]]:
-    return [dict(message) for message in messages]
+def _halves(row: TraceRow, student: StudentKind) -> dict[str, Any]:
+    *prompt, completion = rendered(row, student)
+    return {"prompt": prompt, "completion": [completion]}

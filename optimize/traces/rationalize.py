@@ -19,7 +19,8 @@ from triplecheck.evals.run_directory import JsonLines, complete_lines
 from triplecheck.kg import Graph, UserError, normalize
 from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.optimize.traces.reasoning import reasoning_gap
-from triplecheck.optimize.traces.records import StepRecord, TraceRow, recording, trace_row
+from triplecheck.optimize.traces.recorder import StepRecord, recording
+from triplecheck.optimize.traces.records import TraceRow, trace_row
 from triplecheck.programs import Program
 from triplecheck.signatures import AnswerFromFacts, step_of, with_known_answer
 

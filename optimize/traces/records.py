@@ -1,4 +1,4 @@
-"""Records of steps: listening to a question's steps, rows for fine-tuning, and the file of a pass that holds them."""
+"""Rows of fine-tuning data, and the file of a pass with what a program did with each question."""
 
 from __future__ import annotations
 
@@ -6,113 +6,19 @@ import functools
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, get_args
 
 import dspy
-from dspy.utils.callback import BaseCallback, callback_context
 from pydantic import TypeAdapter
 
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import complete_lines
 from triplecheck.kg import ReadError
-from triplecheck.lms import RolePredict, TolerantAdapter
-from triplecheck.lms.metering import model_name, reply_was_cut
-from triplecheck.programs import Program
-
-# Recording the steps of one question: every finished call of a `RolePredict`.
-#
-# The recorder uses DSPy's callbacks in `dspy.settings`, which belong to the context: it gets only the steps of this
-# question, including those on other threads that run in a copy of the context.
-
-
-@dataclass(frozen=True)
-class StepRecord:
-    """One finished step, including a second reply if the first could not be parsed.
-
-    Attributes:
-        signature: of the step.
-        role: of the step.
-        model: the model of the role.
-        inputs, outputs: by field; outputs are those of the last reply.
-        replies: number of replies; 2 if the first could not be parsed.
-        cut: whether the last reply ended at its length limit.
-    """
-
-    signature: type[dspy.Signature]
-    role: str
-    model: str
-    inputs: dict[str, Any]
-    outputs: dict[str, Any]
-    replies: int = 1
-    cut: bool = False
-
-
-@dataclass
-class _Open:
-    step: RolePredict
-    inputs: dict[str, Any]
-    models: list[str] = field(default_factory=list)
-    cut: bool = False
-
-
-class Recorder(BaseCallback):  # type: ignore[misc]  # DSPy is not typed
-    """Records the steps of one question, and the prediction of the program.
-
-    Attributes:
-        calls: in the order in which they ended.
-        prediction: of the outermost program; None if it raised an error.
-    """
-
-    def __init__(self) -> None:
-        self.calls: list[StepRecord] = []
-        self.prediction: dspy.Prediction | None = None
-        self._open: dict[str, _Open] = {}
-        self._programs: set[str] = set()
-
-    def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Remember a step or a program that starts."""
-        if isinstance(instance, RolePredict):
-            given = inputs.get("kwargs", inputs)
-            self._open[call_id] = _Open(instance, {name: given[name] for name in instance.signature.input_fields})
-        elif isinstance(instance, Program):
-            self._programs.add(call_id)
-
-    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """Record whether the reply was cut, which is known only here."""
-        call = self._open.get(callback_context.ACTIVE_CALL_ID.get() or "")
-        if call is not None and exception is None:
-            call.cut = reply_was_cut()
-
-    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
-        """Record the model of a call."""
-        call = self._open.get(callback_context.ACTIVE_CALL_ID.get() or "")
-        if call is not None:
-            call.models.append(model_name(instance))
-
-    def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
-        """Record a finished step, or the prediction. Failed steps have no outputs and are dropped."""
-        call = self._open.pop(call_id, None)
-        if call is not None and exception is None and call.models:
-            signature = call.step.signature
-            written = {name: outputs[name] for name in signature.output_fields}
-            self.calls.append(
-                StepRecord(signature, call.step.role, call.models[-1], call.inputs, written, len(call.models), call.cut)
-            )
-        elif call_id in self._programs and exception is None:
-            self.prediction = outputs
-
-
-@contextmanager
-def recording() -> Iterator[Recorder]:
-    """Record the steps in this context; other callbacks stay active."""
-    recorder = Recorder()
-    with dspy.context(callbacks=[*dspy.settings.get("callbacks", []), recorder]):
-        yield recorder
-
+from triplecheck.lms import TolerantAdapter
+from triplecheck.optimize.traces.recorder import StepRecord
 
 # Rows of fine-tuning data: chats whose last message is the reply to learn.
 
@@ -149,6 +55,8 @@ class TraceRow:
         messages: system, user, assistant.
         split: the same for all rows of a question, and of its group if it has one.
         inputs, outputs: of the step, by field.
+        kinds: of the question, and whether the reply selects nothing (`optimize.traces.kinds`).
+        times: how often a trainer reads it, so that no kind is rare.
     """
 
     key: str
@@ -163,6 +71,8 @@ class TraceRow:
     split: SplitName = "train"
     inputs: Mapping[str, Any] = field(default_factory=dict)
     outputs: Mapping[str, Any] = field(default_factory=dict)
+    kinds: tuple[str, ...] = ()
+    times: int = 1
 
     def to_json(self) -> dict[str, Any]:
         """The object of a line."""
@@ -248,6 +158,33 @@ FILE = "records.jsonl"
 
 
 @dataclass(frozen=True)
+class JudgedStep:
+    """One step of a question, and what speaks for and against learning it.
+
+    Attributes:
+        signature: its name.
+        model: that replied.
+        outputs: by field.
+        row: of the step; None: it has a problem.
+        problem: what is wrong with it whatever the answer is; None: nothing.
+        score: by the step's own metric, from 0 to 1; None: it cannot be scored.
+        told: by the metric, in words.
+    """
+
+    signature: str
+    model: str
+    outputs: Mapping[str, Any]
+    row: TraceRow | None
+    problem: str | None
+    score: float | None
+    told: str
+
+    def to_json(self) -> dict[str, Any]:
+        """The object in a record."""
+        return vars(self) | {"row": None if self.row is None else self.row.to_json()}
+
+
+@dataclass(frozen=True)
 class Record:
     """What a program did with one question, once.
 
@@ -259,9 +196,9 @@ class Record:
         answer: what was answered: ids of nodes, sorted, or the normalized text; empty if nothing was.
         right: whether the answer is correct and complete; None: not known.
         verdict: on the answer (`Prediction.verdict`).
-        rows: in the order of the steps.
+        steps: in their order.
         base: the answering steps without reasoning, with the correct answer.
-        left_out: steps without a row, by reason.
+        assisted: whether an assist changed something.
     """
 
     id: str
@@ -271,14 +208,13 @@ class Record:
     answer: tuple[str, ...]
     right: bool | None
     verdict: str
-    rows: tuple[TraceRow, ...]
+    steps: tuple[JudgedStep, ...]
     base: tuple[TraceRow, ...]
-    left_out: Mapping[str, int]
+    assisted: bool
 
     def to_json(self) -> dict[str, Any]:
         """The object of a line."""
-        rows = {name: [row.to_json() for row in getattr(self, name)] for name in ("rows", "base")}
-        return vars(self) | {"left_out": dict(self.left_out)} | rows
+        return vars(self) | {name: [one.to_json() for one in getattr(self, name)] for name in ("steps", "base")}
 
 
 def read_records(folder: Path, ids: Sequence[str]) -> dict[str, Record]:

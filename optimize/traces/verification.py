@@ -12,7 +12,7 @@ import dspy
 
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Words
-from triplecheck.optimize.traces.records import StepRecord
+from triplecheck.optimize.traces.recorder import StepRecord
 from triplecheck.programs.aggregation import EXTREMES
 from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Checked, Computed, Consulted, TraceEvent

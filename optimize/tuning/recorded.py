@@ -23,12 +23,11 @@ from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold import gold_engine, is_template, uncomputable
+from triplecheck.optimize.traces.kinds import kinds_of, row_kinds
 from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.programs import Program
 from triplecheck.programs.steps import Assisted, TraceEvent
 from triplecheck.signatures.demonstrations import restored
-
-LOOK_UP, NOTHING, NONE_HERE = "look-up", "nothing found", "none of these"
 
 
 @dataclass(frozen=True)
@@ -122,22 +121,11 @@ def _rows(program: Program, question: Question) -> Iterator[dict[str, Any]]:
         reasoned = is_template(step.model) or reasoning_gap(inputs, values) is None
         full = scored.score == 1 and step.signature.__name__ not in mended and reasoned
         example = dict(inputs) | {name: values[name] for name in step.signature.output_fields}
-        kind = kind_of(case, [values[name] for name in step.signature.output_fields])
+        kind = kind_of(case, {name: values[name] for name in step.signature.output_fields})
         yield {"step": names[id(step)], "id": question.id, "kind": kind, "example": example, "full": full}
 
 
-def kind_of(case: Case, outputs: Sequence[Any]) -> str:
-    """The kind of a question by how its answer follows from the graph, and whether this reply selects nothing."""
-    derivation = case.derivation
-    if derivation is None:
-        return NOTHING
-    longest = max(len(path.hops) for path in derivation.paths)
-    kind: str = LOOK_UP if longest == 1 else f"{longest} hops"
-    if derivation.operation != "none":
-        kind = derivation.operation
-    elif derivation.said or derivation.beyond:
-        kind = "comparison" if derivation.said else "bound"
-    elif len(derivation.topics) > 1:
-        kind = "two topics"
-    lists = [value for value in outputs if isinstance(value, list | dict)]
-    return f"{kind}, {NONE_HERE}" if lists and not any(lists) else kind
+def kind_of(case: Case, outputs: Mapping[str, Any]) -> str:
+    """The kinds of a question by how its answer follows from the graph, and whether this reply selects nothing."""
+    topics, answerable = len(case.gold.topics), case.question.answerable
+    return ", ".join(row_kinds(kinds_of(case.derivation, answerable=answerable, topics=topics), outputs))

@@ -13,6 +13,7 @@ import dspy
 from triplecheck.lms import TolerantAdapter
 from triplecheck.optimize.distil.data import chat_row
 from triplecheck.optimize.traces import TraceRow
+from triplecheck.optimize.traces.reading import FORMAT, MANIFEST, TRACES, VERSION
 
 TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}"
@@ -68,12 +69,26 @@ def rows(train: int = 16, dev: int = 4) -> list[TraceRow]:
     return made
 
 
-def traces(folder: Path, given: Iterable[TraceRow]) -> Path:
-    """Rows as `collect` writes them."""
+def traces(folder: Path, given: Iterable[TraceRow], **about: Any) -> Path:
+    """Rows as `collect` writes them.
+
+    Args:
+        folder: to write to.
+        given: the rows.
+        **about: entries of the manifest besides those that are needed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     data = "".join(json.dumps(row.to_json()) + "\n" for row in given).encode()
-    (folder / "traces.jsonl").write_bytes(data)
-    (folder / "manifest.json").write_text(json.dumps({"sha256": hashlib.sha256(data).hexdigest()}))
+    (folder / TRACES).write_bytes(data)
+    manifest = {
+        "format": FORMAT,
+        "version": VERSION,
+        "passes": {},
+        "graph": None,
+        "sha256": hashlib.sha256(data).hexdigest(),
+        **about,
+    }
+    (folder / MANIFEST).write_text(json.dumps(manifest))
     return folder
 
 

@@ -22,12 +22,13 @@ from triplecheck.optimize.traces import (
     TraceManifest,
     TraceRow,
     collect,
-    examples,
     export,
     read_traces,
 )
-from triplecheck.optimize.traces.reasoning import reasoning_gap
-from triplecheck.optimize.traces.records import recording, split_of
+from triplecheck.optimize.traces.kinds import BALANCED
+from triplecheck.optimize.traces.reading import read_manifest
+from triplecheck.optimize.traces.recorder import recording
+from triplecheck.optimize.traces.records import split_of
 from triplecheck.programs import Sources
 from triplecheck.programs.baselines import IO
 from triplecheck.programs.concurrently import concurrently
@@ -113,7 +114,8 @@ def test_a_wrong_answer_falls_back_to_the_right_one_without_reasoning(world: Kno
     wrong = [*GOOD[:3], conclude_with("Heiden", cite=["student of"])]
     manifest = gather(world, tmp_path / "out", TAUGHT, replies=wrong)
     assert rejected(manifest) == {"wrong": 1}
-    (row,) = read_traces(tmp_path / "out")
+    *before, row = read_traces(tmp_path / "out")
+    assert [other.source for other in before] == ["verified"] * 3, "the steps before it were right"
     assert (row.source, row.model, row.signature) == ("base", "gold", "AnswerFromFacts")
     assert "reason" not in " ".join(message["content"] for message in row.messages).casefold()
     read = TolerantAdapter().parse(without_reasoning(AnswerFromFacts), reply_of(row))
@@ -125,7 +127,9 @@ def test_no_gold_reply_is_used_if_the_facts_do_not_contain_the_answer(world: Kno
     astray = [topics("Bernhard Heiden"), keep("born in"), keep(), conclude_with("Frankfurt", cite=["born in"])]
     manifest = gather(world, tmp_path / "out", TAUGHT, replies=astray)
     assert rejected(manifest) == {"wrong": 1}
-    assert manifest.rows == 0
+    assert manifest.by_source == {"verified": 2}
+    assert manifest.by_signature == {"NameTopics": 1, "SelectPaths": 1}, "the topic, and that it went no further"
+    assert manifest.left_out == {"below_metric": 2}
 
 
 def test_an_answer_that_is_only_half_right_is_rejected(world: KnowledgeBase, tmp_path: Path) -> None:
@@ -185,11 +189,11 @@ def test_a_right_answer_with_vacuous_reasoning_falls_back_to_the_one_without(
 def test_a_reply_that_the_program_corrected_is_not_taught(world: KnowledgeBase, tmp_path: Path) -> None:
     said = conclude_with("Paul Hindemith", "Nobody At All", cite=["student of"], reasoning=WHY)
     counted = conclude_with("Paul Hindemith", cite=["student of"], operation="sum", reasoning=WHY)
-    for name, reply in (("a", said), ("b", counted)):
+    for name, reply, reason in (("a", said, "below_metric"), ("b", counted, "below_metric")):
         manifest = gather(world, tmp_path / name, TAUGHT, replies=[*GOOD[:3], reply])
         assert rejected(manifest) == {}
         assert manifest.by_source == {"base": 1, "verified": 3}
-        assert manifest.left_out == {"corrected": 1}
+        assert manifest.left_out == {reason: 1}
 
 
 def test_with_a_language_model_no_template_is_written(world: KnowledgeBase, tmp_path: Path) -> None:
@@ -283,7 +287,7 @@ def test_a_model_explains_the_known_answer_of_a_question_that_it_answers_wrongly
         for _ in range(2):  # the second time nothing is asked
             manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
         shown = engine.requests[-1].messages[-1].parts[0].text
-    (row,) = read_traces(tmp_path / "out")
+    *_, row = read_traces(tmp_path / "out")
     assert (row.source, row.model, row.outputs["reasoning"]) == ("rationalized", "scripted", WHY)
     assert row.outputs["cited"] == [1], "the fact that proves it, whatever the model cites"
     assert "The answer is Paul Hindemith" in shown
@@ -316,14 +320,20 @@ def test_an_explanation_that_proves_nothing_is_rejected(
     with scripted_model(replies) as engine:
         manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles=engine.name, rationalize=True)
     assert rejected(manifest, "rationalized") == {reason: 1}
-    assert manifest.by_source == {"base": 1}
+    assert manifest.by_source == {"base": 1, "verified": 3}
 
 
-def test_the_shipped_rows_are_a_models_own_and_their_reasoning_names_the_answer() -> None:
-    rows = read_traces(Path(__file__).parents[2] / "examples" / "traces" / "qwen2.5-coder-1.5b")
-    assert {row.source for row in rows} == {"verified", "rationalized", "base"}
-    assert {row.model for row in rows} == {"openai/qwen2.5-coder-1.5b-instruct", "gold"}
-    assert [row.id for row in rows if row.source != "base" and reasoning_gap(row.inputs, row.outputs)] == []
+def test_the_shipped_rows_are_verified_by_step_and_of_all_kinds() -> None:
+    folder = Path(__file__).parents[2] / "examples" / "traces" / "bundled"
+    rows, manifest = read_traces(folder), read_manifest(folder)
+    assert {row.source for row in rows} == {"template", "gold"}
+    assert manifest["left_out"].keys() >= {"below_metric", "duplicate"}
+    left_out = [json.loads(line) for line in (folder / "rejected.jsonl").read_text("utf-8").splitlines()]
+    assert len(left_out) == sum(manifest["left_out"].values())
+    for step, kinds in manifest["kinds"].items():
+        assert {kind for kind in BALANCED if kind in kinds and kinds[kind]["share"] < 0.1} == set(), step
+    for step, scores in manifest["scores"].items():
+        assert f"| {step} | {scores['calls']} | {scores['scored']} |" in (folder / "README.md").read_text("utf-8")
 
 
 # --- runs ----------------------------------------------------------------------------------------
@@ -395,7 +405,7 @@ def test_one_reply_is_kept_for_a_prompt(world: KnowledgeBase, tmp_path: Path) ->
     manifest = collect(kerag(world), [TAUGHT], tmp_path / "out", roles="extractive")
     rows = read_traces(tmp_path / "out")
     assert len({row.prompt for row in rows}) == len(rows) == manifest.rows
-    assert manifest.left_out["duplicate"] >= 3
+    assert manifest.left_out["duplicate"] >= 2
     assert all(row.source == "template" for row in rows if row.signature == "NameTopics")
 
 
@@ -412,50 +422,6 @@ def test_a_group_of_questions_is_held_out_as_a_whole() -> None:
     assert 60 < splits.count("dev") < 120
     assert {split_of(question, 0.0) for question in asked} == {"train"}
     assert {split_of(question, 1.0) for question in asked} == {"dev"}
-
-
-@pytest.fixture(scope="module")
-def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    out = tmp_path_factory.mktemp("collected") / "out"
-    with scripted_model(GOOD) as engine:
-        collect(kerag(world), [TAUGHT], out, roles=engine.name, passes=["verified"], dev_share=0.0)
-    return out
-
-
-def test_chat_rows_are_what_openai_fine_tunes_on(collected: Path, tmp_path: Path) -> None:
-    (path,) = export(read_traces(collected), "chat", tmp_path / "chat")
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert path.name == "train.jsonl"
-    assert [[message["role"] for message in row["messages"]] for row in rows] == [["system", "user", "assistant"]] * 4
-
-
-def test_trl_rows_tell_the_prompt_from_what_is_to_be_learnt(collected: Path, tmp_path: Path) -> None:
-    (path,) = export(read_traces(collected), "trl", tmp_path / "trl")
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert all([message["role"] for message in row["completion"]] == ["assistant"] for row in rows)
-    assert all([message["role"] for message in row["prompt"]] == ["system", "user"] for row in rows)
-
-
-def test_examples_are_demonstrations_of_their_step(collected: Path, tmp_path: Path) -> None:
-    rows = read_traces(collected)
-    written = export(rows, "examples", tmp_path / "examples")
-    assert {path.stem for path in written} == {"NameTopics", "SelectPaths", "AnswerFromFacts"}
-    (made,) = examples(rows, "AnswerFromFacts")
-    assert set(made.inputs().keys()) == set(AnswerFromFacts.input_fields)
-    (path,) = (path for path in written if path.stem == "AnswerFromFacts")
-    assert json.loads(path.read_text("utf-8")) == [made.toDict()]
-    step = dspy.LabeledFewShot(k=1).compile(RolePredict(AnswerFromFacts), trainset=[made])
-    assert step.predictors()[0].demos[-1].answers == ["Paul Hindemith"]
-
-
-def test_a_datasets_directory_can_be_loaded(collected: Path, tmp_path: Path) -> None:
-    from datasets import load_from_disk
-
-    (path,) = export(read_traces(collected), "datasets", tmp_path / "datasets")
-    loaded = load_from_disk(str(path))
-    assert loaded["train"].num_rows == 4
-    assert loaded["train"][0]["completion"][0]["role"] == "assistant"
-    assert set(loaded["train"].column_names) >= {"prompt", "completion", "source", "signature"}
 
 
 def test_rows_that_were_changed_behind_the_manifest_are_refused(collected: Path, tmp_path: Path) -> None:

@@ -343,8 +343,8 @@ def _write_traces(folder: Path) -> None:
 def _read_traces(folder: Path) -> None:
     import hashlib
 
-    from triplecheck.optimize.traces.assembly import read_traces
     from triplecheck.optimize.traces.export import export
+    from triplecheck.optimize.traces.reading import read_traces
 
     manifest = folder / "traces" / "manifest.json"
     with contextlib.suppress(ValueError, RecursionError):

@@ -30,7 +30,7 @@ from triplecheck.optimize.traces.gold.distractors import with_distractors
 from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, NoRightReplyError, Solver
 from triplecheck.optimize.traces.gold.worst import worst_reply
 from triplecheck.optimize.traces.queries import right_query
-from triplecheck.optimize.traces.records import StepRecord
+from triplecheck.optimize.traces.recorder import StepRecord
 from triplecheck.programs import Program, Sources
 from triplecheck.signatures import Step, step_of
 
