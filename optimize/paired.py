@@ -16,7 +16,7 @@ from triplecheck.evals.runner import evaluate
 from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import BudgetExceededError, Roles
-from triplecheck.lms.resolve import is_extractive
+from triplecheck.lms.resolve import is_no_language_model
 from triplecheck.optimize.candidates import Gain
 from triplecheck.programs import Program
 
@@ -85,7 +85,7 @@ class Measured:
 
 def _of_models(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     """What each language model took for a question."""
-    return [part for name, part in row["usage"].get("by_model", {}).items() if not is_extractive(name)]
+    return [part for name, part in row["usage"].get("by_model", {}).items() if not is_no_language_model(name)]
 
 
 def measure(

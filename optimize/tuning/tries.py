@@ -16,7 +16,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 from triplecheck.lms import Budget, Roles, session
 from triplecheck.lms.resolve import EXTRACTIVE as BASELINE
-from triplecheck.lms.resolve import is_extractive
+from triplecheck.lms.resolve import is_no_language_model
 from triplecheck.optimize.bracket import Bracket
 from triplecheck.optimize.examples import Split
 from triplecheck.optimize.metrics import Case
@@ -161,7 +161,7 @@ class Tries:
         """Each role without a model: on recorded calls first, and on whole questions if that is not clearly worse."""
         for role in dict.fromkeys(step.role for step in self.plan.program.predictors()):
             state = self.best()[0]
-            if is_extractive(state.roles.model(role)):
+            if is_no_language_model(state.roles.model(role)):
                 continue
             name, change = f"{role}: {BASELINE}", partial(_with_model, role, BASELINE)
             asked = {step: calls for step in steps_of(state.program) if (calls := self._calls_of(step, role))}
@@ -199,7 +199,7 @@ class Tries:
             measured: the state on the validation questions.
         """
         title = f"{CASCADE}: {name} first"
-        if all(is_extractive(state.roles.model(step.role)) for step in state.program.predictors()):
+        if all(is_no_language_model(state.roles.model(step.role)) for step in state.program.predictors()):
             return Try(title, None, "no model is asked anyway")
         if isinstance(state.program, Cascade):
             return Try(title, None, "it is a cascade already")

@@ -177,7 +177,12 @@ class _Planning:
         nothing = excluding_nothing(self._graph, plan)
         said = {node for one in plan.nodes for node in one.nodes} - nothing
         texts = {one.text.strip('<>"').casefold() for one in plan.names if nothing.isdisjoint(one.nodes)}
-        names = [name for node, (name, _) in self._topics.items() if node not in said and name.casefold() not in texts]
+        texts |= {spelt for node in said & self._topics.keys() for spelt in self._topics[node]}  # also for homonyms
+        names = [
+            name
+            for node, (name, spelt) in self._topics.items()
+            if node not in said and texts.isdisjoint({name, name.casefold(), spelt} - {""})
+        ]
         if not names:
             return ""
         own = [pattern for name in names for pattern in self._shown.beside if write_label(name) in pattern]
