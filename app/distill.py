@@ -233,17 +233,19 @@ def _distil_reader(traces: list[Path], run: DistillOptions) -> None:
     with waiting(err, "loading"):
         from triplecheck.evals.questions import read_questions
         from triplecheck.kg.errors import UserError
-        from triplecheck.optimize.distil.reader import ReaderOptions, distil_reader, read_tasks, record_answers
+        from triplecheck.optimize.distil.reader import ReaderOptions, distil_reader, read_tasks, train_reader
 
         if bool(run.kb) != bool(run.questions):
             raise UserError("--kb and --questions go together: the graph, and its questions with answers")
         asked = [question for file in run.questions or () for question in read_questions(file)]
-    out = run.out / (run.name or "reader")
+    out, options = run.out / (run.name or "reader"), ReaderOptions(seed=run.seed)
+    base = open_base(run.kb) if run.kb else None
     with reporting(err, "reading") as tell:
-        if run.kb:
-            how = {"hops": run.hops, "limit": run.limit, "seed": run.seed}
-            traces = [*traces, *record_answers(open_base(run.kb), asked, run.out / "recorded", **how, progress=tell)]
-        made = distil_reader(read_tasks(traces), out, ReaderOptions(seed=run.seed), tell)
+        if base is None:
+            made = distil_reader(read_tasks(traces), out, options, tell)
+        else:
+            how = {"hops": run.hops, "limit": run.limit}
+            made = train_reader(base, asked, out, options, **how, traces=traces, progress=tell)
     if run.json:
         print_json(dict(made.about) | {"out": str(made.path), "model": made.model})
         return

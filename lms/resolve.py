@@ -93,6 +93,11 @@ def is_no_language_model(model: str) -> bool:
     return is_extractive(model) or model.strip().startswith(STUDENT)
 
 
+def folder_of_student(model: str) -> Path:
+    """The folder that the model string of a student names."""
+    return Path(model.strip().partition("?")[0].removeprefix(STUDENT)).expanduser()
+
+
 def kind_of(models: Iterable[str]) -> str:
     """`BASELINE` or `LANGUAGE_MODEL`, by the names of the models whose replies led to an answer."""
     return BASELINE if all(map(is_no_language_model, models)) else LANGUAGE_MODEL
@@ -202,7 +207,7 @@ def _without_language_model(model: str) -> EmbeddedEngine:
         return rules
     from triplecheck.lms.reader import ReaderEngine
 
-    return ReaderEngine(Path(plain.removeprefix(STUDENT)), rules)
+    return ReaderEngine(folder_of_student(model), rules)
 
 
 def _embed(model_id: str, engine: EmbeddedEngine, options: dict[str, Any], *, general: bool = False) -> MeteredLM:

@@ -2,7 +2,7 @@
 
 Both are plain JSON. On loading, a bundle whose steps have other fields than the program has now is refused, with a
 list of the changes. Other differences that may change answers (models, versions) are listed by `Bundle.notes`.
-Adapters of distilled models are copied into the bundle (`models/`) and loaded from there.
+Adapters of distilled models, and students, are copied into the bundle (`models/`) and loaded from there.
 """
 
 from __future__ import annotations
@@ -26,53 +26,53 @@ from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import replaced_directory
 from triplecheck.kg.values import parse_json
 from triplecheck.lms import Roles, TolerantAdapter, session
-from triplecheck.lms.local.weights import LLAMA_CPP, PREFIX, adapter_files, find_weights
-from triplecheck.lms.resolve import language_model
+from triplecheck.lms.local.weights import ADAPTER_CONFIG, LLAMA_CPP, PREFIX, adapter_files, find_weights
+from triplecheck.lms.resolve import STUDENT, folder_of_student, language_model
 from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import AnySources, make_program
 from triplecheck.programs.options import check_options, with_new_names
 
-# Adapters of distilled models inside a bundle.
+# Adapters of distilled models, and students, inside a bundle.
 
 FOLDER, RANKER = "models", "ranker.safetensors"
 
 Carried = dict[str, dict[str, str]]
-"""By model string: `folder`, the adapter's folder in the bundle, and `sha256`, a hash of its files."""
+"""By model string: `folder`, its folder in the bundle, and `sha256`, a hash of its files."""
 
 
 def carry(models: Iterable[str], bundle: Path) -> Carried:
-    """Copy the adapters among these models into a bundle that is being written."""
+    """Copy the adapters and students among these models into a bundle that is being written."""
     carried: Carried = {}
     for model in models:
-        adapter = find_weights(model).adapter if model.startswith((PREFIX, LLAMA_CPP)) else None
-        if adapter is None:
+        trained = _folder_of(model)
+        if trained is None:
             continue
-        digest = _hash_adapter(adapter)
+        digest = _hash_weights(trained)
         folder = bundle / FOLDER / digest[:12]
         if not folder.is_dir():
-            shutil.copytree(adapter, folder, ignore=shutil.ignore_patterns(".*"))
+            shutil.copytree(trained, folder, ignore=shutil.ignore_patterns(".*"))
         carried[model] = {"folder": f"{FOLDER}/{digest[:12]}", "sha256": digest}
     return carried
 
 
 def carried_models(carried: Mapping[str, Mapping[str, str]], bundle: Path) -> dict[str, str]:
-    """For each model with an adapter in the bundle, the model string of that adapter.
+    """For each model that the bundle holds, its model string there.
 
     Raises:
-        ReadError: an adapter is missing, or is not the one that was saved.
+        ReadError: one is missing, or is not the one that was saved.
     """
     found = {}
     for model, about in carried.items():
         folder = bundle / about["folder"]
         try:
-            digest = _hash_adapter(folder)
+            digest = _hash_weights(folder)
         except OSError as error:
-            raise ReadError(folder, None, f"the adapter of {model} is missing ({error.strerror})") from error
+            raise ReadError(folder, None, f"the weights of {model} are missing ({error.strerror})") from error
         if digest != about["sha256"]:
-            raise ReadError(folder, None, f"is not the adapter of {model} that the bundle was saved with; restore it")
-        backend = LLAMA_CPP if model.startswith(LLAMA_CPP) else PREFIX
-        found[model] = f"{backend}{folder}"
+            raise ReadError(folder, None, f"has not the weights of {model} that the bundle was saved with; restore it")
+        kind = next((kind for kind in (LLAMA_CPP, STUDENT) if model.startswith(kind)), PREFIX)
+        found[model] = f"{kind}{folder}"
     return found
 
 
@@ -81,9 +81,17 @@ def weights_of(model_id: str) -> str:
     return model_id.rpartition("@")[2]
 
 
-def _hash_adapter(adapter: Path) -> str:
+def _folder_of(model: str) -> Path | None:
+    """The folder of an adapter or of a student; None for another model."""
+    if model.startswith(STUDENT):
+        return folder_of_student(model)
+    return find_weights(model).adapter if model.startswith((PREFIX, LLAMA_CPP)) else None
+
+
+def _hash_weights(folder: Path) -> str:
     digest = hashlib.sha256()
-    for path in adapter_files(adapter):
+    students = [] if (folder / ADAPTER_CONFIG).is_file() else sorted(folder.glob("*.safetensors"))
+    for path in students or adapter_files(folder):
         digest.update(f"{path.name}:{hashlib.sha256(path.read_bytes()).hexdigest()}\n".encode())
     return digest.hexdigest()
 

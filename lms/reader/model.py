@@ -23,8 +23,6 @@ from triplecheck.lms.reader.readings import FEATURES, Reading
 
 FORMAT = "triplecheck-reader-1"
 FILE, CARD = "reader.safetensors", "README.md"
-GENERAL_READER = Path(__file__).parent / "general"
-"""The folder of the reader in the package."""
 _RANKER = "ranker."
 
 
@@ -122,11 +120,6 @@ def load_reader(folder: Path) -> Reader:
         raise UserError(
             f"{folder}: holds no reader ({error}); `triplecheck distill --student reader` writes one"
         ) from error
-
-
-def packaged_reader() -> Reader | None:
-    """The general reader in the package; None if there is none."""
-    return load_reader(GENERAL_READER) if (GENERAL_READER / FILE).is_file() else None
 
 
 def _check(weights: Mapping[str, FloatArray]) -> None:

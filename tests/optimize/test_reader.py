@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +22,7 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.lms.reader import Reading, load_reader, readings
 from triplecheck.lms.reader.engine import reply_of
 from triplecheck.lms.reader.model import FILE, for_reading
+from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.optimize.distil.path_ranker import FURTHER
 from triplecheck.optimize.distil.reader import DistilledReader, distil_reader, read_tasks, student
 from triplecheck.optimize.distil.reader.examples import NOTHING, right_readings, without_answers
@@ -28,7 +30,7 @@ from triplecheck.optimize.distil.reader.tasks import ReaderTask
 from triplecheck.optimize.distil.trace_ranker import answered
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import messages_key, row_messages
-from triplecheck.programs import KERAG
+from triplecheck.programs import KERAG, Cascade
 from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import read_facts
 
@@ -190,6 +192,13 @@ def test_traces_without_the_answering_step_are_refused(tmp_path: Path) -> None:
         read_tasks([other])
 
 
+def test_replies_that_do_not_follow_from_the_facts_teach_nothing(tmp_path: Path) -> None:
+    facts = ["Ferry 1 → zork → Quay 1"]
+    rows = tuple(row(number, "who built it", ["Ferry 1"], facts, [1], ["Noah"]) for number in range(60))
+    with pytest.raises(UserError, match="in 0 right replies alone"):
+        distil_reader([ReaderTask("sea", "sea", rows, ())], tmp_path / "sea")
+
+
 @pytest.mark.parametrize("change", [b"", b"triplecheck"])
 def test_a_damaged_reader_is_refused(sea: DistilledReader, tmp_path: Path, change: bytes) -> None:
     content = (sea.path / FILE).read_bytes()
@@ -248,3 +257,23 @@ def test_a_reader_takes_the_role_of_answering_or_all_roles(
     assert {model for role, model in ledger.rows() if role == "answer"} == {about["model"]}
     with session(about["model"]):
         assert program(question=asked).answer == "Town02"
+
+
+def test_a_bundle_holds_its_reader(commanded: tuple[KnowledgeBase, dict[str, Any], Path], tmp_path: Path) -> None:
+    kb, _, folder = commanded
+    copied = shutil.copytree(folder / "out" / "reader", tmp_path / "reader")
+    bundle = save_bundle(KERAG(kb), tmp_path / "bundle", Roles(answer=f"student/{copied}"))
+    shutil.rmtree(copied)
+    there = shutil.move(bundle, tmp_path / "elsewhere")
+    roles = load_bundle(there).roles
+    assert Path(roles.model("answer").removeprefix("student/")).is_relative_to(there)
+    with session(roles):
+        assert load_bundle(there).program(kb)(question="What lies behind where Ferry07 rests?").answer == "Town02"
+
+
+def test_a_reader_is_a_member_of_a_cascade(commanded: tuple[KnowledgeBase, dict[str, Any], Path]) -> None:
+    kb, about, _ = commanded
+    program = KERAG(kb, assist="none")
+    cascade = Cascade([(program, about["model"]), (program, "extractive")])
+    given = cascade(question="What lies behind where Ferry07 rests?")
+    assert given.answer == "Town02"

@@ -5,7 +5,15 @@ session(Roles(answer=made.model))
 """
 
 from triplecheck.optimize.distil.reader.recorded import record_answers
-from triplecheck.optimize.distil.reader.student import DistilledReader, ReaderOptions, distil_reader
+from triplecheck.optimize.distil.reader.student import DistilledReader, ReaderOptions, distil_reader, train_reader
 from triplecheck.optimize.distil.reader.tasks import ReaderTask, read_tasks
 
-__all__ = ["DistilledReader", "ReaderOptions", "ReaderTask", "distil_reader", "read_tasks", "record_answers"]
+__all__ = [
+    "DistilledReader",
+    "ReaderOptions",
+    "ReaderTask",
+    "distil_reader",
+    "read_tasks",
+    "record_answers",
+    "train_reader",
+]

@@ -26,7 +26,6 @@ _LEAST_F1 = 0.5  # of the answers of a reading against those of the teacher
 _CITED = 0.1  # weight of the F1 of the cited facts: of readings with the same answers, the teacher's own
 _SHORT = 0.2  # of the rows, those that are shown once more without the facts that hold an answer
 _MOST = 100  # readings of an example
-NO_READING = "no reading of the facts gives the reply"
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,9 @@ def examples_of(
         for one, outputs in shown:
             read = readings(one, encoder.encode, ranker)
             right = right_readings(read, read_facts(one.items("facts")), outputs)
-            if right.any():
-                found.append(_drawn(graph, read, right, chance))
+            if not right.any():
+                break
+            found.append(_drawn(graph, read, right, chance))
     return found
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,13 +16,11 @@ from triplecheck.optimize.distil.reader.examples import Example
 _HIDDEN = 24
 _BATCH, _EPOCHS, _LEAST_STEPS = 32, 30, 300
 _RATE, _DECAY = 5e-3, 1e-2
-_NEAR = 1e-3  # pull towards the weights that training starts from
 
 
 def train_network(
     examples: Sequence[Example],
     seed: int = 0,
-    start: Mapping[str, FloatArray] | None = None,
     progress: ProgressCallback = no_progress,
 ) -> dict[str, FloatArray]:
     """Train a network; its weights, see `lms.reader.Reader`. Each graph counts the same.
@@ -30,7 +28,6 @@ def train_network(
     Args:
         examples: to train on.
         seed: of all random choices.
-        start: the weights of another reader, to train further.
         progress: called as ("training", steps done, steps in all).
 
     Raises:
@@ -42,21 +39,19 @@ def train_network(
     torch.set_num_threads(1)
     torch.manual_seed(seed)
     chance = random.Random(seed)
-    mean, scale = _normal(examples) if start is None else (start["mean"], start["scale"])
+    mean, scale = _normal(examples)
     size = len(mean)
     first = {
         "hidden": torch.randn(_HIDDEN, size) / size**0.5,
         "bias": torch.zeros(_HIDDEN),
         "out": torch.randn(_HIDDEN) / _HIDDEN**0.5,
     }
-    if start is not None:
-        first = {name: torch.tensor(start[name]) for name in first}
-    weights = {name: tensor.clone().requires_grad_() for name, tensor in first.items()}
+    weights = {name: tensor.requires_grad_() for name, tensor in first.items()}
     counts = Counter(example.graph for example in examples)
     # Drawn with replacement, so that a graph with few questions counts as much as the others.
     chances = [1 / counts[example.graph] for example in examples]
     steps = max(_LEAST_STEPS, _EPOCHS * len(examples) // _BATCH)
-    optimizer = torch.optim.AdamW(weights.values(), lr=_RATE, weight_decay=_DECAY if start is None else 0.0)
+    optimizer = torch.optim.AdamW(weights.values(), lr=_RATE, weight_decay=_DECAY)
     schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
     normal = [(example.features - mean) / scale for example in examples]
     for step in range(steps):
@@ -71,8 +66,6 @@ def train_network(
             right[row, :count] = torch.from_numpy(examples[at].right)
         scores = torch.tanh(x @ weights["hidden"].T + weights["bias"]) @ weights["out"]
         loss = marginal(scores.masked_fill(~there, -1e9), right)
-        if start is not None:
-            loss = loss + _NEAR * sum(((weights[name] - first[name]) ** 2).sum() for name in weights)
         loss.backward()
         optimizer.step()
         optimizer.zero_grad()

@@ -16,25 +16,29 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import UserError
+from triplecheck.evals.questions import Question
+from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg._atomic import replaced_directory, write_text
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.lms.reader import Reader, save_reader
-from triplecheck.lms.reader.model import CARD, for_reading, load_reader, packaged_reader
+from triplecheck.lms.reader.model import CARD, for_reading, load_reader
 from triplecheck.lms.resolve import STUDENT
 from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, check_installed, train
 from triplecheck.optimize.distil.reader.examples import Example, examples_of
 from triplecheck.optimize.distil.reader.measure import measured, table
 from triplecheck.optimize.distil.reader.network import train_network
-from triplecheck.optimize.distil.reader.tasks import ReaderTask
+from triplecheck.optimize.distil.reader.recorded import LIMIT, record_answers
+from triplecheck.optimize.distil.reader.tasks import LEAST_ROWS, ReaderTask, read_tasks
 from triplecheck.optimize.distil.trace_ranker import answered, path_questions
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.signatures.notation import wordings
 
-READER, LEFT_OUT, BEFORE = "reader", "reader, graph left out", "general reader"
+RECORDED = "recorded"
+"""The folder of recorded traces, beside the readers."""
+READER, LEFT_OUT = "reader", "reader, graph left out"
 """Who reads, in reports."""
 
 
@@ -95,19 +99,12 @@ def distil_reader(
     check_installed()
     check_place(out)
     began, encoder = time.monotonic(), load_encoder()
-    rows = {task.graph: [] for task in tasks}  # type: dict[str, list[TraceRow]]
-    for task in tasks:
-        rows[task.graph] += task.train
-    chance = random.Random(options.seed)
-    rows = {graph: chance.sample(own, min(len(own), options.limit)) for graph, own in rows.items()}
+    rows = _drawn(tasks, options)
     course = _Course(encoder, options, progress)
     readers: dict[str, dict[str, Reader]] = {graph: {} for graph in rows}
     if len(rows) == 1:
         ((graph, own),) = rows.items()
-        before = packaged_reader()
-        weights, paths, taught = course.specialised(graph, own, before)
-        if before is not None:
-            readers[graph][BEFORE] = before
+        weights, paths, taught = course.specialised(graph, own)
     else:
         examples = {graph: course.read(graph, own, load_ranker(GENERAL)) for graph, own in rows.items()}
         taught = sum(map(len, examples.values()))
@@ -137,6 +134,40 @@ def distil_reader(
     return DistilledReader(out, about)
 
 
+def train_reader(
+    kb: KnowledgeBase,
+    questions: Sequence[Question],
+    out: Path,
+    options: ReaderOptions = ReaderOptions(),
+    *,
+    hops: int = 2,
+    limit: int = LIMIT,
+    traces: Sequence[Path] = (),
+    progress: ProgressCallback = no_progress,
+) -> DistilledReader:
+    """Record the answering step on a graph, with right replies, and train a reader on it.
+
+    Args:
+        kb, questions, hops, limit: see `record_answers`; what is recorded is kept in `recorded`, beside `out`.
+        out, options, progress: see `distil_reader`.
+        traces: folders of traces to learn from, besides.
+
+    Raises:
+        UserError: as `record_answers`, `read_tasks` and `distil_reader`.
+    """
+    folder, seed = out.parent / RECORDED, options.seed
+    recorded = record_answers(kb, questions, folder, hops=hops, limit=limit, seed=seed, progress=progress)
+    return distil_reader(read_tasks([*traces, *recorded]), out, options, progress)
+
+
+def _drawn(tasks: Sequence[ReaderTask], options: ReaderOptions) -> dict[str, list[TraceRow]]:
+    """The rows to learn from, by graph."""
+    chance, rows = random.Random(options.seed), dict[str, list[TraceRow]]()
+    for task in tasks:
+        rows.setdefault(task.graph, []).extend(task.train)
+    return {graph: chance.sample(own, min(len(own), options.limit)) for graph, own in rows.items()}
+
+
 def check_place(out: Path) -> None:
     """Refuse a place that holds something else than a reader.
 
@@ -159,15 +190,20 @@ class _Course:
         chance = random.Random(self.options.seed)
         return examples_of(graph, rows, self.encoder, for_reading(ranker), chance, self.progress)
 
-    def network(self, examples: Sequence[Example], start: Reader | None = None) -> dict[str, FloatArray]:
-        return train_network(examples, self.options.seed, None if start is None else start.weights, self.progress)
+    def network(self, examples: Sequence[Example]) -> dict[str, FloatArray]:
+        if len(examples) < LEAST_ROWS:
+            raise UserError(
+                f"in {len(examples)} right replies alone the answers follow from the facts as a reader reads them; at "
+                f"least {LEAST_ROWS} are needed: collect more with `triplecheck collect kerag --pass gold`"
+            )
+        return train_network(examples, self.options.seed, self.progress)
 
     def reader(self, weights: Mapping[str, FloatArray], paths: Mapping[str, FloatArray] | None) -> Reader:
         ranker = load_ranker(GENERAL) if paths is None else self._ranker(paths)
         return Reader(weights, for_reading(ranker), self.encoder.fingerprint, "", {})
 
     def specialised(
-        self, graph: str, rows: Sequence[TraceRow], start: Reader | None
+        self, graph: str, rows: Sequence[TraceRow]
     ) -> tuple[dict[str, FloatArray], dict[str, FloatArray] | None, int]:
         """The network, the weights of the ranker, and how many examples there were.
 
@@ -177,10 +213,10 @@ class _Course:
         trained = [self._paths(half) for half in (*halves, rows)]
         if any(one is None for one in trained):
             examples = self.read(graph, rows, load_ranker(GENERAL))
-            return self.network(examples, start), None, len(examples)
+            return self.network(examples), None, len(examples)
         rankers = [self._ranker(one) for one in trained if one is not None]
         examples = self.read(graph, halves[0], rankers[1]) + self.read(graph, halves[1], rankers[0])
-        return self.network(examples, start), trained[2], len(examples)
+        return self.network(examples), trained[2], len(examples)
 
     def _paths(self, rows: Sequence[TraceRow]) -> dict[str, FloatArray] | None:
         """A ranker of paths that these rows cite; None if they are too few."""
