@@ -111,7 +111,7 @@ def collect(
     run: BatchOptions,
     what: CollectOptions,
 ) -> None:
-    """Collect fine-tuning data: the steps of a program on questions that it answers correctly, with proof.
+    """Collect training data: the steps of a program on questions that it answers rightly and proves.
 
     The steps of a question are kept if its answer is correct and complete, every triple that it cites was
     retrieved and is in the graph, no reply was cut off, and the reasoning names the cited facts and the answer. If
