@@ -51,7 +51,7 @@ def ask(
     facts nearest to the question are printed instead.
     With -q: the answer and its proof alone. With -v: each step as it happens. With -vv: every step in full, with all
     that models wrote.
-    The exit code of an abstention is 0.
+    The exit code is 0 also where the answer is withheld.
 
     Examples:
 
@@ -173,7 +173,7 @@ def show_answer(result: Any, out: Console, seconds: float) -> None:
 
 
 def demo(lm: LmOption = None, role: RoleOption = None) -> None:
-    """Answer six questions from the bundled knowledge base; it cannot answer the last one.
+    """Answer six questions from the bundled knowledge base, which has no answer to the last one.
 
     Prints for each question the answer and the triples that prove it. With -v: also the steps and the cost of each.
 

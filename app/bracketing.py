@@ -33,7 +33,7 @@ def bracket(
     what: BracketOptions,
     run: BatchOptions,
 ) -> None:
-    """Show where there is something to gain: the worst, the model's and the right reply at each step.
+    """Show at which step a better reply would gain something: try the worst, the model's and the right one.
 
     The whole program answers the questions three times for each step: with the model, with the opposite of the right
     reply at this step, and with the right one. The difference between the right reply and the model's is what can

@@ -33,7 +33,7 @@ def list_programs(
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """List the programs of `ask` and `eval`; with a name or -v also their options for --option, with the defaults.
+    """List the programs that answer; with a name or -v also their options, with the defaults.
 
     With -q: the names alone.
 

@@ -173,7 +173,7 @@ def chat(
     run: RunOptions,
     program: ProgramOption = None,
 ) -> None:
-    """Ask one question after the other; a follow-up question is rewritten so that it can be understood alone.
+    """Ask one question after the other; follow-up questions are understood.
 
     The knowledge base and the models stay open. "And her brother?" after a question about somebody is understood and
     shown as a whole question; the role `query` rewrites it. `/help` lists what else can be typed. Budgets are per

@@ -141,7 +141,7 @@ def collect(
     run: BatchOptions,
     what: CollectOptions,
 ) -> None:
-    """Collect fine-tuning data: the steps of a program on questions that it answers correctly, with proof.
+    """Collect training data: the steps of a program on questions that it answers rightly and proves.
 
     Each step is verified by itself: it is kept if its own metric gives the full score. A step that no metric scores is
     kept if the answer is right and proved, and no assist mended anything. An answer also needs its proof: it is correct

@@ -135,7 +135,7 @@ def compile_program(
     run: BatchOptions,
     how: CompileOptions,
 ) -> None:
-    """Compile a program: choose demonstrations, rewrite instructions, or train the model.
+    """Compile a program for your model: choose demonstrations, rewrite instructions, or train the model.
 
     Without --optimizer it does what pays. It shows what each step is worth (`triplecheck lm bracket`), trains students
     such as a ranker of paths, gives each step the demonstrations, and with --prompt-model the instruction, that its own

@@ -14,9 +14,7 @@ from triplecheck.app.options import JsonOption, LimitOption, PathOption, Questio
 if TYPE_CHECKING:
     from triplecheck.evals.datasets import DataSet
 
-commands = Commands(
-    help="Data sets: published ones by name, and questions made from a knowledge base.", no_args_is_help=True
-)
+commands = Commands(help="List, convert and make data sets of questions.", no_args_is_help=True)
 commands.command("generate")(questions.generate)
 commands.command("answer")(questions.answer)
 commands.command("vary")(questions.vary)

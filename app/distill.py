@@ -136,7 +136,7 @@ def distill(
         typer.Argument(metavar="[TRACES...]", help="Directories that `triplecheck collect` wrote."),
     ] = None,
 ) -> None:
-    """Distill: train a small model on verified steps of programs, as an adapter of about 10 MB.
+    """Train a small model on verified steps of programs; the result is an adapter of about 10 MB.
 
     The loss covers the replies, not the prompts. Loss is measured on the questions that `collect` held out, and the
     weights with the lowest loss are kept. Writes the adapter and a manifest to DIR/HASH, where HASH is of the base

@@ -94,10 +94,10 @@ def fit(
     run: BatchOptions,
     how: FitOptions,
 ) -> None:
-    """Fit a program on dev questions: its options on one half of them, the threshold to abstain below on the other.
+    """Fit the options of a program, and the confidence below which it withholds its answer.
 
-    Options are chosen one after the other, by accuracy on the first half. The program then abstains if its
-    confidence is below a threshold: the lowest one that meets the guarantee on the second half. By default,
+    Options are chosen one after the other, by accuracy on one half of the questions. The program then abstains if
+    its confidence is below a threshold: the lowest one that meets the guarantee on the other half. By default,
     at least 90% of the answers are correct, with a probability of 95%. If no threshold meets the guarantee,
     the best guarantee that can be met is printed.
 

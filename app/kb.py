@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 _LARGE = 2_000_000_000  # bytes of files whose triples are sorted on disk
 
 commands = Commands(
-    help="Knowledge bases: directories with a graph and its indices, built once, opened instantly.",
+    help="Build, change, search and query knowledge bases: directories with a graph and its indices.",
     no_args_is_help=True,
 )
 commands.command("query")(query.query)

@@ -73,7 +73,6 @@ class _Root(TyperGroup):
 app = Commands(
     name="triplecheck",
     cls=_Root,
-    no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -113,19 +112,28 @@ def _print_version(wanted: bool) -> None:
         raise typer.Exit
 
 
-@app.callback()
+FIRST = """\
+Triplecheck answers questions from a knowledge graph; triples prove each answer.
+  triplecheck demo                              answers six questions of a graph
+  triplecheck kb build kbs/mine --triples FILE  makes a base of your own tables
+  triplecheck ask "QUESTION" --kb kbs/mine      asks it; --lm MODEL: by a model
+  triplecheck --help                            lists all commands"""
+"""What `triplecheck` prints without a command."""
+
+
+@app.callback(invoke_without_command=True)
 def root(
+    context: typer.Context,
     version: Annotated[
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Answer questions over knowledge graphs, every answer checked against the graph.
+    """Answer questions from a knowledge graph. Triples of the graph prove an answer, or it is withheld.
 
-    Options that are not given as flags are read from the environment (`TRIPLECHECK_...`), then from
-    `triplecheck.toml` in the working directory. Every command has `-q` (the result alone) and `-v` (every
-    detail, and logs).
+    A command takes an option from its flag, else from the environment (`TRIPLECHECK_...`), else from
+    `triplecheck.toml` in the working directory. With `-q` it prints the result alone, with `-v` the steps and logs.
 
-    Exit codes: 0 success (an abstention is an answer), 1 another failure, 2 a mistake in the request,
+    Exit codes: 0 success (also where an answer is withheld), 1 another failure, 2 a mistake in the request,
     3 a model or a graph cannot be reached, 4 the budget is spent, 130 interrupted.
 
     Examples:
@@ -136,6 +144,8 @@ def root(
 
         triplecheck ask "Who directed Alien?" --kb kbs/films
     """
+    if context.invoked_subcommand is None:
+        typer.echo(FIRST)
 
 
 def _warn(others: Callable[..., None], message: Warning | str, category: type[Warning], *more: Any) -> None:

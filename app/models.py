@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from triplecheck.lms import CheckReport
     from triplecheck.optimize.checking import StepCheck
 
-commands = Commands(help="Language models: list them, check one.", no_args_is_help=True)
+commands = Commands(help="List language models, check one, and show what it gains.", no_args_is_help=True)
 _PROVIDERS = (
     ("openai", "OPENAI_API_KEY"),
     ("anthropic", "ANTHROPIC_API_KEY"),

@@ -92,7 +92,7 @@ def synthesize(
     out: QuestionsFile,
     what: SynthesizeOptions,
 ) -> None:
-    """Synthesize questions from a knowledge base: random paths, phrased by templates or by a model, with all answers.
+    """Make questions from a knowledge base, each with all its answers; templates or a model word them.
 
     Answers are found by walking the graph, and checked with the exact solver. With --lm (or --role query=MODEL)
     the model paraphrases the questions; a paraphrase that changes a name is rejected. `extractive` cannot

@@ -67,7 +67,7 @@ def report(
     *,
     run: ReportOptions,
 ) -> None:
-    """Run an experiment and write its report: tables with the paper's figures, plots, errors by stage.
+    """Run an experiment and write its report: tables, plots, and errors by stage.
 
     The experiment's TOML file sets every program, option, model, seed and sample size. Data sets and models
     that are not available are left out, and the report says so. Finished runs are not repeated.

@@ -16,7 +16,7 @@ from triplecheck.app.options import RUNS, JsonOption, flag
 if TYPE_CHECKING:
     from triplecheck.evals.compare import Compared, Comparison
 
-commands = Commands(help="Runs: list them, show one, compare two.", no_args_is_help=True)
+commands = Commands(help="List evaluations, show one, and compare two.", no_args_is_help=True)
 _NAMES = {"hits_at_1": "hits@1", "f1": "F1", "accuracy": "right"}
 _COMPARED = ("questions", "A", "B", "B - A", "95%", "B better", "worse", "p bootstrap", "randomisation", "McNemar")
 _KINDS = {"triplecheck-evaluation": "eval", "triplecheck-compile": "compile", "triplecheck-fit": "fit"}
@@ -213,7 +213,7 @@ def rescore(
     ] = "gold",
     json: JsonOption = False,
 ) -> None:
-    """Score published predictions: strict scores, and the lenient score of ToG and PoG for comparison.
+    """Score published predictions, strictly, and leniently as ToG and PoG do.
 
     Fields may be nested (output.answer). Rows that cannot be scored are listed with the reason; empty
     predictions are counted.

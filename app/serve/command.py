@@ -51,7 +51,7 @@ def serve(
         bool | None, flag("--log-questions", "Write questions and answers to the log.", OUTPUT)
     ] = None,
 ) -> None:
-    """Answer questions over HTTP: a page at /, REST at /v1, OpenAPI at /docs, the Model Context Protocol at /mcp.
+    """Serve a page at /, REST at /v1, its description at /docs, and the Model Context Protocol at /mcp.
 
     API keys, other limits and knowledge bases stand in `triplecheck.toml`, in the table `serve`; docs/serve.md
     describes them. The log has one JSON object per request, on standard error. Budgets are per question.

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from cli_support import Process, Run
+from documents import parse
 
 _ROOT = Path(__file__).parents[2]
 
@@ -69,6 +72,16 @@ def test_programs_are_listed_with_their_options(run: Run) -> None:
     listed = json.loads(run("programs", "--json").stdout)
     assert listed["kerag"]["options"]["limits.tokens"] == 4000
     assert run("programs", "-q").stdout.split() == list(listed)
+
+
+def test_five_lines_say_what_to_type_first(run: Run) -> None:
+    result = run()
+    title, *commands = result.stdout.splitlines()
+    assert result.exit_code == 0 and title.startswith("Triplecheck ") and len(commands) == 4
+    assert max(map(len, commands)) <= 80
+    for line in commands[:3]:
+        command = re.split(r" {2,}", line.strip())[0]
+        parse(shlex.split(command)[1:])
 
 
 def test_version_is_printed(run: Run) -> None:
