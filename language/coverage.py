@@ -191,15 +191,8 @@ def _fit(word: str, names: Sequence[Sequence[str]], likeness: Likeness) -> float
 
 def _operating(question: Question) -> set[int]:
     """The tokens that say an operation, a bound or a number."""
-    parse, lexicon = question.parse, question.parse.lexicon
-    found = set(reflexives(parse))
-    phrases = [*lexicon.quantities, *(phrase for some in lexicon.aggregates.values() for phrase in some)]
-    for at in range(len(parse)):
-        for phrase in phrases:
-            found.update(range(at, parse.said(at, phrase)))
-        if degree(parse, at):
-            found.add(at)
-            found.update(i for i in (adjective_of(parse, at),) if i is not None)
+    parse = question.parse
+    found = operation_words(question) | compared_words(question) | {*reflexives(parse)}
     bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
     for bound in bounds:
         is_time = isinstance(bound, TimeLimit)
@@ -207,13 +200,24 @@ def _operating(question: Question) -> set[int]:
             at for at in range(*bound.span) if is_time or parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at)
         )
         found.update(at for at in (bound.span[1],) if at < len(parse) and _is_unit(parse, at))
-    if question.compares is not None:
-        found.update(compared_words(question))
-    if question.ordinal is not None:
-        found.add(parse.words.index(question.ordinal.text))
     if question.asked.attribute:
         first = next((at for at, word in enumerate(parse.words) if word == question.asked.word), 0)
         found.update((first, first + 1))
+    return found
+
+
+def operation_words(question: Question) -> set[int]:
+    """The places of words for an operation: "how many", "in total", "most expensive", "second"."""
+    parse, found = question.parse, set[int]()
+    phrases = [*parse.lexicon.quantities, *(one for some in parse.lexicon.aggregates.values() for one in some)]
+    for at in range(len(parse)):
+        for phrase in phrases:
+            found.update(range(at, parse.said(at, phrase)))
+        if degree(parse, at):
+            found.add(at)
+            found.update(i for i in (adjective_of(parse, at),) if i is not None)
+    if question.ordinal is not None:
+        found.add(parse.words.index(question.ordinal.text))
     return found
 
 

@@ -535,15 +535,18 @@ def test_a_reflexive_that_no_relation_says_is_declined(encode: Encode) -> None:
 
 
 @pytest.mark.parametrize(
-    ("question", "query"),
+    ("example", "question", "query"),
     [
-        ("Is the Long Span protected?", "ASK { <Long Span> <is protected> <yes> }"),
-        ("Which bridges are protected?", of("bridge", "?bridge <is protected> <yes>")),
-        ("Which bridges are not protected?", of("bridge", "FILTER NOT EXISTS { ?bridge <is protected> <yes> }")),
+        ("yes, no", "Is the Long Span protected?", "ASK { <Long Span> <is protected> <yes> }"),
+        ("false, true", "Is the Long Span not protected?", "ASK { <Long Span> <is protected> <false> }"),
+        ("no", "Which bridges are protected?", of("bridge", "?bridge <is protected> <yes>")),
+        ("no", "Which bridges are not protected?", of("bridge", "?bridge <is protected> <no>")),
+        ("yes", "Which bridges are not protected?", of("bridge", "FILTER NOT EXISTS { ?bridge <is protected> <yes> }")),
     ],
 )
-def test_what_a_thing_is_or_is_not_has_yes_for_value(encode: Encode, question: str, query: str) -> None:
-    assert reply(encode, question, relations=[*RELATIONS, "?bridge <is protected> ?text (e.g. no)"]) == (query, "")
+def test_what_a_thing_is_or_is_not_has_yes_for_value(encode: Encode, example: str, question: str, query: str) -> None:
+    relations = [*RELATIONS, f"?bridge <is protected> ?text (e.g. {example})"]
+    assert reply(encode, question, relations=relations) == (query, "")
 
 
 @pytest.mark.parametrize(

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
-from triplecheck.language.coverage import compared_words
+from triplecheck.language.coverage import compared_words, operation_words
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit, adjective_of, degree
+from triplecheck.language.operations import Limit
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
@@ -109,21 +109,10 @@ def _without_named_order(question: Question, names: Sequence[str]) -> Question:
 
 def _operating(question: Question) -> set[int]:
     """The tokens that say an operation or a bound."""
-    parse, found = question.parse, set[int]()
+    parse, found = question.parse, operation_words(question) | compared_words(question)
     bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
     for bound in bounds:
-        found.update(range(*bound.span))
-        found -= {at for at in range(*bound.span) if parse.pos(at) == "NOUN"}
-    found |= compared_words(question)
-    phrases = [*parse.lexicon.quantities, *(p for some in parse.lexicon.aggregates.values() for p in some)]
-    for at in range(len(parse)):
-        for phrase in phrases:
-            found.update(range(at, parse.said(at, phrase)))
-        if degree(parse, at):
-            found.add(at)
-            found.update(i for i in (adjective_of(parse, at),) if i is not None)
-    if question.ordinal is not None:
-        found.add(parse.words.index(question.ordinal.text))
+        found.update(at for at in range(*bound.span) if parse.pos(at) != "NOUN")
     if question.asked.attribute and not asks_place_or_time(question):
         found.update(_asking(parse))
     return found
