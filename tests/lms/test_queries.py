@@ -143,16 +143,16 @@ def test_what_is_denied_does_not_exist(encode: Encode, question: str, query: str
 
 
 FLEET = [
-    "ship: voyage to ship (e.g. Aurora)",
-    "cargo: voyage to number (e.g. 420 t)",
-    "fuel cost: voyage to number (e.g. €9,200)",
-    "left: voyage to date (e.g. 2024-03-01)",
-    "crew: sailor to ship (e.g. Aurora)",
-    "wage: sailor to number (e.g. €3,100)",
-    "home port: ship to text (e.g. Bergen)",
-    "draught: ship to number (e.g. 4 m)",
+    "?voyage <ship> ?ship (e.g. Aurora)",
+    "?voyage <cargo> ?number (e.g. 420 t)",
+    "?voyage <fuel cost> ?number (e.g. €9,200)",
+    "?voyage <left> ?date (e.g. 2024-03-01)",
+    "?sailor <crew> ?ship (e.g. Aurora)",
+    "?sailor <wage> ?number (e.g. €3,100)",
+    "?ship <home port> ?text (e.g. Bergen)",
+    "?ship <draught> ?number (e.g. 4 m)",
 ]
-SHIPS = ["ship (4)", "voyage (90)", "sailor (12)"]
+SHIPS = ["?ship a <ship> (4)", "?voyage a <voyage> (90)", "?sailor a <sailor> (12)"]
 
 
 @pytest.mark.parametrize(
@@ -196,7 +196,7 @@ def test_the_class_of_a_topic_need_not_be_said_again(encode: Encode) -> None:
 
 def test_a_value_has_no_relations_but_its_own(encode: Encode) -> None:
     beside = ["?x <home port> <Bergen> (ship)"]
-    relations = [*FLEET, "skills: sailor to thing (e.g. knots)"]
+    relations = [*FLEET, "?sailor <skills> ?thing (e.g. knots)"]
     query, _ = reply(encode, "How many sailors work in Bergen?", relations, SHIPS, beside, {"Bergen": "Bergen"})
     assert "<skills>" not in query
     assert "?ship <home port> <Bergen> . ?sailor <crew> ?ship" in query
