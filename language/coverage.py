@@ -10,6 +10,7 @@ from triplecheck.language.content import content_words
 from triplecheck.language.described import is_plural, places
 from triplecheck.language.likeness import COMPARED, NAMES, NAMES_NOUN, ROUGHLY, SURELY, Likeness, least_likeness
 from triplecheck.language.operations import (
+    Comparison,
     Limit,
     adjective_of,
     compared,
@@ -35,7 +36,7 @@ class QuerySays:
         dated: whether a relation has dates or years for values.
         classes: the names of classes, also of those at the ends of its relations.
         open: whether a thing at an end of its relations may have no class, so that no class need be said.
-        operations: such as `count`, `sum`, `order`, `offset`, `filter`, `not exists`; see `kg.plans`.
+        operations: such as `count`, `sum`, `order`, `order desc`, `offset`, `filter`, `not exists`; see `kg.plans`.
         numbers: the numbers in it, as written.
     """
 
@@ -244,7 +245,8 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
     found = question.compares
     if found is not None:
         has = orders if found.degree == "Sup" else orders | compares
-        if not has or not (found.counts or _is_measured(question, found.at, said, likeness)):
+        measured = found.counts or _is_measured(question, found.at, said, likeness)
+        if not has or not measured or _is_turned(found, said):
             yield found.at, found.text
     if question.ordinal is not None and "offset" not in operations:
         yield parse.words.index(question.ordinal.text), question.ordinal.text
@@ -280,6 +282,16 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
     if "cycle" not in operations:
         yield from ((at, parse.tokens[at].text) for at in reflexives(parse))
     yield from unsayable(question)
+
+
+def _is_turned(found: Comparison, said: QuerySays) -> bool:
+    """Whether a query takes the other end of the values than a superlative means: the oldest by the least age."""
+    kinds = {"time"} if said.dated else set()
+    kinds |= {"number"} if "number" in said.classes or found.counts else set()
+    ends = {sense.operation for sense in found.senses if sense.kind in kinds}
+    ways = {"desc": "max", "asc": "min"}
+    taken = {end for way, end in ways.items() if f"order {way}" in said.operations}
+    return found.degree == "Sup" and len(ends) == len(taken) == 1 and ends != taken
 
 
 def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likeness) -> bool:

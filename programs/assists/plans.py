@@ -285,6 +285,7 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str]) -> QuerySays:
     abouts = [graph.relation(number) for number in numbers]
     ends = {end for number in numbers for line in described(graph, number, _labels(graph)) for end in line.ends}
     operations = {one.name for one in plan.operations}
+    operations |= {f"order {way}" for one in plan.operations if one.name == "order" for way in one.values[:1]}
     operations |= {"filter"} if operations & _COMPARISONS else set()
     operations |= {"difference"} if "minus" in operations else set()
     operations |= {"not equal"} if operations & {"!=", "not in"} else set()

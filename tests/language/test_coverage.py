@@ -48,6 +48,21 @@ class TestWords:
         assert found(likeness, text, "grows in", operations={"values"}).surely == ("both",)
         assert found(likeness, text, "grows in") == LeftOut((), ())
 
+    @pytest.mark.parametrize(
+        ("text", "relation", "way", "said"),
+        [
+            ("Who is the oldest gardener?", "age", "desc", {"classes": ["gardener", "number"]}),
+            ("Who is the youngest gardener?", "age", "asc", {"classes": ["gardener", "number"]}),
+            ("Which plant is the oldest?", "planted", "asc", {"dated": True}),
+        ],
+    )
+    def test_a_superlative_means_one_end_of_the_values(
+        self, likeness: Likeness, text: str, relation: str, way: str, said: dict[str, Any]
+    ) -> None:
+        turned = {"asc": "desc", "desc": "asc"}[way]
+        assert found(likeness, text, relation, operations={"order", f"order {way}"}, **said) == LeftOut((), ())
+        assert found(likeness, text, relation, operations={"order", f"order {turned}"}, **said).surely
+
     def test_no_query_says_why(self, likeness: Likeness) -> None:
         assert found(likeness, "Why does *Ada Moss* water plants?", "waters").surely == ("why",)
 
