@@ -172,7 +172,8 @@ class PathRelevance:
                 if names[at] == name:
                     steps = numbered(path)
                     scores[at] = hops.ahead(steps, self._ranker.longest) if ahead else hops.path(steps)
-        return scores - np.logaddexp.reduce(scores)
+        chances: FloatArray = scores - np.logaddexp.reduce(scores)
+        return chances
 
     def _ranked(self, paths: Sequence[Hops], topics: Sequence[str] | None, *, ahead: bool = False) -> FloatArray:
         """Weighted log-probability of each path by the ranker, or of each as a beginning; zeros without a ranker."""

@@ -185,14 +185,16 @@ def _chances_of(chances: FloatArray, topics: Sequence[str]) -> FloatArray:
     """The log-probability of each path among those of its topic."""
     own = np.array(topics)
     sums = {topic: np.logaddexp.reduce(chances[own == topic]) for topic in set(topics)}
-    return chances - np.array([sums[topic] for topic in topics])
+    own_chances: FloatArray = chances - np.array([sums[topic] for topic in topics])
+    return own_chances
 
 
 def _chances_of_lengths(chances: FloatArray, lengths: Sequence[int]) -> FloatArray:
     """The probability, by the ranker, of all paths as long as each one."""
     own = np.array(lengths)
     sums = {length: np.exp(np.logaddexp.reduce(chances[own == length])) for length in set(lengths)}
-    return np.array([sums[length] for length in lengths]) / np.exp(np.logaddexp.reduce(chances))
+    shares: FloatArray = np.array([sums[length] for length in lengths]) / np.exp(np.logaddexp.reduce(chances))
+    return shares
 
 
 def _operation(compares: Comparison, path: FactPath, encode: Encode) -> str:
