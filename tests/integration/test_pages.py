@@ -93,6 +93,7 @@ PAGES: dict[str, Stage] = {
     "faq.md": alone,
     "functions.md": alone,
     "index.md": alone,
+    "install.md": alone,
     "language.md": alone,
     "models.md": with_model,
     "property-graphs.md": with_property_graph,
