@@ -89,8 +89,8 @@ class _Writer:
             if token.depth == 0 or token.inner:
                 yield token.text
                 at += 1
-            elif found := self._filter(at):
-                at, parts = found
+            elif compared := self._filter(at):
+                at, parts = compared
                 yield from self._compared(*parts)
             elif token.is_term and before in ("{", "}", ".", ")"):
                 subject = token.text

@@ -109,6 +109,7 @@ def test_the_summary_separates_coverage_and_score(knowledge_base: KnowledgeBase,
         "judge_proof": False,
         "order": "first",
         "pause": 0.0,
+        "prompts": "written",
         "verdict": "any",
     }
     assert written["configuration"]["knowledge_base"] == {"content_hash": knowledge_base.manifest.content_hash}
