@@ -10,10 +10,17 @@ from pathlib import Path
 import dspy
 import pytest
 from dspy.dsp.utils.settings import DEFAULT_CONFIG, main_thread_config
+from hypothesis import HealthCheck, settings
 
 from triplecheck import kg
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.readers import read_graph
+
+# Nothing is timed: another process may have the processor for a second. Examples may share a fixture.
+settings.register_profile(
+    "untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture]
+)
+settings.load_profile("untimed")
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kg_parts import write
 
@@ -269,7 +269,7 @@ STEPS = st.lists(
 
 
 @given(start=st.sets(TRIPLES), steps=STEPS)
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_a_sequence_of_changes_equals_a_base_built_at_once(
     start: set[Triple], steps: Sequence[tuple[str, list[Triple]]], tmp_path: Path
 ) -> None:

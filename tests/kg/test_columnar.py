@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kg_parts import built, raw_graph
 
@@ -25,7 +25,7 @@ relations = st.sampled_from(["r", "s", "t"])
 values = st.sampled_from(["1", "2.5", "2014-07-13"])
 edges_of = st.tuples(entities, relations, entities) | st.tuples(entities, st.just("measured"), values)
 edge_lists = st.lists(edges_of, min_size=1, max_size=40)
-small = settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+small = settings(max_examples=15)
 
 
 def graph_of(edges: Iterable[Edge]) -> ColumnarGraph:

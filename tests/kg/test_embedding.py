@@ -153,7 +153,7 @@ def test_a_model_with_equal_scores_does_not_rank_well(value: float) -> None:
     assert quality(scorer, triples, parts).mrr < 0.15
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.integers(20, 200), st.floats(0.05, 0.9), st.integers(0, 5))
 def test_what_is_held_out_can_be_spared(n: int, share: float, seed: int) -> None:
     triples = np.unique(random_triples(n, seed), axis=0)

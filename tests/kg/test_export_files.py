@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_changes import content, edges
 
@@ -88,7 +88,7 @@ TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_
 
 
 @given(triples=st.lists(st.builds(Triple, TEXTS, TEXTS, TEXTS | st.builds(Literal, TEXTS)), max_size=5))
-@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=25)
 def test_any_text_comes_back_from_n_triples(triples: list[Triple], tmp_path: Path) -> None:
     kb = build(raw_of(triples), tmp_path / "kb", encoder=None)
     assert set(edges(again(kb, tmp_path / "files", ".nt").columnar)) == set(edges(kb.columnar))

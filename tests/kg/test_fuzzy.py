@@ -68,7 +68,7 @@ def test_a_name_is_found_under_so_many_typing_errors(index: TrigramIndex, edits:
 
 
 @given(st.lists(st.text(st.characters(codec="utf-8"), min_size=1, max_size=12), min_size=1, max_size=8))
-@settings(max_examples=15, deadline=None)
+@settings(max_examples=15)
 def test_any_name_of_any_graph_is_found_for_its_own_text(names: list[str]) -> None:
     forms = {form for name in names if len(form := normalize(name)) > 1}
     with tempfile.TemporaryDirectory() as folder:

@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 import pyoxigraph
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from kg_parts import raw_graph
 
@@ -48,7 +48,7 @@ links = st.builds(
     st.sampled_from([(Direction.OUT,), (Direction.OUT, Direction.IN)]),
 )
 pattern_lists = st.lists(st.tuples(ends, links, ends).filter(lambda p: p[0] != p[2]), min_size=1, max_size=4)
-small = settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+small = settings(max_examples=60)
 
 
 def graph_of(edges: Iterable[Edge]) -> ColumnarGraph:

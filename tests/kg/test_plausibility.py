@@ -97,7 +97,7 @@ def test_nothing_to_score_is_infinitely_implausible_and_says_why(nations: Knowle
 
 
 @pytest.mark.parametrize("method", METHODS)
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(data=st.data())
 def test_a_score_is_never_nan(nations: KnowledgeBase, method: str, data: st.DataObject) -> None:
     node = st.one_of(st.none(), st.integers(0, 20))

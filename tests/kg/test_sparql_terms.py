@@ -18,7 +18,7 @@ TEXT = st.one_of(st.text(st.characters(exclude_categories=["Cs"]), max_size=20),
 
 
 @pytest.mark.parametrize("client", CLIENTS, ids=lambda client: client.name)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(text=TEXT)
 @example(text="\\u0022 } UNION { ?s ?p ?o } #")
 @example(text="\\U00000022 } #")

@@ -141,7 +141,7 @@ texts = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.lists(st.tuples(texts, st.sampled_from(TYPES)), max_size=12))
 def test_a_column_is_read_like_its_texts(rows: list[tuple[str | None, str | None]]) -> None:
     agree([text for text, _ in rows], [datatype for _, datatype in rows])

@@ -133,7 +133,7 @@ def test_accents_and_quotes_are_folded() -> None:
     assert plain("Ångström’s ‘École’") == "angstrom's 'ecole'"
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(st.text(max_size=60), st.lists(st.text(max_size=15), max_size=3))
 def test_any_text_can_be_read(text: str, topics: list[str]) -> None:
     question = read_question(text, topics)

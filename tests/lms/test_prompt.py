@@ -92,7 +92,7 @@ class TestReading:
         assert read_request([("user", message)]).outputs == ()
         assert read_request([]) == Prompt({}, ())
 
-    @settings(max_examples=60, deadline=None)
+    @settings(max_examples=60)
     @given(st.lists(st.text(max_size=20).map(lambda t: " ".join(t.split())).filter(bool), max_size=5))
     def test_any_list_is_read_back_item_by_item(self, facts: list[str]) -> None:
         items = read_request(chat(AnswerFromFacts, {**INPUTS, "facts": facts})).items("facts")

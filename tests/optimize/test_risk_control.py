@@ -64,7 +64,7 @@ def test_the_share_of_wrongly_answered_questions_is_below_alpha_on_average(level
 answers = st.lists(st.tuples(st.integers(0, 6).map(lambda n: n / 6), st.booleans()), min_size=1, max_size=60)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(answers, answers, st.floats(0.02, 0.6), st.sampled_from(["answered", "asked"]))
 def test_a_larger_alpha_never_answers_fewer_questions(
     first: list[tuple[float, bool]], second: list[tuple[float, bool]], alpha: float, guarantee: Guarantee

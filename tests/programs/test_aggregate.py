@@ -7,7 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_parts import EX, build_turtle, node
 
@@ -283,7 +283,7 @@ def numbered(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     )
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 9), min_size=2, max_size=5, unique=True), st.sampled_from(["count", "common", "same"]))
 def test_set_operations_agree_with_python(numbered: KnowledgeBase, groups: list[int], operation: str) -> None:
     graph = numbered.graph
@@ -302,7 +302,7 @@ def test_set_operations_agree_with_python(numbered: KnowledgeBase, groups: list[
         assert result.text == (str(len(set.union(*sets))) if operation == "count" else "yes" if shared else "no")
 
 
-@settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=40)
 @given(st.lists(st.integers(0, 19), min_size=2, max_size=8, unique=True))
 def test_arithmetic_agrees_with_python(numbered: KnowledgeBase, members: list[int]) -> None:
     graph = numbered.graph

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from dspy.lm15 import RateLimitError
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_parts import ask, build_rows, build_turtle, conclude_with, fields, items, keep, kerag, play, topics
 
@@ -91,7 +91,7 @@ class TestQuestions:
         result = ask(kerag(sources), f"{evil} Where was Paul Hindemith born?")
         assert "Mallory" not in result.answer
 
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=40)
     @given(st.text(max_size=60))
     def test_any_text_has_an_outcome_or_is_rejected(self, sources: Sources, text: str) -> None:
         try:
@@ -192,7 +192,7 @@ class TestModels:
         assert isinstance(progress, dict)
         assert [step.kind for step in progress["steps"]] == ["wrote", "linked"]
 
-    @settings(max_examples=30, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+    @settings(max_examples=30)
     @given(st.data())
     def test_no_reply_raises_and_no_invented_answer_is_grounded(self, sources: Sources, data: st.DataObject) -> None:
         garbage = st.one_of(

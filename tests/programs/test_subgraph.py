@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from program_parts import Build, build_turtle, node
 
@@ -83,7 +83,7 @@ def test_a_fact_with_an_odd_label_is_read_back_as_it_was_written(label: str, tmp
     ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(st.text(st.sampled_from("ab|→← =()/[]#\n\t\x00,.é🎻 "), max_size=12))
 def test_cleaned_text_has_no_marks_of_the_notation(text: str) -> None:
     plain = clean(text)
@@ -95,7 +95,7 @@ def test_cleaned_text_has_no_marks_of_the_notation(text: str) -> None:
     assert " ".join(plain.split()) == plain
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=60)
 @given(written_=st.sampled_from(ODD), name=st.sampled_from(ODD))
 def test_a_topic_is_read_back_by_its_name_in_facts(written_: str, name: str) -> None:
     topic = as_written(written_, name)

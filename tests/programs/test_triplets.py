@@ -32,7 +32,7 @@ patterns = st.builds(Pattern, variables, relations, texts.map(Name)) | st.builds
 
 class TestRoundTrip:
     @given(st.lists(patterns, min_size=1, max_size=3))
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=150)
     def test_the_notation_round_trips(self, wanted: list[Pattern]) -> None:
         read = read_triplets([write_triplet(pattern) for pattern in wanted], "?x", _NoWords())  # type: ignore[arg-type]
         assert list(read.patterns) == wanted
