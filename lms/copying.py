@@ -25,8 +25,8 @@ def copies_example(reply: str, inputs: Mapping[str, Any]) -> bool:
 def names_of_examples(reply: str, inputs: Mapping[str, Any]) -> set[str]:
     """The names in a reply that occur in a demonstration and not in the inputs of the call.
 
-    A name is a word within a sentence that begins with a capital letter, and that the demonstrations never write with a
-    small one.
+    A name is a word within a sentence that begins with a capital letter, is not in capitals, as the keywords of a query
+    are, and is never written with a small one by the demonstrations.
 
     Args:
         reply: as the model wrote it.
@@ -34,7 +34,7 @@ def names_of_examples(reply: str, inputs: Mapping[str, Any]) -> set[str]:
     """
     shown = set(_WORD.findall(_shown(inputs)))
     own = set(_WORD.findall(_own(inputs).casefold()))
-    written = {word for word in _IN_SENTENCE.findall(reply) if word[0].isupper()}
+    written = {word for word in _IN_SENTENCE.findall(reply) if word[0].isupper() and not word.isupper()}
     return {word for word in written & shown if word.lower() not in shown and word.casefold() not in own}
 
 
