@@ -91,7 +91,7 @@ def _overhead(options: Options, kb: KnowledgeBase) -> Iterator[Measurement]:
 
 
 def _scoring(options: Options, kb: KnowledgeBase) -> Measurement:
-    """Scoring the rows of answered questions, next to answering them without a language model."""
+    """The time to score answered questions, compared with the time to answer them without a language model."""
     program = KERAG(Sources.of(kb))
     names = names_for(program, kb)
     asked = _questions(20 if options.quick else 115)

@@ -258,7 +258,7 @@ class _Reader:
         return []
 
     def _is_content(self, at: int) -> bool:
-        """Whether a word may belong to an attachment: a content word of no unit, bound or class of a unit."""
+        """Whether a word may belong to an attachment: a content word that is in no unit, bound or class."""
         return at in self._content and at not in self._unit_at and at not in self._bounded
 
 

@@ -179,14 +179,14 @@ def unnamed_words(question: Question, names: Sequence[str], likeness: Likeness) 
 
 
 def _fits(question: Question, names: Sequence[str], likeness: Likeness) -> dict[int, float]:
-    """How well the name that fits best says each content word, in the order of the question."""
+    """The likeness of each content word to the name that fits it best, in the order of the question."""
     likeness.prepare(names)
     words, own = question.parse.words, [[name] for name in names]
     return {at: _fit(words[at], own, likeness) for at in sorted(content_words(question.parse, _operating(question)))}
 
 
 def _fit(word: str, names: Sequence[Sequence[str]], likeness: Likeness) -> float:
-    """How well the relation or class that fits best says a word, given the names of each; 0 if there are none."""
+    """The likeness of a word to the relation or class that fits it best, by their names; 0 if there are none."""
     return max((likeness.of_word(word, own) for own in names), default=0.0)
 
 

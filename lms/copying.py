@@ -25,8 +25,8 @@ def copies_example(reply: str, inputs: Mapping[str, Any]) -> bool:
 def names_of_examples(reply: str, inputs: Mapping[str, Any]) -> set[str]:
     """The names in a reply that occur in a demonstration and not in the inputs of the call.
 
-    A name is a word within a sentence that begins with a capital letter, is not in capitals, as the keywords of a query
-    are, and is never written with a small one by the demonstrations.
+    A name is a word within a sentence that begins with a capital letter, and that the demonstrations never write with a
+    small one. A word in capitals is no name: it may be a keyword of a query.
 
     Args:
         reply: as the model wrote it.

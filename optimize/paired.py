@@ -47,7 +47,7 @@ class Measured:
         return [id for id, row in self.rows.items() if row["status"] != "error" and row["crag"] is not None]
 
     def right(self, ids: Collection[str] | None = None) -> list[int]:
-        """1 for each question with a right answer or a right abstention, 0 for each other one.
+        """1 for each question with a right answer or a right abstention, 0 for all other questions.
 
         Args:
             ids: of the questions; None: all that are scored.

@@ -103,7 +103,7 @@ class ConfidenceModels:
     bar: float
 
     def of(self, kind: str, features: Mapping[str, float]) -> ConfidenceModel:
-        """The confidence model for an answer with these features: of its kind and way, else the baseline's of its way.
+        """The confidence model for this kind of model and these features, or else that of the baseline.
 
         Raises:
             UserError: there is none of the baseline either.
