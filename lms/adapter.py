@@ -169,7 +169,8 @@ class TolerantAdapter(dspy.ChatAdapter):
         parsed = self.parse(signature, data["messages"][-1]["content"])
         for name, field in signature.output_fields.items():
             value = outputs.get(name, None if field.is_required() else field.default)
-            if parsed[name] != (value.strip() if isinstance(value, str) else value):
+            wanted = value.strip() if isinstance(value, str) else value
+            if parsed[name] != wanted and not self.means_the_same(signature, name, parsed[name], wanted, inputs):
                 raise UserError(
                     f"field {name!r} of a training row is {value!r} but would be read back as "
                     f"{parsed[name]!r}: leave the row out or mend the value"
@@ -202,6 +203,12 @@ class TolerantAdapter(dspy.ChatAdapter):
         if missing:
             raise UnreadableReplyError(signature, completion, f"{', '.join(missing)} is missing", parsed)
         return parsed
+
+    def means_the_same(
+        self, signature: type[dspy.Signature], name: str, parsed: Any, written: Any, inputs: dict[str, Any]
+    ) -> bool:
+        """Whether a value may be read back as another one."""
+        return False
 
     def is_bare(self, signature: type[dspy.Signature], name: str) -> bool:
         """Whether the only field of a reply may be without its mark: text would take an apology for the value."""
@@ -335,6 +342,13 @@ class LabelAdapter(TolerantAdapter):
     def format_finetune_data(self, signature: Any, demos: Any, inputs: dict[str, Any], outputs: Any) -> Any:
         """One training conversation; see `TolerantAdapter`."""
         return super(LabelAdapter, self._about(inputs)).format_finetune_data(signature, demos, inputs, outputs)
+
+    def means_the_same(
+        self, signature: type[dspy.Signature], name: str, parsed: Any, written: Any, inputs: dict[str, Any]
+    ) -> bool:
+        """Whether both are numbers of items that begin alike: no reply can tell these apart."""
+        texts = [self._copies(signature, name, value, inputs) for value in (parsed, written)]
+        return texts[0] is not None and texts[0] == texts[1] and set(written) <= set(parsed)
 
     def is_bare(self, signature: type[dspy.Signature], name: str) -> bool:
         """As the tolerant adapter; also one text for a signature that is no step, such as an optimizer's request."""

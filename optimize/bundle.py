@@ -70,7 +70,7 @@ def carried_models(carried: Mapping[str, Mapping[str, str]], bundle: Path) -> di
         except OSError as error:
             raise ReadError(folder, None, f"the weights of {model} are missing ({error.strerror})") from error
         if digest != about["sha256"]:
-            raise ReadError(folder, None, f"has not the weights of {model} that the bundle was saved with; restore it")
+            raise ReadError(folder, None, f"these are not the saved weights of {model}; restore them")
         kind = next((kind for kind in (LLAMA_CPP, STUDENT) if model.startswith(kind)), PREFIX)
         found[model] = f"{kind}{folder}"
     return found

@@ -246,6 +246,7 @@ def read_facts(lines: Iterable[str]) -> list[WrittenFact]:
 
 # --- items of a list, named by their beginnings ---------------------------------------------------
 _WORD = re.compile(r"\w+")
+_ARROW = re.compile(f"{FORWARD}|{BACKWARD}")
 _LEAST_SHARED = 0.5
 """Of the words of two beginnings, the share in common from which they may be the same."""
 
@@ -266,15 +267,17 @@ def beginning(item: str, kind: str) -> str:
 def items_named(text: str, items: Sequence[str], kind: str) -> list[int]:
     """The numbers, from 1, of the items that a model means by a beginning that it copied.
 
-    All items with this beginning; if there are none, the one item that follows the same relations from a topic that it
-    calls by another name; if there is none either, the one that shares most words with it, as a model may have turned
-    an arrow or left out an alias; if too few are shared, the only one that holds the text, such as the value of a fact.
+    All items with this beginning; if there are none, those with it but for the arrows; then the one item that follows
+    the same relations from a topic that it calls by another name; then the one that shares most words with it, as a
+    model may have left out an alias; if too few are shared, the only one that holds the text, such as the value of a
+    fact.
     """
     words = _words(beginning(text, kind))
     named = [_words(beginning(item, kind)) for item in items]
     same = [number for number, one in enumerate(named, 1) if one == words]
     if same or not words:
-        return same
+        arrows = _ARROW.findall(beginning(text, kind))
+        return [number for number in same if _ARROW.findall(beginning(items[number - 1], kind)) == arrows] or same
     hops = _first_wordings(text, kind)
     following = [number for number, item in enumerate(items, 1) if hops and _first_wordings(item, kind) == hops]
     if len(following) == 1:

@@ -8,6 +8,7 @@ import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
 
+from triplecheck.kg import UserError
 from triplecheck.lms import RolePredict, session
 from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
 from triplecheck.lms.predict import ModelReplyError
@@ -39,6 +40,28 @@ def keeps(reply: str) -> list[int]:
 )
 def test_paths_are_named_by_their_beginnings_or_numbers(reply: str, numbers: list[int]) -> None:
     assert keeps(reply) == numbers
+
+
+def test_the_arrow_tells_two_paths_with_the_same_words_apart() -> None:
+    paths = ["Oak → near (1 × tree)", "Oak ← near (3 × tree)", "Oak → height (1)"]
+    inputs = {"question": "What is near the oak?", "topics": ["Oak"], "paths": paths}
+    for number in (1, 2):
+        row = LabelAdapter().format_finetune_data(SelectPaths, [], inputs, {"keep": [number]})
+        written = row["messages"][-1]["content"]
+        assert LabelAdapter()._about(inputs).parse(SelectPaths, written)["keep"] == [number]
+
+
+def test_a_row_may_name_one_of_two_items_that_begin_alike() -> None:
+    paths = ["Oak → near (1 × tree)", "Oak → near (2 × shed)", "Oak → height (1)"]
+    inputs = {"question": "What is near the oak?", "topics": ["Oak"], "paths": paths}
+    adapter = LabelAdapter()._about(inputs)
+    (written,) = {
+        adapter.format_finetune_data(SelectPaths, [], inputs, {"keep": keep})["messages"][-1]["content"]
+        for keep in ([1], [2], [1, 2])
+    }
+    assert adapter.parse(SelectPaths, written)["keep"] == [1, 2]
+    with pytest.raises(UserError, match="would be read back as"):
+        adapter.format_finetune_data(SelectPaths, [], inputs, {"keep": [9]})
 
 
 @pytest.mark.parametrize(

@@ -129,10 +129,10 @@ def test_a_bundle_whose_adapter_is_not_the_one_that_was_saved_is_refused(
     saved = save_bundle(kerag(bundled), tmp_path / "bundle", Roles(made.model), kerag(bundled))
     (file,) = (saved / "models").glob("*/adapter_model.safetensors")
     file.write_bytes(file.read_bytes()[:-1] + b"\1")
-    with pytest.raises(ReadError, match="is not the adapter of local/"):
+    with pytest.raises(ReadError, match="these are not the saved weights of local/"):
         load_bundle(saved)
     shutil.rmtree(saved / "models")
-    with pytest.raises(ReadError, match="is missing"):
+    with pytest.raises(ReadError, match="are missing"):
         load_bundle(saved)
 
 

@@ -51,6 +51,13 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
 
 
+@pytest.fixture(scope="module")
+def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    out = tmp_path_factory.mktemp("collected") / "out"
+    gather(world, out, TAUGHT, replies=GOOD)
+    return out
+
+
 def gather(
     world: KnowledgeBase, out: Path, *questions: Question, replies: list[ScriptedReply], **options: Any
 ) -> TraceManifest:
