@@ -15,7 +15,7 @@ from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory,
 from triplecheck.app.sources import SourceOptions, list_recognised, list_skipped
 
 if TYPE_CHECKING:
-    from triplecheck.kg.changes import Changed
+    from triplecheck.kg.change_writing import Changed
 
 _COUNTED = {
     "triples added": "added",

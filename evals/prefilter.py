@@ -20,7 +20,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import Candidate, IntArray, KnowledgeBase, normalize
 from triplecheck.kg.patterns import BoundPattern, Constants, Query, SchemaNames, bind, match
 from triplecheck.programs.triplets import read_triplets, write_triplet
-from triplecheck.signatures.notation import read_patterns
+from triplecheck.signatures.query_notation import read_patterns
 
 DEPTH = 20
 """A gold answer below this rank does not count, so that a longer ranking has no advantage."""

@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import columnar_build, numbering, readers, relation_vectors
+from triplecheck.kg import columnar_build, manifest, numbering, readers, relation_vectors
 from triplecheck.kg.bulk import MEMORY, Triples
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import UserError
+from triplecheck.kg.manifest import Manifest
 from triplecheck.kg.names import build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph
@@ -21,9 +23,24 @@ from triplecheck.kg.skb import node_documents
 from triplecheck.kg.vectors import VectorIndex
 
 
+@dataclass(frozen=True)
+class Written:
+    """What was written.
+
+    Attributes:
+        counts: for the manifest.
+        whole: what was read, without its triples if they were sorted on disk.
+        rows: number of edges that were read.
+    """
+
+    counts: dict[str, int]
+    whole: RawGraph
+    rows: int
+
+
 def read_and_write(
     folder: Path, triples: object, tables: Mapping[str, Any], memory: float | None, *rest: Any
-) -> tuple[dict[str, int], RawGraph, int]:
+) -> Written:
     """Read a graph and write the parts of a knowledge base into an empty folder.
 
     Args:
@@ -32,10 +49,6 @@ def read_and_write(
         tables: options of `readers.graphs_of`.
         *rest: of `write`.
 
-    Returns:
-        The counts for the manifest; what was read (without its triples, if they were sorted on disk); the number of
-        edges that were read.
-
     Raises:
         UserError: as `readers.graphs_of`, or edge properties together with `memory`.
     """
@@ -43,7 +56,7 @@ def read_and_write(
     if files is None and memory is None:
         whole = numbering.concat(readers.graphs_of(triples, **tables, progress=rest[-1]))
         warn_of(whole)
-        return write(folder, whole, *rest), whole, len(whole)
+        return Written(write(folder, whole, *rest), whole, len(whole))
     if files is None:
         options = dict(tables)
         if options.pop("edge_properties"):
@@ -52,7 +65,7 @@ def read_and_write(
     with Triples(folder / "scratch", MEMORY if memory is None else memory) as store:
         files.read_into(store, rest[-1])
         warn_of(store.about)
-        return write(folder, store, *rest), store.about, store.kept
+        return Written(write(folder, store, *rest), store.about, store.kept)
 
 
 def write(
@@ -143,20 +156,30 @@ def write_node_documents(folder: Path, progress: ProgressCallback) -> None:
     graph.close()
 
 
-def report(whole: RawGraph, rows: int, triples: int) -> dict[str, Any]:
-    """What became of the statements that were read, for the manifest.
+def describe(folder: Path, written: Written, encoder: Encoder | None, *, skipped: int, **about: Any) -> Manifest:
+    """Write the manifest of a folder.
 
     Args:
-        whole: what was read.
-        rows: number of edges that were read.
-        triples: triples of the graph that was written.
+        folder: the folder.
+        written: what was written into it.
+        encoder: made the vectors.
+        skipped: number of bad documents that were skipped.
+        **about: other fields of `Manifest`.
     """
+    model = None if encoder is None else {"name": encoder.name, "fingerprint": encoder.fingerprint}
+    skipped += len(written.whole.skipped)
+    return manifest.write(folder, written.counts, encoder=model, report=_report(written), skipped=skipped, **about)
+
+
+def _report(written: Written) -> dict[str, Any]:
+    """What became of the statements that were read."""
+    whole, rows = written.whole, written.rows
     read = rows if whole.read is None else whole.read
     found = {
         "read": read,
         "inferred": whole.inferred,
         "descriptions": whole.described,
-        "duplicates": rows - triples,
+        "duplicates": rows - written.counts["triples"],
         "left_out": left_out(whole, rows),
     }
     found |= {"properties": whole.edge_properties.num_rows - whole.inferred, "notes": whole.notes}

@@ -33,6 +33,7 @@ from triplecheck.kg.skb.search import NODE_VECTORS, LazyVectors
 from triplecheck.kg.vectors import VectorIndex
 
 if TYPE_CHECKING:
+    from triplecheck.kg.change_writing import Changed
     from triplecheck.kg.endpoints import Endpoint
     from triplecheck.kg.plans import Answers, PlanNames
 
@@ -340,7 +341,7 @@ class KnowledgeBase:
     def _changed(self, how: str, triples: object, options: Mapping[str, Any]) -> KnowledgeBase:
         from triplecheck.kg import changes
 
-        known: dict[str, Callable[..., changes.Changed]]
+        known: dict[str, Callable[..., Changed]]
         known = {"add": changes.add, "remove": changes.remove, "update": changes.update}
         done = known[how](self, triples, **options)
         return KnowledgeBase(self.path, done.manifest, self._temporary)
@@ -535,23 +536,15 @@ def build(
     tables |= {"language": language.partition("_")[0]}
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
-        counts, whole, rows = building.read_and_write(
-            folder, triples, tables, memory, documents, model, name_vectors, progress
-        )
+        parts = (documents, model, name_vectors, progress)
+        written = building.read_and_write(folder, triples, tables, memory, *parts)
         if (out / ranker.PART).is_dir():
-            whole.notes.append(
+            written.whole.notes.append(
                 "the ranker of paths that was trained on the replaced knowledge base is dropped; "
                 "train it again with `triplecheck kb train`"
             )
-        about = manifest.write(
-            folder,
-            counts,
-            encoder=None if model is None else {"name": model.name, "fingerprint": model.fingerprint},
-            sources=sorted(sources),
-            report=building.report(whole, rows, counts["triples"]),
-            skipped=len(whole.skipped) + len(getattr(documents, "skipped", ())),
-            language=language,
-        )
+        skipped = len(getattr(documents, "skipped", ()))
+        about = building.describe(folder, written, model, sources=sorted(sources), skipped=skipped, language=language)
     return KnowledgeBase(out, about, temporary)
 
 

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from triplecheck.kg.change_writing import known_texts
 from triplecheck.kg.changed_graph import first_blank, with_other_blanks
-from triplecheck.kg.changes import known_texts
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.export import to_raw

@@ -136,12 +136,6 @@ class MeteredLM(dspy.LM):
         other.__setstate__(copy.deepcopy(state, memo))
         return other
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """How a pickle keeps it (`dspy.load`): by its model string, without a key, an engine or what it counts."""
-        from triplecheck.lms.resolve import language_model
-
-        return language_model, (self.name,)
-
     @property
     def name(self) -> str:
         """The model string that the user gave."""

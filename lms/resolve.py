@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copyreg
 import os
 import threading
 from collections.abc import Callable, Iterable, Mapping
@@ -308,6 +309,14 @@ def language_model(model: Any, **options: Any) -> Any:
         UserError: the string names no known provider.
     """
     return _resolver.language_model(model, **options) if isinstance(model, str) else model
+
+
+def _reduced(lm: MeteredLM) -> tuple[Any, ...]:
+    """How a pickle keeps a model (`dspy.load`): by its model string, without a key, an engine or what it counts."""
+    return language_model, (lm.name,)
+
+
+copyreg.pickle(MeteredLM, _reduced)
 
 
 def suited(model: Any, ranker: Path | None, language: str | None) -> Any:

@@ -25,14 +25,11 @@ from triplecheck.signatures.notation import (
     BETWEEN_EXAMPLES,
     EXAMPLE,
     MOST_BESIDE,
-    THING,
-    OfferedRelation,
     clean,
     with_note,
-    write_class,
     write_known_name,
-    write_offered,
 )
+from triplecheck.signatures.query_notation import THING, OfferedRelation, write_class, write_offered
 
 _CLASSES, _RELATIONS = 16, 40  # in a prompt
 _HEADS = 3  # classes of the heads of a relation, where there is room

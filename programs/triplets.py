@@ -7,14 +7,8 @@ from dataclasses import dataclass
 
 from triplecheck.kg import Name, Pattern, Variable
 from triplecheck.kg.patterns import Dropped, SchemaNames
-from triplecheck.signatures.notation import (
-    Unknown,
-    WrittenPattern,
-    possible_labels,
-    read_patterns,
-    read_unknown,
-    write_pattern,
-)
+from triplecheck.signatures.notation import possible_labels
+from triplecheck.signatures.query_notation import Unknown, WrittenPattern, read_patterns, read_unknown, write_pattern
 
 
 @dataclass(frozen=True)

@@ -22,15 +22,13 @@ from triplecheck.signatures.notation import (
     BACKWARD,
     FORWARD,
     Hops,
-    Unknown,
     WrittenHop,
-    WrittenPattern,
     WrittenRelation,
     read_relation,
     wordings,
-    write_pattern,
     write_topic,
 )
+from triplecheck.signatures.query_notation import Unknown, WrittenPattern, write_pattern
 
 _CLAUSE_WORD = re.compile(r"'s\b|[^\W_]+(?:\.[^\W_]+)*|[,;:]")
 _ANYTHING = "thing"  # of no type

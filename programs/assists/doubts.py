@@ -21,7 +21,8 @@ from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.aggregation import EXTREMES
 from triplecheck.programs.assists.table import Assists
 from triplecheck.signatures import AnswerFromFacts
-from triplecheck.signatures.notation import Unknown, WrittenFact, read_facts, read_patterns, read_topic
+from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic
+from triplecheck.signatures.query_notation import Unknown, read_patterns
 
 YES_NO = ("yes", "no")
 _SHOWN = 5  # shared values in a message

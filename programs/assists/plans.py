@@ -39,7 +39,8 @@ from triplecheck.programs.offers import described, names_of, offer, things, valu
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
 from triplecheck.signatures import WriteQuery
-from triplecheck.signatures.notation import THING, clean, write_topic
+from triplecheck.signatures.notation import clean, write_topic
+from triplecheck.signatures.query_notation import THING
 
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer

@@ -23,11 +23,23 @@ BELOW: dict[str, set[str]] = {
     "evals": {"kg", "lms", "signatures", "language", "programs"},
     "app": {"kg", "lms", "signatures", "language", "programs", "evals", "optimize"},
 }
-# What `lms` may import of `kg`: errors, values, words, time limits and the sentence encoder.
+# What `lms` may import of `kg`: errors, values, words, time limits, the sentence encoder, rankers and safe files.
 OF_KG_TO_LMS = {
     f"triplecheck.kg.{name}"
     for name in (
-        *("errors", "encode", "ranker", "readable", "redaction", "types", "values", "waiting", "words"),
+        *(
+            "_arrays",
+            "_atomic",
+            "errors",
+            "encode",
+            "ranker",
+            "readable",
+            "redaction",
+            "types",
+            "values",
+            "waiting",
+            "words",
+        ),
         *("plans.notation", "readers.raw"),
     )
 }

@@ -42,7 +42,7 @@ def test_the_names_exist(file: str) -> None:
 
 
 def test_every_row_of_a_paper_names_where_it_is_and_whether_it_is_on() -> None:
-    rows = [line.strip("| ").split(" | ") for line in TEXT.splitlines() if line.startswith("| ")]
+    rows = [line.strip("| ").split(" | ") for line in "".join(SECTIONS).splitlines() if line.startswith("| ")]
     assert [row for row in rows if len(row) != 3 or not (row[0] == "in the paper" or "`: `" in row[1])] == []
 
 

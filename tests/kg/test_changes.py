@@ -17,6 +17,7 @@ from kg_parts import write
 
 from triplecheck.kg import Entity, KnowledgeBase, KnowledgeBaseError, Literal, Triple, UserError, build, changes
 from triplecheck.kg._atomic import only_writer
+from triplecheck.kg.change_writing import STALE
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document
 from triplecheck.kg.encode import Encoder
@@ -392,7 +393,7 @@ class TestStale:
 
     def test_a_trained_part_stays_and_says_that_it_is_stale(self, trained: KnowledgeBase) -> None:
         after = trained.add([("mary", "knows", "ada")])
-        assert after.manifest.stale == {"other": changes.STALE}
+        assert after.manifest.stale == {"other": STALE}
         assert KnowledgeBase.open(after.path).manifest.stale == after.manifest.stale
         with pytest.warns(StaleWarning, match="`other` is stale: the graph has changed") as told:
             for _ in range(2):
@@ -420,7 +421,7 @@ class TestStale:
         options = TrainingOptions(loop="sampled", dimensions=4, epochs=1, batch_size=8, evaluate_every=1)
         train_into(more.columnar, more.generation, options)
         added = KnowledgeBase.open(kb.path).add([("mary", "teaches", "p1"), ("mary", "knows", "p1")])
-        assert added.manifest.stale == {"embeddings": changes.STALE}
+        assert added.manifest.stale == {"embeddings": STALE}
         with pytest.warns(StaleWarning, match="embeddings"):
             found = Plausibility.of(added)
         graph = added.columnar

@@ -8,7 +8,8 @@ import pytest
 
 from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
 from triplecheck.signatures import STEPS, AnswerFromFacts, Step, TripletsFromQuery, demonstrations
-from triplecheck.signatures.notation import read_fact, read_known_name, read_path, read_patterns, read_relation
+from triplecheck.signatures.notation import read_fact, read_known_name, read_path, read_relation
+from triplecheck.signatures.query_notation import read_patterns
 from triplecheck.signatures.step import NamesIn, Numbers, hint_of
 
 EACH = [(step, row) for step in STEPS for row in demonstrations(step)]

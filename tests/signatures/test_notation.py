@@ -10,11 +10,9 @@ from triplecheck.signatures.notation import (
     BACKWARD,
     FORWARD,
     KnownName,
-    Unknown,
     WrittenFact,
     WrittenHop,
     WrittenPath,
-    WrittenPattern,
     WrittenRelation,
     WrittenTopic,
     clean,
@@ -24,7 +22,6 @@ from triplecheck.signatures.notation import (
     read_facts,
     read_known_name,
     read_path,
-    read_patterns,
     read_reached,
     read_relation,
     read_topic,
@@ -37,13 +34,13 @@ from triplecheck.signatures.notation import (
     write_end,
     write_fact,
     write_path,
-    write_pattern,
     write_reached,
     write_relation,
     write_topic,
     write_triple,
     write_wordings,
 )
+from triplecheck.signatures.query_notation import Unknown, WrittenPattern, read_patterns, write_pattern
 
 # Names as a graph may hold them, with every mark of the notation.
 marks = st.sampled_from(

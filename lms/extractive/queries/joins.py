@@ -12,7 +12,7 @@ from triplecheck.language.parse import Parse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related
 from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
-from triplecheck.signatures.notation import THING
+from triplecheck.signatures.query_notation import THING
 
 _WHOLE = 0.6
 """Likeness from which a relation says all words together, though it says none of them alone."""

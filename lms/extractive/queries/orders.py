@@ -12,7 +12,7 @@ from triplecheck.lms.extractive.queries.measures import Measure, measure_of_word
 from triplecheck.lms.extractive.queries.patterns import name, one_of, term, value
 from triplecheck.lms.extractive.queries.reading import compound
 from triplecheck.lms.extractive.queries.schema import Relation, fits
-from triplecheck.signatures.notation import THING
+from triplecheck.signatures.query_notation import THING
 
 _NEAR = 4  # words between "most" and what it counts
 

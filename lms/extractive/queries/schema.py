@@ -8,15 +8,8 @@ from dataclasses import dataclass
 
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import (
-    BETWEEN_EXAMPLES,
-    MOST_BESIDE,
-    THING,
-    read_class,
-    read_known_name,
-    read_offered,
-    split_note,
-)
+from triplecheck.signatures.notation import BETWEEN_EXAMPLES, MOST_BESIDE, read_known_name, split_note
+from triplecheck.signatures.query_notation import THING, read_class, read_offered
 
 TIMES = frozenset({"date", "year"})
 MEASURES = TIMES | {"number"}

@@ -19,7 +19,7 @@ from triplecheck.lms.extractive.queries.patterns import list_of, name, term, val
 from triplecheck.lms.extractive.queries.reading import Reading, read
 from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import THING
+from triplecheck.signatures.query_notation import THING
 
 _BESIDE = "The question asks for what stands beside a topic."
 _ASKED_BY_VERB = ("thing", "manner", "number")
