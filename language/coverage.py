@@ -15,6 +15,7 @@ from triplecheck.language.operations import (
     adjective_of,
     compared,
     degree,
+    is_known,
     is_money,
     is_unit,
     number,
@@ -99,6 +100,16 @@ def unsayable(question: Question) -> list[tuple[int, str]]:
     found = [(at, parse.tokens[at].text) for at, w in enumerate(parse.words) if w in parse.lexicon.unsayable]
     if question.asked.kind in ("reason", "manner"):
         found.append((0, question.asked.word))
+    return found
+
+
+def unordered(question: Question) -> list[tuple[int, str]]:
+    """The places and words of superlatives that tell no order of values: "the best hotel", "the best known hotel"."""
+    parse, found = question.parse, []
+    for at, word in enumerate(parse.words):
+        of_noun = parse.is_a(at, "amod") or parse.is_a(parse.tokens[at].head, "amod") or parse.pos(at) == "ADJ"
+        if of_noun and degree(parse, at) == "Sup" and parse.lemma(at) in parse.lexicon.unordered:
+            found.append((at, word))
     return found
 
 
@@ -281,6 +292,9 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
                 yield at, token.text
     if "cycle" not in operations:
         yield from ((at, parse.tokens[at].text) for at in reflexives(parse))
+    if not orders:
+        named = {word for names in (*said.relations, said.classes) for name in names for word in name.lower().split()}
+        yield from ((at, word) for at, word in unordered(question) if word not in named)
     yield from unsayable(question)
 
 
@@ -301,8 +315,9 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
         return True
     parse = question.parse
     nouns = [i for i in (parse.tokens[at].head, *parse.dependents(at, "nsubj")) if parse.pos(i) == "NOUN"]
-    words = [word for sense in found.senses for word in sense.quantity.split()]
-    words += [found.lemma, *(parse.words[i] for i in nouns)]
+    words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma]
+    if is_known(parse, found):
+        words += [parse.words[i] for i in nouns]
     if said.dated and any(sense.kind == "time" for sense in found.senses):
         return True
     return any(likeness.of_word(word, own) >= COMPARED for word in words if word for own in said.relations)

@@ -29,6 +29,7 @@ class Lexicon:
     """The words of a language.
 
     Attributes:
+        borrowed_accents: whether only borrowed words have accents, so that a pipeline knows them better without.
         capital_nouns: whether nouns are written with a capital.
         names: proper names that stand for topics while a question is parsed.
         labels: dependency labels of the language's pipelines, with a part of speech where that decides ("nk:ADJ"), and
@@ -89,6 +90,7 @@ class Lexicon:
         containers: words for the graph and for what is in it.
     """
 
+    borrowed_accents: bool = False
     capital_nouns: bool = False
     names: tuple[str, ...] = ()
     labels: Mapping[str, str] = field(default_factory=dict)

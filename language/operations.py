@@ -197,7 +197,7 @@ def compared(parse: Parse, at: int) -> Comparison | None:
             return _of_scale(parse, at, parse.lemma(adjective), grade, scale(parse, adjective), way == "min")
         if not after or parse.words[at + 1] in lexicon.than or parse.pos(after[0]) not in ("NOUN", "ADJ", "PROPN", ""):
             verb = token.head  # "costs the most", "weighs more than"
-            if parse.pos(verb) != "VERB":
+            if not parse.acts(verb):
                 return None
             return Comparison(words[at], at, token.lemma, grade, (Sense("number", _end(way), parse.lemma(verb)),))
         noun = " ".join(words[i] for i in after)
@@ -231,6 +231,16 @@ def scale(parse: Parse, at: int) -> Scale:
     lexicon = parse.lexicon
     known = lexicon.scales.get(parse.lemma(at)) or lexicon.orders.get(parse.words[at])
     return known or {"number": ("max", parse.lemma(at))}
+
+
+def is_known(parse: Parse, compared: Comparison) -> bool:
+    """Whether the words of a language tell which end of which values a comparison means: not for "nicest"."""
+    lexicon = parse.lexicon
+    return any(
+        word in some
+        for word in (compared.lemma, compared.text)
+        for some in (lexicon.scales, lexicon.amounts, lexicon.orders)
+    )
 
 
 def _order(parse: Parse, at: int) -> Comparison | None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from triplecheck.language.lexicon import Lexicon, lexicon
 from triplecheck.language.pipeline import Pipeline, Token, pipeline
-from triplecheck.language.text import TOPIC, plain, spans
+from triplecheck.language.text import TOPIC, plain, spans, without_accents
 
 _NOMINAL = frozenset({"NOUN", "PROPN", "PRON", "NUM"})
 _FUNCTION = frozenset({"AUX", "DET", "PRON", "ADP", "PART", "CCONJ", "SCONJ", "INTJ", "PUNCT", "SYM"})
@@ -71,6 +71,10 @@ class Parse:
         while (at := self.tokens[at].head) not in seen:
             seen.add(at)
             yield at
+
+    def acts(self, at: int) -> bool:
+        """Whether a token is a verb: "cost" with an auxiliary is one though a pipeline reads a noun."""
+        return self.pos(at) == "VERB" or bool(self.dependents(at, "aux"))
 
     def is_topic(self, at: int) -> bool:
         """Whether a token stands for a topic."""
@@ -149,7 +153,9 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
         kept.append((len(masked), len(masked) + len(name), start, end, topic))
         masked, at = masked + name, end
     masked += text[at:]
-    tokens = reader.parse(masked) if reader.is_trained else reader.tokens(masked)
+    read = without_accents(masked) if words.borrowed_accents else masked
+    tokens = reader.parse(read) if reader.is_trained else reader.tokens(read)
+    tokens = [replace(token, text=masked[token.start : token.end]) for token in tokens]
     placed = [_placed(token, kept) for token in tokens]
     tree = _asked_nouns(universal([token for token, _, _ in placed], words), words, reader)
     own = [

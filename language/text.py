@@ -20,6 +20,12 @@ def plain(text: str) -> str:
     return "".join(c for c in unicodedata.normalize("NFKD", text) if not "\u0300" <= c <= "\u036f")
 
 
+def without_accents(text: str) -> str:
+    """The text with each letter that has an accent replaced by the same without, one for one."""
+    parts = ((c, unicodedata.normalize("NFD", c)) for c in text)
+    return "".join(some[0] if all(map(unicodedata.combining, some[1:])) else c for c, some in parts)
+
+
 def words_of(text: str) -> list[str]:
     """The words of a text in lower case, without punctuation; "'s" is a word."""
     return [plain(word) for word in _WORD.findall(text)]

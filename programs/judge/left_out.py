@@ -9,7 +9,7 @@ from collections.abc import Iterable
 import numpy as np
 
 from triplecheck.kg import Direction, normalize
-from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unsayable
+from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unordered, unsayable
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import Limit
 from triplecheck.language.times import TimeLimit
@@ -34,6 +34,8 @@ def uncovered(proof: Proof) -> list[str]:
     found += [negation.text for negation in read.negations]
     if read.compares and not computed & {"max", "min"} and not proof.says_yes_or_no:
         found += [text for text in (read.compares.text,) if text not in words | limits]
+    if not computed & {"max", "min"}:
+        found += [text for _, text in unordered(read) if text not in words | limits]
     if read.ordinal is not None:
         found.append(read.ordinal.text)  # no operation takes the n-th
     if (asked := read.aggregate) is not None and not computed & {"sum", "difference", asked.kind}:

@@ -111,3 +111,16 @@ def test_another_number_says_none_of_the_question(likeness: Likeness, text: str,
 def test_a_superlative_of_other_values_is_left_out(likeness: Likeness) -> None:
     assert found(likeness, "Which plant is the tallest?", "price", operations={"order"}).surely == ("tallest",)
     assert found(likeness, "Which plant is the oldest?", "planted", operations={"order"}, dated=True).surely == ()
+
+
+def test_a_superlative_that_tells_no_order_of_values_is_left_out(likeness: Likeness) -> None:
+    assert found(likeness, "Which plant is the best?").surely == ("best",)
+    assert found(likeness, "Which plant has the best score?", "score").surely == ("best",)
+    assert found(likeness, "Which plant has the best score?", "score", operations={"order"}).surely == ()
+    assert found(likeness, "Who is the best friend of *Ada Moss*?", "best friend").surely == ()
+
+
+def test_a_superlative_that_is_not_known_is_no_order_of_what_its_noun_names(likeness: Likeness) -> None:
+    said = {"operations": {"order"}}
+    assert found(likeness, "Which plant has the nicest leaves?", "leaves", **said).surely == ("nicest",)
+    assert found(likeness, "Which plant has the highest number of leaves?", "leaves", **said).surely == ()

@@ -87,3 +87,9 @@ def test_a_noun_that_looks_like_a_verb_is_one_after_a_question_word(text: str) -
 @pytest.mark.parametrize("text", ["what caused the flood of aro", "which owns the boats that sank"])
 def test_a_verb_after_a_question_word_stays_one(text: str) -> None:
     assert parse(text, ("Aro",), "en").pos(1) == "VERB"
+
+
+def test_words_with_borrowed_accents_are_read_as_words_without() -> None:
+    found = parse("Which cafés sell crêpes?", (), "en")
+    assert heads(found)["cafes"] == ("nsubj", "sell")
+    assert [token.text for token in found.tokens] == ["Which", "cafés", "sell", "crêpes"]

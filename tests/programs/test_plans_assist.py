@@ -238,6 +238,8 @@ class TestTheBaseline:
             ("What is the total price of the violins by Lena Roth?", "2100"),
             ("Is there a violin by Ida Vale?", "no"),
             ("Which violins were built before 1925?", "Aurora"),
+            ("Who made the violin with the highest inventory number?", "Otto Krag"),
+            ("How much more does Borea cost than Aurora?", "300"),
         ],
     )
     def test_it_writes_the_query_itself(self, violins: KnowledgeBase, question: str, answer: str) -> None:

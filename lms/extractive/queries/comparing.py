@@ -39,11 +39,11 @@ def compared_noun(draft: Draft, found: Comparison) -> tuple[int | None, list[int
     """The noun that a comparison belongs to and that is no unit, if there is one; and the verbs that say no more."""
     parse, own = draft.reading.parse, draft.reading.unit_at
     head = parse.tokens[found.at].head
-    verbs = [head] if found.lemma in parse.lexicon.amounts and parse.pos(head) == "VERB" else []
+    verbs = [head] if found.lemma in parse.lexicon.amounts and parse.acts(head) else []
     if head == found.at:
         subjects = [i for i in parse.dependents(found.at, "nsubj") if i not in own]
         head = subjects[0] if subjects else head  # "whose rate is the highest"
-    if head == found.at or head in own or parse.pos(head) != "NOUN":
+    if head == found.at or head in own or verbs or parse.pos(head) != "NOUN":
         return None, verbs
     above = parse.tokens[head].head
     if parse.is_a(head, "obj") and parse.pos(above) == "VERB":

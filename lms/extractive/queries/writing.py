@@ -149,8 +149,7 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
         return None
     for number, unit in enumerate(reading.units):
         verb = parse.tokens[unit.at].head
-        acts = parse.pos(verb) == "VERB" or bool(parse.dependents(verb, "aux"))  # "cost" may be read as a noun
-        if unit.kind == "word" or not parse.is_a(unit.at, "nsubj") or not acts:
+        if unit.kind == "word" or not parse.is_a(unit.at, "nsubj") or not parse.acts(verb):
             continue
         words = reading.words([verb])
         measure = measure_of_words(reading.schema, reading.classes(number), words, reading.likeness)
