@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -50,9 +52,15 @@ def found(base: KnowledgeBase, text: str) -> set[str]:
         pytest.param("SELECT ?m { ?m a mill ; <wheel size> >= 6 ; <lies on> <Lune> }", {"Beaver"}, id="further"),
         pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != <Lune>) }", {"Heron"}, id="in a filter"),
         pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != < Lune>) }", {"Heron"}, id="a space"),
+        pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != < Lune >) }", {"Heron"}, id="two spaces"),
         pytest.param("SELECT ?m { ?m wheel size ?s . ORDER BY ?s LIMIT 1 }", {"Otter"}, id="an order in the braces"),
         pytest.param(
             "SELECT ?r { ?m lies on ?r } GROUP BY ?r HAVING COUNT(?m) > 1", {"Lune"}, id="HAVING without brackets"
+        ),
+        pytest.param(
+            "SELECT ?r { ?m lies on ?r } GROUP BY ?r HAVING COUNT(?m) < 2 ORDER BY COUNT(?m) DESC LIMIT 1",
+            {"Wyre"},
+            id="HAVING and an order",
         ),
         pytest.param("SELECT ?m { { ?m lies on <Wyre> } UNION { ?m wheel size 4 } }", {"Heron", "Otter"}, id="nested"),
         pytest.param(
@@ -85,6 +93,18 @@ def test_what_has_no_one_meaning_is_refused_with_the_first_problem(mills: Knowle
 @given(st.text(alphabet="?ma<>{}().;=! SELECTFILTERORDERBY\"'5\n", max_size=60))
 def test_any_text_is_taken_apart(text: str) -> None:
     assert isinstance(written_out("SELECT ?m { " + text), str)
+
+
+@pytest.mark.parametrize("unit", ['\\"', "\\'", "_", "a", "HAVING ", "< <  "])
+def test_a_long_text_takes_time_linear_in_its_length(unit: str) -> None:
+    def seconds(size: int) -> float:
+        text = 'SELECT ?m { "' + unit * (size // len(unit))
+        start = time.thread_time()
+        written_out(text)
+        return time.thread_time() - start
+
+    small, large = (min(seconds(size) for _ in range(3)) for size in (4_000, 16_000))
+    assert large < 8 * small + 0.005
 
 
 def test_a_thing_that_a_variable_cannot_be_is_excluded_in_vain(mills: KnowledgeBase) -> None:

@@ -188,6 +188,41 @@ def test_values_of_other_things_are_summed(encode: Encode, question: str, query:
     assert reply(encode, question, FLEET, SHIPS, topics=topics) == (query, "")
 
 
+@pytest.mark.parametrize("of_aurora", ["of Aurora", "by Aurora", "that Aurora made"])
+def test_things_of_one_noun_are_one_variable(encode: Encode, of_aurora: str) -> None:
+    """A parser may join Aurora to the cargo: then, too, the cargo is that of its own voyages, not of all."""
+    query, _ = reply(
+        encode,
+        f"What is the total cargo of the voyages {of_aurora}?",
+        FLEET,
+        SHIPS,
+        topics={"Aurora": "Aurora (ship)"},
+    )
+    start = "SELECT (SUM(?cargo) AS ?sum) { ?voyage a <voyage> . ?voyage <cargo> ?cargo . "
+    assert query == start + "?voyage <ship> <Aurora> }"
+
+
+@pytest.mark.parametrize(
+    ("question", "order"),
+    [
+        ("When did Aurora make its first voyage?", "ORDER BY ASC(?date) LIMIT 1"),
+        ("When did Aurora make its last voyage?", "ORDER BY DESC(?date) LIMIT 1"),
+    ],
+)
+def test_when_asks_for_the_date_of_the_first(encode: Encode, question: str, order: str) -> None:
+    dated = ["?voyage <ship> ?ship (e.g. Aurora)", "?voyage <date> ?date (e.g. 2024-03-01)"]
+    query, _ = reply(encode, question, dated, SHIPS, topics={"Aurora": "Aurora (ship)"})
+    assert query == f"SELECT ?date {{ ?voyage a <voyage> . ?voyage <ship> <Aurora> . ?voyage <date> ?date }} {order}"
+
+
+@pytest.mark.parametrize("times", [("built",), ("date", "built")])
+def test_a_time_with_a_name_of_its_own_may_be_another(encode: Encode, times: Sequence[str]) -> None:
+    relations = ["?ship <owner> ?firm (e.g. Nord)", *(f"?ship <{name}> ?date (e.g. 2024-03-01)" for name in times)]
+    classes = ["?ship a <ship> (4)", "?firm a <firm> (2)"]
+    query, _ = reply(encode, "When did Nord sell its first ship?", relations, classes, topics={"Nord": "Nord (firm)"})
+    assert query == "none"
+
+
 def test_the_class_of_a_topic_need_not_be_said_again(encode: Encode) -> None:
     for question in ("What is the draught of the ship Aurora?", "What is the draught of Aurora?"):
         found = reply(encode, question, FLEET, SHIPS, topics={"Aurora": "Aurora (ship)"})

@@ -66,7 +66,17 @@ class Joiner:
         if not all(options):
             return None
         chosen = max(itertools.product(*(found[:_TRIED] for found in options)), key=self._worth, default=())
-        return list(chosen)
+        return [self._by_named(join, chosen) for join in chosen]
+
+    def _by_named(self, join: Join, chosen: Sequence[Join]) -> Join:
+        """A join by way of a thing of a class that the question names leads to that: "the total price of the violins by
+        Lena Roth" speaks of one kind of violins, be Lena Roth joined to them or to the price."""
+        for other in chosen:
+            one = other.attachment
+            is_named = one.to == join.attachment.to and self._clauses.units[one.unit].kind == "class" and not one.denied
+            if is_named and other.hops == join.hops[1:] and self.ends.may_end(one.unit, join.hops[0]):
+                return replace(join, attachment=replace(join.attachment, to=one.unit), hops=join.hops[:1])
+        return join
 
     def _worth(self, joins: Sequence[Join]) -> float:
         """Of joins together: their scores, less the price of words that none says and of classes that disagree."""

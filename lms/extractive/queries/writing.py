@@ -13,11 +13,12 @@ from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.bounds import write_bounds
 from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, begin, check_all_said, owner_of, select
-from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
+from triplecheck.lms.extractive.queries.measures import Measure, measure_of, measure_of_words
 from triplecheck.lms.extractive.queries.orders import choice, difference, ordered
 from triplecheck.lms.extractive.queries.patterns import list_of, name, term, value, write_existence, write_joins
 from triplecheck.lms.extractive.queries.reading import Reading, read
 from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with
+from triplecheck.lms.extractive.queries.schema import fits
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.query_notation import THING
 
@@ -128,7 +129,7 @@ def _write_patterns(draft: Draft) -> None:
 # --- things and values -----------------------------------------------------------------------------
 def _selected(draft: Draft) -> str:
     """The query for things, for a value, for what is computed of them, or for the first of an order."""
-    of_verb = _value_of_verb(draft)
+    of_verb = _value_of_verb(draft) or _time_of_first(draft)
     if of_verb is not None:
         _ask_for(draft, of_verb[0])
     found = draft.reading.question.compares
@@ -157,6 +158,26 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
             draft.said.add(verb)
             return number, measure
     return None
+
+
+def _time_of_first(draft: Draft) -> tuple[int, Measure] | None:
+    """Whose time "when" asks for, and which, where the first or the last of some things is meant and their only time is
+    just that, a date or a year: "when did X place its first order"; else None."""
+    reading, found = draft.reading, draft.reading.question.compares
+    asks_time = reading.units[draft.root].kind == "word" and reading.question.asked.kind == "time"
+    if found is None or found.degree == "Cmp" or not asks_time:
+        return None
+    owner = owner_of(draft, found.at)
+    classes = reading.classes(owner)
+    if reading.units[owner].kind != "class" or not classes:
+        return None
+    measure = measure_of(reading.schema, classes, found, reading.likeness)
+    times = [one for one in reading.schema.relations if one.kind == "time" and fits(classes, one.head)]
+    if measure is None or times != [measure.relation]:
+        return None
+    named = reading.likeness.bases(measure.relation.label)
+    is_bare = all(reading.parse.lexicon.nouns.get(base) == "time" for base in named)
+    return (owner, measure) if is_bare else None
 
 
 def _asks_amount(draft: Draft) -> bool:
