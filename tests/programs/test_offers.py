@@ -108,6 +108,7 @@ class TestRelations:
             "?violin <price> ?number (e.g. 900)",
             "?violin <built> ?date (e.g. 1921-04-02)",
             "?violin <inscription> ?text (e.g. roth 7)",
+            "?violin <inventory number> ?number (e.g. 3)",
             "?maker <born in> ?town (e.g. Millby)",
             "?maker <active from> ?year (e.g. 1919)",
         }
