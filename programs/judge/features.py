@@ -25,7 +25,8 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
       is of another class than the question asks for, or if it is what the question names (not in the model);
     - `hops`, `spare_hops`: of the path, and of these more than there are parts of the question;
     - `followed`: 1 / sqrt(paths that were expanded); `patterns`: whether triple patterns were solved instead;
-    - `topics`: share of the linked topics that the evidence has; `uncovered`: conditions without a fact; `grounded`.
+    - `topics`: share of the linked topics that the evidence has; `grounded`;
+    - `uncovered`: conditions without a fact, topics of another number than the question says, and what lies beyond.
 
     An answer of a query has those of `query_features` alone.
 
@@ -54,7 +55,7 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         "spare_hops": float(max(0, hops - len(relevance.segments))),
         "followed": 1 / math.sqrt(max(1, sum(isinstance(step, Expanded) for step in proof.steps))),
         "patterns": float(any(isinstance(step, Matched) for step in proof.steps)),
-        "uncovered": float(len(proof.uncovered)),
+        "uncovered": float(len(proof.uncovered) + len(proof.further) + len(proof.other_names)),
         "grounded": float(found.grounded),
     }
     if found.evidence:

@@ -18,7 +18,7 @@ from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.names import respelt
 from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.coverage import unnamed_nouns, unnamed_words, unsayable
+from triplecheck.language.coverage import LEAST, unnamed_nouns, unnamed_words, unsayable
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import Likeness
@@ -319,19 +319,26 @@ class Proof:
 
     @cached_property
     def unnamed(self) -> list[str]:
-        """The words of the question that neither proof nor topics' classes name; nouns if the graph has classes."""
+        """The words of the question that neither proof nor topics' classes name.
+
+        Nothing could name the class that is asked for, if the graph has none; what is counted is doubted even so.
+        """
         said = [wording for path in self.paths for hop in path for wording in wordings(hop.label)]
         said += [self.graph.type_label(kind) for node in self.topics for kind in self.graph.types(node)]
         likeness = Likeness(self.encode, self._language)
         names = list(dict.fromkeys([*said, *self.types]))
-        words = unnamed_words(self.parsed, names, likeness)
-        if not self.graph.has_types:  # nothing could name the class that is asked for
+        words = [
+            *unnamed_words(self.parsed, names, likeness),
+            *unnamed_nouns(self.parsed, names, likeness),
+        ]
+        if not (self.graph.has_types or self.parsed.counts):
             words = [word for word in words if word.casefold() not in self.parsed.asked.noun.casefold().split()]
-        nouns = unnamed_nouns(self.parsed, names, likeness) if self.graph.has_types else []
-        return list(dict.fromkeys([*words, *nouns, *self._further(likeness)]))
+        return list(dict.fromkeys([*words, *self.further]))
 
-    def _further(self, likeness: Likeness) -> list[str]:
+    @cached_property
+    def further(self) -> list[str]:
         """The noun that is asked for, if it names a relation of the answer and none of the proof: what lies beyond."""
+        likeness = Likeness(self.encode, self._language)
         asked, answers = likeness.bases(self.parsed.asked.lemma), list(self.found.answers[:_NEAREST])
         if not asked or not answers:
             return []
@@ -344,6 +351,20 @@ class Proof:
         further = (count.relation for count in counts if count.direction is Direction.OUT)
         reached = named(relation for _, relation, _ in self.found.evidence)
         return [self.parsed.asked.noun] if not reached and named(further) else []
+
+    @cached_property
+    def rivals(self) -> list[str]:
+        """Of one relation that leads to what is answered, the other relations of the topic that the question names as
+        well."""
+        words = [word for segment in self.parsed.segments for word in segment.text.split()]
+        own = {hop.label for path in self.paths for hop in path}
+        if len(own) != 1 or not words or any(len(path) > 1 for path in self.paths):
+            return []
+        likeness = Likeness(self.encode, self._language)
+        labels = dict.fromkeys(path[0].label for path in self.alternatives if len(path) == 1)
+        fits = {label: likeness.of_words(words, wordings(label)) for label in (*own, *labels)}
+        best = fits[next(iter(own))]
+        return [wordings(label)[0] for label in labels if label not in own and fits[label] >= max(best, LEAST)]
 
     @cached_property
     def other_names(self) -> list[str]:

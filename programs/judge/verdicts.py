@@ -102,6 +102,7 @@ def _left_out(proof: Proof) -> list[str]:
     found += [f"the proof does not join the answer with {mention!r}" for mention in proof.unjoined]
     found += [f"{name!r} may be another than the question names" for name in proof.other_names]
     found += [f"the same triples hold of {name!r}" for name in proof.unlisted]
+    found += [f"the question may mean {name!r} as well" for name in proof.rivals]
     if proof.mixed:
         found.append(f"other relations join the answer with {' than with '.join(map(repr, proof.mixed))}")
     return found

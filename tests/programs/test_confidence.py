@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from program_parts import ask
+from program_parts import ask, build_rows
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import load_encoder
@@ -96,6 +96,29 @@ def test_the_class_beside_a_name_is_no_part_of_what_is_asked(bundled: KnowledgeB
     titled, plain = (proof(bundled, f"What is the running time of {name}?", length) for name in ("the film Ran", "Ran"))
     assert titled.coverage == plain.coverage and titled.unnamed == []
     assert proof(bundled, "What is the running time of the play Ran?", length).unnamed == ["play"]
+
+
+def test_without_classes_a_noun_is_doubted_but_not_the_class_that_is_asked_for(tmp_path: Path) -> None:
+    rows = [("Aro", "drives cart of", "Tam"), ("Bry", "drives cart of", "Tam"), ("Tam", "based in", "Oss")]
+    base = build_rows(rows, tmp_path, "all-MiniLM-L6-v2")
+    edge = ("Tam", "based in", "Oss")
+    assert proof(base, "Which town is Tam based in?", edge).unnamed == []
+    assert "wagon" in proof(base, "Which town is the wagon of Tam based in?", edge).unnamed
+    assert "wagons" in proof(base, "How many wagons does Tam have?", edge).unnamed
+
+
+def test_another_relation_of_the_topic_that_the_question_names_as_well_is_a_rival(tmp_path: Path) -> None:
+    rows = [("Tam", "rows boat of", "Oss"), ("Aro", "rows for", "Tam"), ("Tam", "based in", "Oss")]
+    base = build_rows(rows, tmp_path, "all-MiniLM-L6-v2")
+    assert proof(base, "How many rowers does Tam have?", rows[0], answers=()).rivals == ["rows for"]
+    assert proof(base, "Where is Tam based?", rows[2]).rivals == []
+
+
+def test_what_has_another_number_than_the_question_says_is_uncovered(tmp_path: Path) -> None:
+    edge = ("Raft Race 2014", "won by", "Aro")
+    base = build_rows([edge, ("Raft Race 2013", "won by", "Bry")], tmp_path, "all-MiniLM-L6-v2")
+    assert features(proof(base, "Who won the Raft Race 2014?", edge))["uncovered"] == 0
+    assert features(proof(base, "Who won the Raft Race 2015?", edge))["uncovered"] > 0
 
 
 def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase) -> None:
