@@ -111,3 +111,9 @@ def test_another_number_says_none_of_the_question(likeness: Likeness, text: str,
 def test_a_superlative_of_other_values_is_left_out(likeness: Likeness) -> None:
     assert found(likeness, "Which plant is the tallest?", "price", operations={"order"}).surely == ("tallest",)
     assert found(likeness, "Which plant is the oldest?", "planted", operations={"order"}, dated=True).surely == ()
+
+
+def test_things_of_a_class_have_no_sum(likeness: Likeness) -> None:
+    together = "Which plants did *Ada Moss* and *Ben Ray* water together?"
+    assert found(likeness, together, "waters") == LeftOut((), ())
+    assert found(likeness, "How many plants do *Ada Moss* and *Ben Ray* water together?", "waters").surely

@@ -45,15 +45,21 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def _is_named(draft: Draft) -> bool:
-    """Whether one relation, which the question names by its words, leads from a topic to what is asked for."""
+    """Whether relations that the question names by its words lead from a topic to what is asked for.
+
+    One of two may have no word, if no other leads there: "in which country is X", of the town that X is in.
+    """
     reading = draft.reading
     joins = list(draft.joins.values())
-    if not reading.schema.classes or len(joins) != 1 or len(joins[0].hops) != 1 or draft.values:
+    if not reading.schema.classes or len(joins) != 1 or draft.values:
         return False
-    wordings = joins[0].hops[0].relation.wordings
+    named = [hop.relation.wordings for hop in joins[0].hops]
     of_topics = {at for topic in reading.topics for at in reading.units[topic].tokens}  # "the Search team"
-    words = reading.words(sorted(reading.content - of_topics))
-    return bool(words) and all(reading.likeness.of_word(word, wordings) == 1.0 for word in words)
+    words, likeness = reading.words(sorted(reading.content - of_topics)), reading.likeness
+    is_said = bool(words) and all(any(likeness.named_in(word, one) for one in named) for word in words)
+    # "X's age" is of X, not of a thing beside it.
+    leads_on = not joins[0].attachment.owns and reading.joiner.is_only(joins[0])
+    return is_said and (not joins[0].is_vague or leads_on)
 
 
 def _fits_word(draft: Draft, encode: Encode) -> bool:
@@ -153,7 +159,7 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
         if unit.kind == "word" or not parse.is_a(unit.at, "nsubj") or not acts:
             continue
         words = reading.words([verb])
-        measure = measure_of_words(reading.schema, reading.classes(number), words, reading.likeness)
+        measure = measure_of_words(reading.measures(number), words, reading.likeness)
         if measure is not None and measure.score >= NAMES:
             draft.said.add(verb)
             return number, measure
@@ -188,7 +194,7 @@ def _answer(draft: Draft) -> str:
     reading, attribute = draft.reading, draft.reading.question.asked.attribute
     if not attribute or reading.units[draft.root].kind in ("noun", "word") or reading.question.counts:
         return term(draft, draft.root)
-    measure = measure_of_words(reading.schema, reading.classes(draft.root), attribute.split(), reading.likeness)
+    measure = measure_of_words(reading.measures(draft.root), attribute.split(), reading.likeness)
     if measure is None:
         raise UnsaidError(f"No relation is a {attribute}.")
     return value(draft, draft.root, measure)
