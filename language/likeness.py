@@ -101,12 +101,6 @@ class Likeness:
             self._compared[key] = max(self._of_one(own, wordings) for own in (word, *self._meanings(word)))
         return self._compared[key]
 
-    def named_in(self, word: str, wordings: Sequence[str]) -> bool:
-        """Whether a name of a relation has a word, what it says as a verb, or a word of its stem."""
-        named = frozenset[str]().union(*map(self.bases, wordings))
-        bases = frozenset[str]().union(*map(self.bases, (word, *self._meanings(word))))
-        return any(one == other or _share_stem(one, other) for one in bases for other in named)
-
     def _of_one(self, word: str, wordings: Sequence[str]) -> float:
         base, named = self.bases(word), frozenset[str]().union(*map(self.bases, wordings))
         if base & named:

@@ -58,16 +58,13 @@ def uncovered(proof: Proof) -> list[str]:
 
 
 def unnamed(proof: Proof) -> list[str]:
-    """The words of the question that neither proof nor topics' classes name; nouns if the graph has classes.
-
-    Nothing could name the class that is asked for, if the graph has none; what is counted is doubted even so.
-    """
+    """The words of the question that neither proof nor topics' classes name; nouns if the graph has classes."""
     said = [wording for path in proof.paths for hop in path for wording in wordings(hop.label)]
     said += [proof.graph.type_label(kind) for node in proof.topics for kind in proof.graph.types(node)]
     likeness = Likeness(proof.encode, proof.language)
     names = list(dict.fromkeys([*said, *proof.types]))
     words = unnamed_words(proof.parsed, names, likeness)
-    if not (proof.graph.has_types or proof.parsed.counts):
+    if not proof.graph.has_types:  # nothing could name the class that is asked for
         words = [word for word in words if word.casefold() not in proof.parsed.asked.noun.casefold().split()]
     nouns = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
     return list(dict.fromkeys([*words, *nouns, *further(proof)]))

@@ -626,17 +626,6 @@ def test_without_classes_a_noun_may_be_the_name_of_a_relation(encode: Encode) ->
     assert found == (query, "")
 
 
-def test_a_relation_that_no_word_names_is_followed_to_one_that_is_named_if_no_other_leads_there(
-    encode: Encode,
-) -> None:
-    relations = [*RELATIONS, "?town <county> ?text (e.g. Northshire)"]
-    query = "SELECT DISTINCT ?county { <Tornwerk> <headquarters> ?town . ?town <county> ?county }"
-    assert reply(encode, "In which county is Tornwerk?", relations=relations) == (query, "")
-    several = [*relations, "?firm <founded in> ?town (e.g. Belm)"]
-    assert reply(encode, "In which county is Tornwerk?", relations=several)[0] == "none"
-    assert reply(encode, "What is Tornwerk's county?", relations=relations)[0] == "none"
-
-
 def test_who_has_done_something_the_longest_began_first(encode: Encode) -> None:
     relations = [*RELATIONS, "?engineer <joined in> ?year (e.g. 1998)", "?engineer <year of birth> ?year (e.g. 1961)"]
     question = "Which engineer has worked for Tornwerk the longest?"

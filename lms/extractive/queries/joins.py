@@ -68,11 +68,6 @@ class Joiner:
         chosen = max(itertools.product(*(found[:_TRIED] for found in options)), key=self._worth, default=())
         return list(chosen)
 
-    def is_only(self, join: Join) -> bool:
-        """Whether no other relations say the words that a join says, between the same units."""
-        others = (one for one in _good(self._joins(join.attachment)) if one.said >= join.said)
-        return all(one.hops == join.hops for one in others)
-
     def _worth(self, joins: Sequence[Join]) -> float:
         """Of joins together: their scores, less the price of words that none says and of classes that disagree."""
         words = {at for join in joins for at in join.attachment.words}

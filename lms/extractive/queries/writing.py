@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triplecheck.language.kinds import fit
-from triplecheck.language.likeness import NAMES
+from triplecheck.language.likeness import NAMES, NAMES_NOUN
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.bounds import write_bounds
 from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
@@ -45,21 +45,15 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def _is_named(draft: Draft) -> bool:
-    """Whether relations that the question names by its words lead from a topic to what is asked for.
-
-    One of two may have no word, if no other leads there: "in which country is X", of the town that X is in.
-    """
+    """Whether one relation, which the question names by its words, leads from a topic to what is asked for."""
     reading = draft.reading
     joins = list(draft.joins.values())
-    if not reading.schema.classes or len(joins) != 1 or draft.values:
+    if not reading.schema.classes or len(joins) != 1 or len(joins[0].hops) != 1 or draft.values:
         return False
-    named = [hop.relation.wordings for hop in joins[0].hops]
+    wordings = joins[0].hops[0].relation.wordings
     of_topics = {at for topic in reading.topics for at in reading.units[topic].tokens}  # "the Search team"
-    words, likeness = reading.words(sorted(reading.content - of_topics)), reading.likeness
-    is_said = bool(words) and all(any(likeness.named_in(word, one) for one in named) for word in words)
-    # "X's age" is of X, not of a thing beside it.
-    leads_on = not joins[0].attachment.owns and reading.joiner.is_only(joins[0])
-    return is_said and (not joins[0].is_vague or leads_on)
+    words = reading.words(sorted(reading.content - of_topics))
+    return bool(words) and all(reading.likeness.of_word(word, wordings) >= NAMES_NOUN for word in words)
 
 
 def _fits_word(draft: Draft, encode: Encode) -> bool:
