@@ -74,9 +74,11 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
         likeness: of words and relations.
     """
     question = question.naming(name for names in said.relations for name in names)
-    found, maybe, weakest = dict(_operations(question, said, likeness)), [], 1.0
     parse = question.parse
     named = {at for place in places(question, list(said.classes)) for at in range(place.start, place.end)}
+    asks_things = question.asked.at in named and question.asked.kind != "number"
+    found = dict(_operations(question, said, likeness, asks_things=asks_things))
+    maybe, weakest = list[str](), 1.0
     likeness.prepare([name for names in said.relations for name in names])
     names = [*said.relations, *([name] for name in said.classes)]
     for at in content_words(parse, _operating(question)):
@@ -248,8 +250,13 @@ def _is_unit(parse: Parse, at: int) -> bool:
     return at > 0 and number(parse, at - 1) is not None and (is_unit(parse.tokens[at].text) or is_money(parse, at))
 
 
-def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iterator[tuple[int, str]]:
-    """The places and words of operations and bounds that the query does not have."""
+def _operations(
+    question: Question, said: QuerySays, likeness: Likeness, *, asks_things: bool
+) -> Iterator[tuple[int, str]]:
+    """The places and words of operations and bounds that the query does not have.
+
+    Things that a class names have no sum: "which boat did A and B build together".
+    """
     operations, parse, lexicon = set(said.operations), question.parse, question.parse.lexicon
     compares = {"filter", "having", "difference"} & operations
     orders = {"order", "max", "min"} & operations
@@ -263,7 +270,8 @@ def _operations(question: Question, said: QuerySays, likeness: Likeness) -> Iter
         yield parse.words.index(question.ordinal.text), question.ordinal.text
     wanted = {"count": {"count", "sum"}, "average": {"avg"}, "sum": {"sum", "add"}, "difference": {"difference"}}
     aggregate = question.aggregate
-    if aggregate is not None and not wanted[aggregate.kind] & operations:
+    has_none = asks_things and aggregate is not None and aggregate.kind == "sum"
+    if aggregate is not None and not has_none and not wanted[aggregate.kind] & operations:
         place = parse.find([aggregate.text.lower()])
         yield (place or (0, 0))[0], aggregate.text
     numbers = {float(match[0]) for text in said.numbers for match in [_NUMBER.search(text)] if match}

@@ -48,7 +48,8 @@ class Lexicon:
         prepositions: of these, those that stand before the possessor.
         agents: prepositions of the one who acts, in the passive.
         articles: the articles.
-        scales: adjectives and adverbs, and what they compare.
+        scales: adjectives and adverbs, and what they compare; beside a verb some compare something else ("long:verb"):
+            who has worked the longest began first.
         orders: words without degree that compare as superlatives and comparatives do.
         amounts: words for more and fewer of the noun that follows.
         unordered: adjectives whose superlative compares nothing that a graph has.

@@ -229,7 +229,9 @@ def adjective_of(parse: Parse, at: int) -> int | None:
 def scale(parse: Parse, at: int) -> Scale:
     """What the adjective at a position compares; one that is not known, by its lemma."""
     lexicon = parse.lexicon
-    known = lexicon.scales.get(parse.lemma(at)) or lexicon.orders.get(parse.words[at])
+    of_verb = degree(parse, at) and parse.pos(parse.tokens[at].head) == "VERB" and not parse.is_a(at, "amod")
+    known = lexicon.scales.get(f"{parse.lemma(at)}:verb") if of_verb else None
+    known = known or lexicon.scales.get(parse.lemma(at)) or lexicon.orders.get(parse.words[at])
     return known or {"number": ("max", parse.lemma(at))}
 
 

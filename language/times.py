@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from triplecheck.kg.values import Date, written_date
-from triplecheck.language.operations import counted, or_graded
+from triplecheck.language.operations import counted, number, or_graded
 from triplecheck.language.parse import Parse
 
 During = Literal["within", "after", "before", "since", "until", "between"]
@@ -151,7 +151,14 @@ def _year(parse: Parse, at: int, *, is_far: bool = False) -> tuple[int | None, i
     if era and _YEAR_OF_ERA.fullmatch(text):
         return (-int(text) if era == "before" else int(text)), end
     may_be = _YEAR.fullmatch(text) or (is_far and _FAR_YEAR.fullmatch(text))
-    return (int(text) if may_be and counted(parse, number_at) is None else None), number_at + 1
+    return (int(text) if may_be and not _counts(parse, number_at) else None), number_at + 1
+
+
+def _counts(parse: Parse, at: int) -> bool:
+    """Whether a number counts something, alone or with the one that "and" joins it to: "95 and 112 minutes"."""
+    head = parse.tokens[at].head
+    first = head if parse.is_a(at, "conj") and number(parse, head) is not None else at
+    return counted(parse, first) is not None
 
 
 def _era(parse: Parse, at: int) -> tuple[str, int]:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.relevance import LEAST_SUPPORT
-from triplecheck.programs.judge.left_out import uncovered
+from triplecheck.programs.judge.left_out import further, other_names, uncovered
 from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.judge.queries import QUERY
 from triplecheck.programs.judge.ranked import ranked_features
@@ -26,7 +26,8 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
       is of another class than the question asks for, or if it is what the question names (not in the model);
     - `hops`, `spare_hops`: of the path, and of these more than there are parts of the question;
     - `followed`: 1 / sqrt(paths that were expanded); `patterns`: whether triple patterns were solved instead;
-    - `topics`: share of the linked topics that the evidence has; `uncovered`: conditions without a fact; `grounded`.
+    - `topics`: share of the linked topics that the evidence has; `grounded`;
+    - `uncovered`: conditions without a fact, topics of another number than the question says, and what lies beyond.
 
     An answer of a query has those of `query_features` alone.
 
@@ -55,7 +56,7 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         "spare_hops": float(max(0, hops - len(relevance.segments))),
         "followed": 1 / math.sqrt(max(1, sum(isinstance(step, Expanded) for step in proof.steps))),
         "patterns": float(any(isinstance(step, Matched) for step in proof.steps)),
-        "uncovered": float(len(uncovered(proof))),
+        "uncovered": float(len(uncovered(proof)) + len(further(proof)) + len(other_names(proof))),
         "grounded": float(found.grounded),
     }
     if found.evidence:

@@ -69,11 +69,12 @@ def unnamed(proof: Proof) -> list[str]:
     if not proof.graph.has_types:  # nothing could name the class that is asked for
         words = [word for word in words if word.casefold() not in proof.parsed.asked.noun.casefold().split()]
     nouns = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
-    return list(dict.fromkeys([*words, *nouns, *_further(proof, likeness)]))
+    return list(dict.fromkeys([*words, *nouns, *further(proof)]))
 
 
-def _further(proof: Proof, likeness: Likeness) -> list[str]:
+def further(proof: Proof) -> list[str]:
     """The noun that is asked for, if it names a relation of the answer and none of the proof: what lies beyond."""
+    likeness = Likeness(proof.encode, proof.language)
     asked, answers = likeness.bases(proof.parsed.asked.lemma), list(proof.found.answers[:_LOOKED_AT])
     if not asked or not answers:
         return []

@@ -124,3 +124,9 @@ def test_a_superlative_that_is_not_known_is_no_order_of_what_its_noun_names(like
     said = {"operations": {"order"}}
     assert found(likeness, "Which plant has the nicest leaves?", "leaves", **said).surely == ("nicest",)
     assert found(likeness, "Which plant has the highest number of leaves?", "leaves", **said).surely == ()
+
+
+def test_things_of_a_class_have_no_sum(likeness: Likeness) -> None:
+    together = "Which plants did *Ada Moss* and *Ben Ray* water together?"
+    assert found(likeness, together, "waters") == LeftOut((), ())
+    assert found(likeness, "How many plants do *Ada Moss* and *Ben Ray* water together?", "waters").surely

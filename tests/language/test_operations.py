@@ -164,6 +164,14 @@ class TestBounds:
         (limit,) = read(text).times
         assert (limit.text, limit.start, limit.end) == (written, start, end)
 
+    def test_a_bound_of_a_length_is_no_time(self) -> None:
+        low, high = read("Show me walks that are between 8 and 13 km long").limits
+        assert low.quantity == high.quantity and {"length", "begin"} & set(low.quantity.split()) == {"length"}
+
+    def test_numbers_of_a_unit_are_no_years(self) -> None:
+        found = read("Which songs run for between 95 and 112 minutes?")
+        assert found.times == () and [limit.value for limit in found.limits] == [95, 112]
+
     @pytest.mark.parametrize("text", ["Who leads *Acme*?", "Which towns have 1500 bridges?", "Who wrote *1984*?"])
     def test_there_are_none(self, text: str) -> None:
         assert read(text).limits == read(text).times == ()

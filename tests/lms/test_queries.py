@@ -624,3 +624,52 @@ def test_the_only_relation_between_two_things_is_nearer_than_two_of_which_one_is
 def test_whether_a_thing_is_of_a_class_is_asked_of_the_thing(encode: Encode, question: str, patterns: str) -> None:
     relations = [*RELATIONS, "?bridge <is protected> ?text (e.g. no)"]
     assert reply(encode, question, relations=relations) == (f"ASK {{ {patterns} }}", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "rest"),
+    [
+        (
+            "Which street is the longest?",
+            "?street { ?street <street length> ?street_length } ORDER BY DESC(?street_length)",
+        ),
+        (
+            "What is the second oldest mill?",
+            "?mill { ?mill <mill built in> ?mill_built_in } ORDER BY ASC(?mill_built_in)",
+        ),
+    ],
+)
+def test_without_classes_a_relation_is_of_the_things_that_its_name_has(
+    encode: Encode, question: str, rest: str
+) -> None:
+    relations = ["?thing <street length> ?number (e.g. 120 m)", "?thing <barge length> ?number (e.g. 22 m)"]
+    relations += ["?thing <mill built in> ?year (e.g. 1820)", "?thing <opened in> ?year (e.g. 1911)"]
+    query, _ = reply(encode, question, relations=relations, classes=[])
+    assert query.startswith(f"SELECT {rest} LIMIT 1")
+
+
+def test_without_classes_a_noun_may_be_the_name_of_a_relation(encode: Encode) -> None:
+    relations = [
+        "?thing <member of> ?other_thing (e.g. Brueck)",
+        "?thing <meets in> ?other_thing (e.g. Brueck)",
+        "?thing <age> ?number (e.g. 61)",
+    ]
+    topics = {"Brueck": "Brueck"}
+    found = reply(encode, "Which members of Brueck are older than 40?", relations, classes=[], topics=topics)
+    members = "?member <member of> <Brueck> . FILTER(?member != <Brueck>)"
+    query = f"SELECT DISTINCT ?member {{ {members} . ?member <age> ?age . FILTER(?age > 40) }}"
+    assert found == (query, "")
+
+
+def test_who_has_done_something_the_longest_began_first(encode: Encode) -> None:
+    relations = [*RELATIONS, "?engineer <joined in> ?year (e.g. 1998)", "?engineer <year of birth> ?year (e.g. 1961)"]
+    question = "Which engineer has worked for Tornwerk the longest?"
+    found = "{ ?engineer a <engineer> . ?engineer <works for> <Tornwerk> . ?engineer <joined in> ?joined_in }"
+    query = f"SELECT ?engineer {found} ORDER BY ASC(?joined_in) LIMIT 1"
+    assert reply(encode, question, relations=relations) == (query, "")
+
+
+def test_a_verb_names_a_relation_of_its_stem(encode: Encode) -> None:
+    relations = ["?bridge <designer> ?engineer (e.g. Pia Holt)", "?bridge <crosses> ?river (e.g. Ilma)"]
+    found = reply(encode, "Who designed Old Arch?", relations=relations)
+    assert found == ("SELECT DISTINCT ?answer { <Old Arch> <designer> ?answer }", "")

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from program_parts import ask
+from program_parts import ask, build_rows
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import load_encoder
@@ -99,6 +99,20 @@ def test_the_class_beside_a_name_is_no_part_of_what_is_asked(bundled: KnowledgeB
     titled, plain = (proof(bundled, f"What is the running time of {name}?", length) for name in ("the film Ran", "Ran"))
     assert titled.coverage == plain.coverage and unnamed(titled) == []
     assert unnamed(proof(bundled, "What is the running time of the play Ran?", length)) == ["play"]
+
+
+def test_what_has_another_number_than_the_question_says_is_uncovered(tmp_path: Path) -> None:
+    edge = ("Raft Race 2014", "won by", "Aro")
+    base = build_rows([edge, ("Raft Race 2013", "won by", "Bry")], tmp_path, "all-MiniLM-L6-v2")
+    assert features(proof(base, "Who won the Raft Race 2014?", edge))["uncovered"] == 0
+    assert features(proof(base, "Who won the Raft Race 2015?", edge))["uncovered"] > 0
+
+
+def test_an_answer_from_which_the_relation_that_is_asked_for_leads_on_is_uncovered(tmp_path: Path) -> None:
+    edge = ("Tam", "born in", "Oss")
+    base = build_rows([edge, ("Oss", "county", "Vell")], tmp_path, "all-MiniLM-L6-v2")
+    assert features(proof(base, "Where was Tam born?", edge))["uncovered"] == 0
+    assert features(proof(base, "In which county was Tam born?", edge))["uncovered"] > 0
 
 
 def test_an_answer_of_the_wrong_kind_is_hardly_ever_right(bundled: KnowledgeBase) -> None:

@@ -113,7 +113,7 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
         (reading.words(left), left),
     ]
     for words, tokens in options:
-        measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness) if words else None
+        measure = measure_of_words(reading.measures(owner), words, reading.likeness) if words else None
         if measure is not None and _may_be_in(measure.relation, bound, unit):
             draft.said.update(tokens)
             return measure
@@ -128,13 +128,8 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
 def _of_unit(draft: Draft, owner: int, bound: str, unit: str) -> Measure | None:
     """The only relation to values in a unit: "more than 40 km"; None if there are none or several."""
     reading = draft.reading
-    classes, kind = reading.classes(owner), _kind(_joined(bound, unit))
-    found = [
-        one
-        for one in reading.schema.relations
-        if one.is_measured and (classes is None or fits(classes, one.head)) and _kind(one.example) == kind
-    ]
-    return _only(found)
+    kind = _kind(_joined(bound, unit))
+    return _only([one for one in reading.measures(owner) if _kind(one.example) == kind])
 
 
 def _may_be_in(relation: Relation, bound: str, unit: str) -> bool:
@@ -226,7 +221,7 @@ def _timed(draft: Draft, owner: int, words: Sequence[str]) -> tuple[int, Measure
     things = [number for number, unit in enumerate(reading.units) if unit.kind == "class"]
     for one in dict.fromkeys((owner, draft.root, *(things if len(things) == 1 else ()))):
         classes = reading.joiner.ends.classes(one)
-        measure = measure_of_words(reading.schema, reading.classes(one), words, reading.likeness, ("time",))
+        measure = measure_of_words(reading.measures(one), words, reading.likeness, ("time",))
         times = [r for r in reading.schema.relations if r.kind == "time" and classes and fits(classes, r.head)]
         measure = measure or _only(times)
         if measure is not None:

@@ -29,7 +29,7 @@ def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
     named = named_by_rest(draft, owner) if noun is None else named_measure(draft, owner, compound(reading, noun))
     if named is not None:
         return Measure(named.relation, _operation(draft, found, named), named.score)
-    measure = measure_of(reading.schema, reading.classes(owner), found, reading.likeness)
+    measure = measure_of(reading.measures(owner), found, reading.likeness, are_theirs=bool(reading.classes(owner)))
     if measure is None:
         raise UnsaidError(f"No relation is what {found.text!r} compares.")
     return measure
@@ -63,7 +63,7 @@ def named_by_rest(draft: Draft, owner: int) -> Measure | None:
     """The relation to values that the words that are not said yet name: "born earlier", "bigger in diameter"."""
     reading, left = draft.reading, draft.unsaid_outside
     words = reading.words(left)
-    measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness) if words else None
+    measure = measure_of_words(reading.measures(owner), words, reading.likeness) if words else None
     if measure is None or measure.score < NAMES:
         return None
     draft.said.update(left)
@@ -78,7 +78,7 @@ def named_measure(draft: Draft, owner: int, tokens: Sequence[int]) -> Measure:
     """
     reading = draft.reading
     words = reading.words(tokens)
-    measure = measure_of_words(reading.schema, reading.classes(owner), words, reading.likeness)
+    measure = measure_of_words(reading.measures(owner), words, reading.likeness)
     if measure is None:
         raise UnsaidError(f"No relation to values is {' '.join(words)!r}.")
     draft.said.update(tokens)

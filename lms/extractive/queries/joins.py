@@ -167,7 +167,7 @@ class Joiner:
             hops: the relations that may join it.
             alternatives: how many relations may join it.
         """
-        words = {at: self._parse.words[at] for at in self._joining(attachment)}
+        words = {at: self._parse.words[at] for at in [*self._joining(attachment), *self._named_ends(attachment, hops)]}
         besides = self._besides(attachment)
         said = {
             at: max((self._likeness.of_word(word, hop.relation.wordings), -n) for n, hop in enumerate(hops))
@@ -197,6 +197,17 @@ class Joiner:
         if self._schema.classes:  # else the noun may be a class that the graph does not tell
             tokens += [at for unit in self._ends(attachment) if unit.kind == "noun" for at in unit.tokens]
         return [at for at in tokens if not self._parse.is_stop(at)]
+
+    def _named_ends(self, attachment: Attachment, hops: Sequence[Hop]) -> list[int]:
+        """The tokens of a noun that names one of some relations, where it may be a class that the graph does not tell:
+        "members" of `member of`."""
+        if self._schema.classes:
+            return []
+        named = frozenset[str]().union(
+            *(self._likeness.bases(wording) for hop in hops for wording in hop.relation.wordings)
+        )
+        nouns = (at for unit in self._ends(attachment) if unit.kind == "noun" for at in unit.tokens)
+        return [at for at in nouns if not self._likeness.bases(self._parse.words[at]).isdisjoint(named)]
 
     def _besides(self, attachment: Attachment) -> set[str]:
         """Words that the name of the relation may have, too: those of the classes at both ends."""

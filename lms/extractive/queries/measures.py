@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from triplecheck.language.likeness import COMPARED, Likeness
 from triplecheck.language.operations import Comparison, Extreme
-from triplecheck.lms.extractive.queries.schema import Relation, Schema, fits
+from triplecheck.lms.extractive.queries.schema import Relation
 
 _CLEARLY = 0.25
 _ONLY_TIME = 0.5
@@ -30,33 +30,35 @@ class Measure:
 
 
 def measure_of_words(
-    schema: Schema,
-    classes: Collection[str] | None,
-    words: Sequence[str],
-    likeness: Likeness,
-    kinds: Collection[str] = (),
+    relations: Sequence[Relation], words: Sequence[str], likeness: Likeness, kinds: Collection[str] = ()
 ) -> Measure | None:
     """The relation to values that content words mean; None if none is near enough.
 
     Args:
-        schema: what there is.
-        classes: of the things; empty: they have none; None: they may be of any.
+        relations: to values, that the things may have.
         words: of the question.
         likeness: of words and relations.
         kinds: of values; empty for all.
     """
     found = [
         Measure(relation, "max", likeness.of_words(words, relation.wordings) if words else 0.0)
-        for relation in _measured(schema, classes, kinds)
+        for relation in relations
+        if not kinds or relation.kind in kinds
     ]
     return _best(found)
 
 
 def measure_of(
-    schema: Schema, classes: Collection[str] | None, compared: Comparison, likeness: Likeness
+    relations: Sequence[Relation], compared: Comparison, likeness: Likeness, *, are_theirs: bool
 ) -> Measure | None:
-    """The relation to values that a comparison means: the oldest by age, or by the year in which it was built."""
-    relations = _measured(schema, classes, ())
+    """The relation to values that a comparison means: the oldest by age, or by the year in which it was built.
+
+    Args:
+        relations: to values, that the things may have.
+        compared: the comparison.
+        likeness: of words and relations.
+        are_theirs: whether the things are known to have them; else only one that is clearly nearest is meant.
+    """
     times = {relation.label for relation in relations if relation.kind == "time"}
     found = []
     for relation in relations:
@@ -70,21 +72,11 @@ def measure_of(
                 score = max(score, _ONLY_TIME)
             found.append(Measure(relation, sense.operation, score))
     best = _best(found)
-    if best is not None and not classes:  # which things have it is not known: no other may be meant
+    if best is not None and not are_theirs:
         others = [one for one in found if one.relation.label != best.relation.label]
         if any(best.score - one.score < _CLEARLY for one in others):
             return None
     return best
-
-
-def _measured(schema: Schema, classes: Collection[str] | None, kinds: Collection[str]) -> list[Relation]:
-    return [
-        relation
-        for relation in schema.relations
-        if relation.is_measured
-        and (classes is None or fits(classes, relation.head))
-        and (not kinds or relation.kind in kinds)
-    ]
 
 
 def _best(found: Sequence[Measure]) -> Measure | None:

@@ -55,7 +55,7 @@ def _first_by_sum(draft: Draft, answer: str, owner: int, found: Comparison) -> s
     options = []
     for other in reading.schema.classes if owner == draft.root and classes else ():
         joins = [(one, at_head) for one in reading.schema.relations if (at_head := _joins(one, other, classes or ()))]
-        measure = measure_of_words(reading.schema, [other], words, likeness, ("number",))
+        measure = measure_of_words(reading.schema.measured([other]), words, likeness, ("number",))
         if measure is not None and len(joins) == 1 and measure.score >= NAMES:
             options.append((other, joins[0], measure))
     if len(options) != 1:

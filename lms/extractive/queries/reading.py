@@ -16,7 +16,7 @@ from triplecheck.language.relevance import Encode
 from triplecheck.language.things import Unit, asks_place_or_time
 from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.joins import Joiner
-from triplecheck.lms.extractive.queries.schema import Schema
+from triplecheck.lms.extractive.queries.schema import Relation, Schema
 from triplecheck.lms.prompt import Prompt
 
 _LONGEST_NAME = 3
@@ -69,6 +69,16 @@ class Reading:
         found = self.joiner.ends.classes(number)
         unknown = self.units[number].kind in ("word", "noun") and bool(self.schema.classes)
         return None if unknown and not found else found
+
+    def measures(self, number: int) -> list[Relation]:
+        """The relations to values that a unit may have.
+
+        Of a noun that no class tells, those whose name begins with it, if there are any: `street length` of streets.
+        """
+        unit, found = self.units[number], self.schema.measured(self.classes(number))
+        noun = self.likeness.bases(" ".join(unit.names)) if unit.kind == "noun" and not self.schema.classes else set()
+        named = [one for one in found if any(noun & self.likeness.bases(text.split()[0]) for text in one.wordings)]
+        return named or found
 
 
 def read(prompt: Prompt, encode: Encode) -> Reading:

@@ -125,6 +125,10 @@ class Schema:
         """The topic that the question spells so."""
         return next((topic for topic in self.topics if topic.spelling == spelling), None)
 
+    def measured(self, classes: Collection[str] | None) -> list[Relation]:
+        """The relations to values that things of some classes have; empty: they have none; None: of any."""
+        return [one for one in self.relations if one.is_measured and (classes is None or fits(classes, one.head))]
+
 
 def _beside(lines: Sequence[str]) -> dict[str, list[Beside]]:
     """The relations that each topic has, by its name as queries write it."""

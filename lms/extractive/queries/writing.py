@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from triplecheck.language.kinds import fit
-from triplecheck.language.likeness import NAMES
+from triplecheck.language.likeness import NAMES, NAMES_NOUN
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.bounds import write_bounds
 from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
@@ -54,7 +54,7 @@ def _is_named(draft: Draft) -> bool:
     wordings = joins[0].hops[0].relation.wordings
     of_topics = {at for topic in reading.topics for at in reading.units[topic].tokens}  # "the Search team"
     words = reading.words(sorted(reading.content - of_topics))
-    return bool(words) and all(reading.likeness.of_word(word, wordings) == 1.0 for word in words)
+    return bool(words) and all(reading.likeness.of_word(word, wordings) >= NAMES_NOUN for word in words)
 
 
 def _fits_word(draft: Draft, encode: Encode) -> bool:
@@ -153,7 +153,7 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
         if unit.kind == "word" or not parse.is_a(unit.at, "nsubj") or not parse.acts(verb):
             continue
         words = reading.words([verb])
-        measure = measure_of_words(reading.schema, reading.classes(number), words, reading.likeness)
+        measure = measure_of_words(reading.measures(number), words, reading.likeness)
         if measure is not None and measure.score >= NAMES:
             draft.said.add(verb)
             return number, measure
@@ -208,7 +208,7 @@ def _answer(draft: Draft) -> str:
     reading, attribute = draft.reading, draft.reading.question.asked.attribute
     if not attribute or reading.units[draft.root].kind in ("noun", "word") or reading.question.counts:
         return term(draft, draft.root)
-    measure = measure_of_words(reading.schema, reading.classes(draft.root), attribute.split(), reading.likeness)
+    measure = measure_of_words(reading.measures(draft.root), attribute.split(), reading.likeness)
     if measure is None:
         raise UnsaidError(f"No relation is a {attribute}.")
     return value(draft, draft.root, measure)
