@@ -353,7 +353,7 @@ def asked_noun(grammar: Parse) -> int | None:
                 return None  # "what do the lakes ...": the noun is the subject, not what is asked for
             following += 1
         # "which lakes", "which of the lakes", "what are the lakes"
-        return _last_of_noun(grammar, following) if grammar.is_noun(following) else None
+        return _named_noun(grammar, _last_of_noun(grammar, following)) if grammar.is_noun(following) else None
     request = _request(grammar)
     if request is not None:
         found = next((i for i in range(request + 1, len(words)) if grammar.is_noun(i)), None)
@@ -381,6 +381,12 @@ def _last_of_noun(grammar: Parse, at: int) -> int:
     while at + 1 < len(grammar) and grammar.pos(at + 1) == "NOUN":
         at += 1
     return at
+
+
+def _named_noun(grammar: Parse, at: int) -> int:
+    """A noun, or the one below it if it says nothing itself: "the name of the boat" is the boat."""
+    below = [i for i in grammar.dependents(at, "nmod") if grammar.is_noun(i)] if grammar.is_stop(at) else []
+    return below[0] if len(below) == 1 else at
 
 
 def attribute_of(grammar: Parse, at: int) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from triplecheck.kg import Direction, normalize
 from triplecheck.language.operations import Join
 from triplecheck.programs.judge.proof import Proof
+from triplecheck.programs.steps import Linked
 
 _MOST_JOINED = 20  # answers
 _MOST_REACHED = 200  # things, of one topic
 _MOST_UNLISTED = 3
+_EQUAL = 0.05  # of scores of names: who is named so is meant as well
 
 
 def unjoined(proof: Proof) -> list[str]:
@@ -64,6 +66,26 @@ def unlisted(proof: Proof) -> list[str]:
     if len(hops) < len(_mentions(proof)):
         return []
     return proof.graph.labels(sorted(set.intersection(*hops.values()) - answers - proof.topics.keys())[:_MOST_UNLISTED])
+
+
+def namesakes(proof: Proof) -> list[str]:
+    """The mentions of which one thing proves the answer though another of the same name has such relations, too."""
+    return [step.mention for step in proof.linked if _has_namesake(proof, step)]
+
+
+def _has_namesake(proof: Proof, step: Linked) -> bool:
+    fits = {one["id"]: (one["source"], one["score"]) for one in step.candidates}
+    nodes = {node: fits[id] for id in step.chosen if id in fits and (node := proof.graph.find(id)) is not None}
+    out = {(head, relation, Direction.OUT) for head, relation, _ in proof.found.evidence if head in nodes}
+    own = out | {(tail, relation, Direction.IN) for _, relation, tail in proof.found.evidence if tail in nodes}
+    used = {node for node, _, _ in own}
+    others = [
+        node
+        for node, (source, score) in nodes.items()
+        if node not in used and any(source == nodes[i][0] and score >= nodes[i][1] - _EQUAL for i in used)
+    ]
+    ways = {(relation, direction) for _, relation, direction in own}
+    return any(len(proof.graph.neighbors(node, *way, 1)) for node in others for way in ways)
 
 
 def _ways(proof: Proof, mention: str, answer: int) -> set[tuple[int, bool]]:

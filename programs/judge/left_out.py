@@ -10,7 +10,7 @@ import numpy as np
 
 from triplecheck.kg import Direction, normalize
 from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unordered, unsayable
-from triplecheck.language.likeness import Likeness
+from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit
 from triplecheck.language.times import TimeLimit
 from triplecheck.programs.judge.proof import Proof
@@ -69,6 +69,10 @@ def unnamed(proof: Proof) -> list[str]:
     if not proof.graph.has_types:  # nothing could name the class that is asked for
         words = [word for word in words if word.casefold() not in proof.parsed.asked.noun.casefold().split()]
     nouns = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
+    asked = proof.parsed.asked
+    if proof.kind in ("number", "time") and asked.kind == "thing" and asked.noun and not proof.computed:
+        if likeness.of_word(asked.lemma, names) < NAMES_NOUN:  # a value has no class: only a relation can name it
+            nouns.append(asked.noun)
     return list(dict.fromkeys([*words, *nouns, *further(proof)]))
 
 

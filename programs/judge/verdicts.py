@@ -14,7 +14,7 @@ from triplecheck.language.pipeline import ENGLISH
 from triplecheck.lms.resolve import kind_of
 from triplecheck.programs.judge.confidence import models_of, packaged_models
 from triplecheck.programs.judge.features import features_of, says_what_is_asked, uncovered_parts
-from triplecheck.programs.judge.joined import mixed, unjoined, unlisted
+from triplecheck.programs.judge.joined import mixed, namesakes, unjoined, unlisted
 from triplecheck.programs.judge.left_out import other_names, unnamed
 from triplecheck.programs.judge.nearest import nearest_facts
 from triplecheck.programs.judge.proof import Proof
@@ -66,7 +66,9 @@ class Judge:
             return replace(found, verdict="unsupported")
         proof = Proof(self._graph, self._encode, question, found, steps, self._language, self._relations)
         features = features_of(proof, self._ranker, self._relations)
-        doubts = found.doubts if found.query else tuple(dict.fromkeys((*found.doubts, *_left_out(proof))))
+        same = [f"another {name!r} has such triples, too" for name in namesakes(proof)]
+        left_out = [] if found.query else _left_out(proof)  # the words of a query were compared before
+        doubts = tuple(dict.fromkeys((*found.doubts, *left_out, *same)))
         model = packaged_models().of(kind_of(models_of(steps)), features)
         confidence = model(features)
         says = not doubts and says_what_is_asked(features)
@@ -100,7 +102,7 @@ class Judge:
 
 
 def _left_out(proof: Proof) -> list[str]:
-    """The parts of a question that a proof leaves out, in sentences; the words of a query were compared before."""
+    """The parts of a question that a proof leaves out, in sentences."""
     found = [f"the proof does not cover {part!r}" for part in (*uncovered_parts(proof), *unnamed(proof))]
     found += [f"the proof does not join the answer with {mention!r}" for mention in unjoined(proof)]
     found += [f"{name!r} may be another than the question names" for name in other_names(proof)]

@@ -36,7 +36,11 @@ def term(draft: Draft, number: int) -> str:
 def _write_topics(draft: Draft, number: int) -> None:
     """The term of a topic and of those listed with it."""
     listed = list_of(draft, number)
-    names = [name(draft.reading, one) for one in listed]
+    reading = draft.reading
+    names = [name(reading, one) for one in listed]
+    if len(listed) == 1 and not reading.question.asks_whether:  # a name that several things have stands for each
+        same = reading.schema.namesakes(reading.units[number].names[0])
+        names = [write_label(topic.name) for topic in same]
     found = names[0] if len(names) == 1 else one_of(draft, names)
     draft.terms.update(dict.fromkeys(listed, found))
     draft.say_units(listed)
@@ -232,6 +236,8 @@ def write_existence(draft: Draft) -> None:
     if found is None:
         return
     relation, forward = found
+    if _is_object(reading, left) and fits(reading.joiner.ends.classes(owner), relation.tail):
+        forward = False
     denied = any(is_denied(reading, at) for at in left)
     truth = relation.truth(reading.parse.lexicon.flags) if forward else None
     flag = "" if truth is None else truth[0]
@@ -260,6 +266,18 @@ def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple
     ]
     best = max(options, default=None, key=lambda one: one[:2])
     return None if best is None or best[0] < NAMES else best[2:]
+
+
+def _is_object(reading: Reading, tokens: Sequence[int]) -> bool:
+    """Whether words say that others have the relation to a thing: "nobody reports to it", "the mother of anyone"."""
+    parse = reading.parse
+    for at in tokens:
+        if any(parse.words[i] in parse.lexicon.negations for i in parse.dependents(at, "nsubj")):
+            return True
+        others = (i for i in parse.dependents(at, "nmod") if parse.pos(i) == "PRON" and i not in reading.unit_at)
+        if any(parse.words[c] in parse.lexicon.genitives for i in others for c in parse.dependents(i, "case")):
+            return True
+    return False
 
 
 def _is_noun_of(reading: Reading, at: int, relation: Relation) -> bool:

@@ -125,6 +125,11 @@ class Schema:
         """The topic that the question spells so."""
         return next((topic for topic in self.topics if topic.spelling == spelling), None)
 
+    def namesakes(self, spelling: str) -> list[Topic]:
+        """The topics that the question spells so, of one class: the first and those that have a class of its own."""
+        found = [topic for topic in self.topics if topic.spelling == spelling]
+        return [topic for topic in found if topic is found[0] or set(topic.classes) & set(found[0].classes)]
+
     def measured(self, classes: Collection[str] | None) -> list[Relation]:
         """The relations to values that things of some classes have; empty: they have none; None: of any."""
         return [one for one in self.relations if one.is_measured and (classes is None or fits(classes, one.head))]
