@@ -114,8 +114,7 @@ ELSEWHERE = {
     "results.md": "commands of measurements; test_documentation.py parses them",
 }
 MINUTES = (
-    "distill traces --out",
-    "distill traces --student lora",
+    "distill gold --student lora",
     "serve",
     "chat --",
     "kb extract articles.jsonl kbs/articles --lm",
