@@ -20,7 +20,7 @@ FOLDERS := app evals kg language lms optimize programs signatures
 # Tests start many processes, of which each would compile all modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: help install lock demo test torture check audit format docs bench report plausibility llama-cpp compiled traces distil distil-graphs clean
+.PHONY: help install lock demo test torture check audit format docs bench report plausibility llama-cpp traces clean
 
 help:
 	@echo "make install   create a virtual environment in $(VENV) with all dependencies (PYTHON=python3.12: another Python)"
@@ -37,8 +37,6 @@ help:
 	@echo "make report    run the experiments and write their tables (DATA=DIR: more data sets; REPORT='kerag': one report)"
 	@echo "make plausibility  train embeddings of three small PyKEEN graphs and compare plausibility scores on them and on GRAPHS"
 	@echo "make traces    collect the example of traces again"
-	@echo "make distil    train the small model on KERAG's steps on the bundled graph and evaluate it (1 to 3 hours on 2 cores; DATA=DIR: also on other graphs)"
-	@echo "make distil-graphs  train it on several graphs and programs and evaluate it, also on an unseen graph (needs DATA=DIR; 2 hours)"
 	@echo "make clean     remove the environment, build outputs and caches"
 
 install: $(STAMP)
@@ -115,16 +113,6 @@ plausibility: install
 	&& $(BIN)/triplecheck kb embed kbs/pykeen_$$name --dimensions 64 --batch-size 256; } || exit 1; done
 	$(BIN)/triplecheck kb plausibility $(GRAPHS) $(PYKEEN:%=kbs/pykeen_%) --out docs/reports/plausibility
 
-# Training data exclude the questions of the evaluation.
-BUNDLED := kg/bundled/questions
-KINDS := one two conjunction count comparison superlative unanswerable
-SHORT := --option limits.tokens=300 --option limits.offered=20
-
-GOLD := --pass gold --dev-share 0.05
-LEARN := --empty-share 0.1 --learning-rate 1e-3
-# GRAPH/QUESTIONS:LIMIT; questions come from the training half. One graph of the benchmarks is left out as unseen.
-LEARNT := metaqa/questions_dev:150 fb13_pathquestion/questions_dev:150 fb15k237_freebaseqa/questions_webqsp_train:250
-
 llama-cpp: install
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[llama-cpp]'
 
@@ -134,38 +122,6 @@ traces: install
 	$(BIN)/triplecheck collect kerag --limit 24 --seed 1 --out build/traces --rejected build/traces/rejected.jsonl
 	mkdir -p examples/traces/bundled
 	cp $(addprefix build/traces/,README.md manifest.json traces.jsonl rejected.jsonl) examples/traces/bundled
-
-distilled/questions.jsonl: install
-	mkdir -p distilled
-	test -f distilled/synth.jsonl || $(BIN)/triplecheck synthesize bundled distilled/synth.jsonl --limit 500 --seed 1 --typos 0.1 \
-	$(KINDS:%=--kind %) --avoid $(BUNDLED)_test.jsonl --avoid $(BUNDLED)_dev.jsonl
-	cat distilled/synth.jsonl $(BUNDLED)_train.jsonl > distilled/questions.jsonl
-
-# The small model with demonstrations in its prompts, for comparison with the distilled one.
-compiled: llama-cpp
-	mkdir -p distilled && head -6 $(BUNDLED)_dev.jsonl > distilled/held_out.jsonl
-	$(BIN)/triplecheck compile kerag --optimizer LabeledFewShot --teacher gold --lm llama.cpp/smollm2 $(SHORT) \
-	--limit 30 --held-out distilled/held_out.jsonl --out distilled/compiled
-
-distil: llama-cpp distilled/questions.jsonl
-	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --out distilled/traces/kerag $(GOLD) $(SHORT)
-	$(BIN)/triplecheck distill distilled/traces/kerag --out distilled/adapters --name kerag --epochs 2 --max-steps 440 $(LEARN)
-	$(MAKE) --no-print-directory compiled
-	$(BIN)/triplecheck report distil $(if $(DATA),--data $(DATA)) --out docs/reports/distil
-
-distil-graphs: llama-cpp distilled/questions.jsonl
-	test -d "$(DATA)" || { echo "DATA=DIR is missing: name the folder of benchmarks"; exit 2; }
-	$(BIN)/triplecheck collect kerag --questions distilled/questions.jsonl --limit 300 --out distilled/mixed/bundled $(GOLD) $(SHORT)
-	$(BIN)/triplecheck collect kerag --questions $(BUNDLED)_train.jsonl --out distilled/mixed/asked $(GOLD) $(SHORT)
-	for one in $(LEARNT); do graph=$${one%%/*}; questions=$${one%%:*}; entities=$$(ls $(DATA)/$$graph/entities.tsv.gz 2>/dev/null); \
-	test -d kbs/$$graph || $(BIN)/triplecheck kb build kbs/$$graph --triples $(DATA)/$$graph/triples.tsv.gz $${entities:+--entities $$entities} || exit 1; \
-	$(BIN)/triplecheck collect kerag --kb kbs/$$graph --questions $(DATA)/$$questions.jsonl.gz --part train --limit $${one##*:} \
-	--out distilled/mixed/$$graph $(GOLD) $(SHORT) || exit 1; done
-	for program in anchorrag 4stepfocus know3rag; do \
-	$(BIN)/triplecheck collect $$program --questions distilled/questions.jsonl --limit 300 --out distilled/mixed/$$program $(GOLD) || exit 1; done
-	$(BIN)/triplecheck distill $(addprefix distilled/mixed/,bundled asked $(foreach one,$(LEARNT),$(firstword $(subst /, ,$(one)))) anchorrag 4stepfocus know3rag) \
-	--out distilled/adapters --name graphs --epochs 1 --max-steps 320 $(LEARN) --dev-rows 128
-	$(BIN)/triplecheck report distil-graphs --data $(DATA) --out docs/reports/distil-graphs
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis

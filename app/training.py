@@ -64,11 +64,14 @@ class TrainOptions:
     ] = 5.0
     seed: SeedOption = 0
 
-    def read(self) -> tuple[list[Question], str | None]:
+    def read(self, graph: str | None) -> tuple[list[Question], str | None]:
         """The questions, and the models that answered some of them; None if all answers were known.
 
+        Args:
+            graph: content hash of the graph that traces must be of; None: any.
+
         Raises:
-            UserError: neither questions nor traces are named, or a file is malformed.
+            UserError: neither questions nor traces are named, a file is malformed, or traces are of another graph.
         """
         from triplecheck.evals.questions import part_of, read_questions
         from triplecheck.kg.errors import UserError
@@ -78,7 +81,7 @@ class TrainOptions:
         if not self.questions and not self.traces:
             raise UserError("--questions is missing: name a file of questions with answers, or --traces")
         asked = {f"{file.name}: {one.id}": one for file in self.questions or () for one in read_questions(file)}
-        rows = [row for folder in self.traces or () for row in read_traces(folder)]
+        rows = [row for folder in self.traces or () for row in read_traces(folder, graph)]
         known = {one.question for one in asked.values()}
         taught = [one for one in answered_questions(rows) if one.question not in known]
         teacher = ", ".join(sorted({row.model for row in rows})) if taught else None
@@ -110,10 +113,11 @@ def train(
     """
     with waiting(stderr(), "loading"):
         from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_into
+        from triplecheck.optimize.traces.reading import graph_of
 
-        questions, teacher = what.read()
-    options = RankerOptions(what.limit, what.minutes, what.seed, teacher)
     opened = open_base(kb)
+    questions, teacher = what.read(graph_of(opened))
+    options = RankerOptions(what.limit, what.minutes, what.seed, teacher)
     with reporting(stderr(), "reading paths") as tell:
         trained = train_into(opened, questions, options, tell)
     if json:

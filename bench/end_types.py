@@ -24,7 +24,7 @@ from triplecheck.kg import Direction, KnowledgeBase
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.language.question import read_question
-from triplecheck.optimize.distil.graph_ranker import paths_of
+from triplecheck.optimize.distil.question_paths import paths_of
 from triplecheck.optimize.traces.gold_paths import follow
 from triplecheck.signatures.notation import write_topic
 

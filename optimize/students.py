@@ -88,7 +88,19 @@ def _ranker(lesson: Lesson) -> Taught:
     return Taught(f"{shares} with extractive on {about['questions']} training questions", ranker=trained.path)
 
 
-STUDENTS: tuple[Student, ...] = (Student("ranker", "a ranker of paths, trained", "questions", None, _ranker),)
+def _reader(lesson: Lesson) -> Taught:
+    from triplecheck.optimize.distil.reader import ReaderOptions, train_reader
+
+    how, place = ReaderOptions(seed=lesson.seed), lesson.folder / "model"
+    made = train_reader(lesson.knowledge_base, lesson.questions, place, how, progress=lesson.progress)
+    shares = [f"{one.before:.2f} to {one.after:.2f} on {one.rows} prompts" for one in made.scores]
+    return Taught(f"{', '.join(shares) or 'not measured'} of held-out training questions", model=made.model)
+
+
+STUDENTS: tuple[Student, ...] = (
+    Student("ranker", "a ranker of paths, trained", "questions", None, _ranker),
+    Student("reader", "a reader of answers, trained", "questions", "answer", _reader),
+)
 
 
 def resolve_students(names: Iterable[str] | None) -> tuple[Student, ...]:

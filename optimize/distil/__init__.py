@@ -1,10 +1,10 @@
-"""Distilling: fine-tune a small model on verified steps of programs.
+"""Distilling: small students learn from verified steps of programs.
 
-made = distil(["traces"], "adapters", name="kerag")
-session(made.model)
+`students` lists them; each is a model that a role or a bundle names, and has a `StudentReport`.
 """
 
 from triplecheck.optimize.distil.data import DistilOptions
-from triplecheck.optimize.distil.run import Distilled, distil, distil_rows
+from triplecheck.optimize.distil.report import Learnt, Score, StudentReport
+from triplecheck.optimize.distil.run import Distilled, distil_rows
 
-__all__ = ["DistilOptions", "Distilled", "distil", "distil_rows"]
+__all__ = ["DistilOptions", "Distilled", "Learnt", "Score", "StudentReport", "distil_rows"]

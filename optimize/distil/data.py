@@ -1,4 +1,4 @@
-"""Training data from one or several directories of collected traces."""
+"""Training data of a language model, from rows of collected traces."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import takewhile
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from triplecheck.kg import UserError
@@ -17,7 +16,7 @@ from triplecheck.lms.local.form import LISTS, NONE, Field, fields_of, shown
 from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
 from triplecheck.lms.local.transformers_backend import prompt_tokens
 from triplecheck.lms.prompt import split_fields
-from triplecheck.optimize.traces import SOURCES, TEMPLATES, TraceRow, read_traces
+from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import counts, hashed_split, messages_key
 
 Schedule = Literal["cosine", "constant"]
@@ -183,9 +182,9 @@ class TrainingData:
     """Training and held-out rows.
 
     Attributes:
-        train: rows to train on.
+        train: rows to train on, those of rare kinds repeatedly (`TraceRow.times`).
         dev: rows of held-out questions, to measure the loss on.
-        left_out: rows in neither, by reason: `duplicate` (another row has the same prompt), `too_long`,
+        left_out: rows in neither, by reason: `duplicate` (another row is the same), `too_long`,
             `not_in_form` (guided generation could not produce the reply), `empty` (over `empty_share`),
             `not_measured` (held out, over `dev_rows`).
     """
@@ -221,42 +220,6 @@ class TrainingData:
         }
 
 
-def read_rows(traces: Sequence[Path | str], steps: Sequence[str] = ()) -> list[TraceRow]:
-    """The rows of several directories of traces.
-
-    Args:
-        traces: directories that `collect` wrote.
-        steps: names of signatures; empty: all.
-
-    Raises:
-        UserError: unknown step, no directory, or one step with reasoning from templates and from a language model.
-        ReadError: a directory is damaged.
-    """
-    if not traces:
-        raise UserError("no traces are named; `triplecheck collect` writes them")
-    rows = [row for place in traces for row in read_traces(place)]
-    there = sorted({row.signature for row in rows})
-    unknown = sorted(set(steps) - set(there))
-    if unknown:
-        raise UserError(f"no rows of step {', '.join(unknown)}; there are: {', '.join(there)}")
-    rows = [row for row in rows if not steps or row.signature in steps]
-    _check_unmixed(rows)
-    return rows
-
-
-def _check_unmixed(rows: Sequence[TraceRow]) -> None:
-    kinds: dict[str, set[bool]] = {}
-    for row in rows:
-        if row.source != "base":
-            kinds.setdefault(row.signature, set()).add(row.source in TEMPLATES)
-    mixed = sorted(step for step, found in kinds.items() if len(found) > 1)
-    if mixed:
-        raise UserError(
-            f"the rows of {', '.join(mixed)} mix templates (sources {', '.join(TEMPLATES)}) with the reasoning of a "
-            "language model: train on traces of one kind, or name the steps"
-        )
-
-
 def prepare(rows: Sequence[TraceRow], encoder: ChatEncoder, options: DistilOptions) -> TrainingData:
     """Select the rows to train on, and hold out some questions.
 
@@ -277,14 +240,14 @@ def prepare(rows: Sequence[TraceRow], encoder: ChatEncoder, options: DistilOptio
             left_out[TOO_LONG] += 1
         else:
             (dev if row.split == "dev" else train).append(TrainingRow(row, tokens))
-    train = _not_too_empty(train, options, left_out)
+    train = [one for one in _not_too_empty(train, options, left_out) for _ in range(one.row.times)]
     if not train:
-        why = ", ".join(f"{reason} {count}" for reason, count in left_out.items()) or f"held out {len(dev)}"
+        why = ", ".join(f"{reason} {count}" for reason, count in left_out.items() if count) or f"held out {len(dev)}"
         raise UserError(f"of {len(rows)} rows none is left to train on ({why}); collect more, or allow longer ones")
     if len(dev) > options.dev_rows:
         left_out[NOT_MEASURED] = len(dev) - options.dev_rows
         dev = random.Random(options.seed).sample(dev, options.dev_rows)
-    return TrainingData(tuple(train), tuple(dev), dict(left_out))
+    return TrainingData(tuple(train), tuple(dev), {why: count for why, count in left_out.items() if count})
 
 
 def _not_too_empty(rows: Sequence[TrainingRow], options: DistilOptions, left_out: Counter[str]) -> list[TrainingRow]:
@@ -312,17 +275,11 @@ def _check(row: TraceRow, number: int) -> None:
 
 
 def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow]:
-    """The different replies to a prompt from the preferred source; held out if any row with this prompt is."""
-    best: dict[str, dict[str, TraceRow]] = {}
+    """Each row once; held out if any row with this prompt is."""
     held_out = {row.prompt for row in rows if row.split == "dev"}
-    for row in sorted(rows, key=lambda row: SOURCES.index(row.source)):
-        there = best.setdefault(row.prompt, {})
-        if row.key not in there and all(row.source == other.source for other in there.values()):
-            there[row.key] = row
-        else:
-            left_out["duplicate"] += 1
-    kept = {id(row) for replies in best.values() for row in replies.values()}
-    return [replace(row, split="dev") if row.prompt in held_out else row for row in rows if id(row) in kept]
+    kept = {row.key: row for row in reversed(rows)}
+    left_out["duplicate"] += len(rows) - len(kept)
+    return [replace(row, split="dev") if row.prompt in held_out else row for row in reversed(kept.values())]
 
 
 def _split(rows: Sequence[TraceRow], options: DistilOptions) -> list[TraceRow]:

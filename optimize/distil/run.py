@@ -1,4 +1,4 @@
-"""Distil: train a small model's adapter on the verified steps of programs."""
+"""Trains a small model's adapter on rows of verified steps."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from triplecheck.kg.errors import require
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
-from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, TrainingData, prepare, read_rows
+from triplecheck.optimize.distil.adapter import WEIGHTS, write_adapter
+from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, TrainingData, prepare
 from triplecheck.optimize.traces import TraceRow
 
 if TYPE_CHECKING:
@@ -118,40 +119,6 @@ class Distilled:
         return f"{PREFIX}{self.path}"
 
 
-def distil(
-    traces: Sequence[Path | str],
-    out: Path | str,
-    *,
-    base: str = SMOLLM2,
-    options: DistilOptions | None = None,
-    steps: Sequence[str] = (),
-    name: str | None = None,
-    device: str = "auto",
-    progress: ProgressCallback | None = None,
-) -> Distilled:
-    """Train an adapter on collected traces. A finished model is not trained again; an unfinished one is resumed.
-
-    The adapter is written to a directory below `out` named by a hash of base, data, options and versions.
-
-    Args:
-        traces: directories that `optimize.traces.collect` wrote.
-        out: directory of distilled models.
-        base: `local/smollm2`, or a directory with a transformers model.
-        options: of the training.
-        steps: names of signatures to train on; empty: all.
-        name: a name for the model in `out`, in addition to its hash.
-        device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
-        progress: called with the progress.
-
-    Raises:
-        UserError: nothing to train on, an invalid argument, or another process is training the same model.
-        UnavailableError: a library or the base model is missing.
-    """
-    return distil_rows(
-        read_rows(traces, steps), out, base=base, options=options, name=name, device=device, progress=progress
-    )
-
-
 def distil_rows(
     rows: Sequence[TraceRow],
     out: Path | str,
@@ -163,7 +130,24 @@ def distil_rows(
     progress: ProgressCallback | None = None,
     loaded: LoadedModel | None = None,
 ) -> Distilled:
-    """Like `distil`, from rows; the base model may be in memory already, and is as it was afterwards."""
+    """Train an adapter on rows. A finished model is not trained again; an unfinished one is resumed.
+
+    The adapter is written to a directory below `out` named by a hash of base, data, options and versions.
+
+    Args:
+        rows: to learn.
+        out: directory of distilled models.
+        base: `local/smollm2`, or a directory with a transformers model.
+        options: of the training.
+        name: a name for the model in `out`, in addition to its hash.
+        device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
+        progress: called with the progress.
+        loaded: the base model, if it is in memory already; it is as it was afterwards.
+
+    Raises:
+        UserError: nothing to train on, an invalid argument, or another process is training the same model.
+        UnavailableError: a library or the base model is missing.
+    """
     check_libraries()
     options, out, weights = options or DistilOptions(), Path(out), base_weights(base)
     if out.exists() and not out.is_dir():
@@ -218,7 +202,7 @@ def _train(
     tell: ProgressCallback,
     loaded: LoadedModel | None,
 ) -> None:
-    from triplecheck.optimize.distil.training import WEIGHTS, train, write_adapter
+    from triplecheck.optimize.distil.training import train
 
     tell("loading the model", 0, None)
     model, course = train(weights, data, options, work, device, tell, loaded)

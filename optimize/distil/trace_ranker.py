@@ -8,6 +8,7 @@ graph is read, so the relations are known by their wordings in the prompts.
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -24,6 +25,7 @@ from triplecheck.lms.fact_paths import follow
 from triplecheck.lms.prompt import Prompt, read_request, split_fields
 from triplecheck.lms.resolve import baseline_reply
 from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, HopNumbers, PathQuestion, Training, train
+from triplecheck.optimize.distil.report import OF_TRACES, Learnt, Score, StudentReport
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import BACKWARD, Hops, read_facts, read_topic, wordings
@@ -32,6 +34,7 @@ WEIGHTS = (0.06, 0.25, 1.0, 4.0)
 """Weights of a ranker trained on a graph, beside the hand-set score, from which the best is chosen."""
 
 _VOCABULARY = "traces"
+_LICENCE = "as the ranker in the package, from SimpleQuestions (CC BY 3.0) and QALD-10 (MIT)"
 _LEAST_F1 = 0.5  # of the facts on a path against the cited ones
 _SEVERAL_SHARE = 0.05
 
@@ -58,8 +61,9 @@ def distil_ranker(
     out: Path,
     training: Training = FURTHER,
     progress: ProgressCallback = no_progress,
-) -> Mapping[str, Any]:
-    """Train a ranker on traces and write it; what is known about it.
+    traces: Sequence[Path | str] = (),
+) -> StudentReport:
+    """Train a ranker on traces and write it, with its report beside it.
 
     Args:
         rows: of `optimize.traces.read_traces`. Rows of the split `dev` are held out: half of them choose the weight of
@@ -67,14 +71,16 @@ def distil_ranker(
         out: the file; `extractive?ranker=FILE` uses it.
         training: the settings.
         progress: called at each step.
+        traces: where the rows are from.
 
     Raises:
         UserError: too few answering steps cite a path.
     """
+    begun = time.monotonic()
+    rows = [row for row in rows if row.signature == AnswerFromFacts.__name__]
     by_split: dict[str, list[Answered]] = {"train": [], "dev": []}
     for row in rows:
-        if row.signature == AnswerFromFacts.__name__:
-            by_split[row.split].append(answered(row))
+        by_split[row.split].append(answered(row))
     labels: dict[str, int] = {}
     asked = [question for one in by_split["train"] for question in path_questions(one, labels)]
     if len(asked) < LEAST_QUESTIONS:
@@ -96,16 +102,21 @@ def distil_ranker(
     }
     fitted, measured = by_split["dev"][::2], by_split["dev"][1::2]
 
-    def agreement(ranker: PathRanker | None, on: Sequence[Answered]) -> float:
-        same = [_reply(one, encoder, ranker) == one.answers for one in on]
-        return sum(same) / len(same) if same else 0.0
+    def agreement(ranker: PathRanker | None, on: Sequence[Answered]) -> list[float]:
+        return [float(_reply(one, encoder, ranker) == one.answers) for one in on]
 
-    about["weight"] = best_weight({weight: agreement(_with(weights, about, weight), fitted) for weight in WEIGHTS})
+    fits = {weight: agreement(_with(weights, about, weight), fitted) for weight in WEIGHTS}
+    about["weight"] = best_weight({weight: sum(same) / max(1, len(same)) for weight, same in fits.items()})
     before, after = agreement(start, measured), agreement(_with(weights, about, about["weight"]), measured)
-    about["held_out"] = {"questions": len(measured), "before": round(before, 4), "after": round(after, 4)}
+    score = Score.of("traces", "the teacher's answer", ("general ranker", before), ("student", after))
     out.parent.mkdir(parents=True, exist_ok=True)
     save_ranker(weights, encoder.fingerprint, about, out)
-    return about
+    learnt = Learnt.of(traces, [row for row in rows if row.split == "train"])
+    spent, licence = time.monotonic() - begun, f"{_LICENCE}; {OF_TRACES}"
+    scores = () if score is None else (score,)
+    report = StudentReport("ranker", f"extractive?ranker={out}", out, learnt, scores, spent, licence, about)
+    report.write(out.parent, out.stem)
+    return report
 
 
 def answered_questions(rows: Sequence[TraceRow]) -> list[Question]:

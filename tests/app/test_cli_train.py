@@ -166,6 +166,10 @@ def test_traces_stand_in_for_questions_and_the_teacher_is_named(run: Run, films:
     trained = json.loads(result.stdout)
     assert trained["teacher"] == "gold" and 50 <= trained["questions"] <= 72
     assert "answered by gold" in " ".join(run("kb", "info", films).stdout.split())
+    manifest = Path("traces/manifest.json")
+    manifest.write_text(json.dumps(json.loads(manifest.read_text("utf-8")) | {"graph": "0" * 64}), "utf-8")
+    result = run("kb", "train", films, "--traces", "traces")
+    assert result.exit_code == 2 and "are of another graph" in " ".join(result.output.split())
 
 
 def test_without_questions_the_flag_is_named(run: Run, films: str) -> None:

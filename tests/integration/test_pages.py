@@ -115,8 +115,8 @@ ELSEWHERE = {
     "results.md": "commands of measurements; test_documentation.py parses them",
 }
 MINUTES = (
-    "distill traces --out",
-    "distill traces --student lora",
+    "distill gold --student lora",
+    "distill traces --student reader",
     "distill --student reader",
     "serve",
     "chat --",

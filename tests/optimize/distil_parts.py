@@ -14,6 +14,8 @@ from triplecheck.lms import TolerantAdapter
 from triplecheck.optimize.distil.data import chat_row
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.reading import FORMAT, MANIFEST, TRACES, VERSION
+from triplecheck.optimize.traces.records import messages_key, row_messages
+from triplecheck.signatures import AnswerFromFacts
 
 TEMPLATE = (
     "{% for message in messages %}{{ '<|im_start|>' + message['role'] + '\n' }}"
@@ -67,6 +69,34 @@ def rows(train: int = 16, dev: int = 4) -> list[TraceRow]:
         split = "train" if number < train else "dev"
         made.append((colour_row if number % 2 else number_row)(number, split))
     return made
+
+
+def reply(
+    cited: list[int], operation: str = "none", answers: tuple[str, ...] = (), reasoning: str = ""
+) -> dict[str, Any]:
+    return {"reasoning": reasoning, "cited": cited, "operation": operation, "answers": list(answers)}
+
+
+def gold_row(number: int, split: str = "train") -> TraceRow:
+    """The right reply to an answering step, as the pass `gold` writes it."""
+    facts = [f"Film {number} → directed by → Person {number}", f"Film {number} → set in → Town {number}"]
+    given = {"question": f"Who directed Film {number}?", "topics": [f"Film {number}"], "facts": facts}
+    outputs = reply([1], answers=(f"Person {number}",), reasoning="The facts tell directed by.")
+    messages = row_messages(AnswerFromFacts, given, outputs)
+    return TraceRow(
+        messages_key(messages),
+        messages_key(messages[:-1]),
+        f"q{number}",
+        "kerag",
+        "AnswerFromFacts",
+        "answer",
+        "gold",
+        "gold",
+        messages,
+        "dev" if split == "dev" else "train",
+        given,
+        outputs,
+    )
 
 
 def traces(folder: Path, given: Iterable[TraceRow], **about: Any) -> Path:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distil_parts import NameColour, PickNumbers, chat, colour_row, number_row, rows, tiny_llama, traces
+from distil_parts import NameColour, PickNumbers, chat, colour_row, number_row, rows, tiny_llama
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
@@ -19,14 +19,13 @@ from triplecheck.kg import UserError
 from triplecheck.lms import RolePredict, Roles, language_model, session
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import find_weights
-from triplecheck.optimize.distil import DistilOptions, distil, distil_rows
+from triplecheck.optimize.distil import DistilOptions, distil_rows
 from triplecheck.optimize.distil.data import (
     ChatEncoder,
     Encoded,
     Precision,
     chat_row,
     prepare,
-    read_rows,
     shared_length,
 )
 from triplecheck.optimize.distil.prefix_packing import epoch_order, packs
@@ -61,11 +60,6 @@ def tokenizer(base: Path) -> Any:
 @pytest.fixture(scope="module")
 def encoder(tokenizer: Any) -> ChatEncoder:
     return ChatEncoder(tokenizer)
-
-
-@pytest.fixture
-def given_traces(tmp_path: Path) -> Path:
-    return traces(tmp_path / "traces", rows())
 
 
 # What is learnt is what is read and written.
@@ -154,7 +148,7 @@ def test_packed_rows_have_the_same_losses_and_gradients_as_single_rows(base: Pat
     import torch
     import transformers
 
-    from triplecheck.optimize.distil.training import token_losses
+    from triplecheck.optimize.distil.pack_trainer import token_losses
 
     model = transformers.AutoModelForCausalLM.from_pretrained(base)
     encoded = [encoder.encode(row.messages) for row in rows(8, 0)[1::2]]
@@ -207,26 +201,17 @@ def test_empty_replies_are_limited_to_their_share(encoder: ChatEncoder) -> None:
         assert len(data.train) - len(numbers) == 5, "a step without lists is not touched"
 
 
-def test_of_several_replies_to_a_prompt_the_verified_one_is_kept(encoder: ChatEncoder) -> None:
-    other = chat(NameColour, {"thing": "thing 2"}, {"answer": "grey"})
-    gold, verified = chat_row(other).to_json() | {"source": "gold"}, colour_row(2)
-    data = prepare([type(verified).from_json(gold), verified], encoder, QUICK)
-    assert [one.row.source for one in data.train] == ["verified"]
-
-
-def test_different_replies_of_one_source_to_a_prompt_are_all_kept(encoder: ChatEncoder) -> None:
+def test_different_replies_to_a_prompt_are_all_kept(encoder: ChatEncoder) -> None:
     other = chat_row(chat(NameColour, {"thing": "thing 2"}, {"answer": "grey"}), "NameColour")
     data = prepare([other, colour_row(2), colour_row(2), colour_row(4, "dev")], encoder, QUICK)
     assert len(data.train) == 2
     assert data.left_out == {"duplicate": 1}
 
 
-def test_templates_and_the_reasoning_of_a_model_are_not_mixed(tmp_path: Path) -> None:
-    own = traces(tmp_path / "own", [colour_row(1), number_row(2), colour_row(3, source="base")])
-    template = traces(tmp_path / "template", [colour_row(5, source="gold")])
-    with pytest.raises(UserError, match="NameColour mix templates"):
-        read_rows([own, template])
-    assert len(read_rows([own, template], ["PickNumbers"])) == 1
+def test_rows_of_rare_kinds_are_read_more_than_once(encoder: ChatEncoder) -> None:
+    data = prepare([colour_row(1, times=3), colour_row(2), colour_row(4, "dev", times=3)], encoder, QUICK)
+    assert [one.row.id for one in data.train] == ["q1", "q1", "q1", "q2"]
+    assert len(data.dev) == 1 and data.left_out == {}
 
 
 def test_a_prompt_held_out_in_one_directory_is_held_out_in_all(encoder: ChatEncoder) -> None:
@@ -260,20 +245,10 @@ def test_rows_that_are_not_chats_are_refused(encoder: ChatEncoder, messages: lis
 
 def test_an_empty_training_set_is_an_error_with_the_reasons(base: Path, tmp_path: Path, encoder: ChatEncoder) -> None:
     with pytest.raises(UserError, match="of 0 rows none is left"):
-        distil([traces(tmp_path / "none", [])], tmp_path / "out", base=str(base))
+        distil_rows([], tmp_path / "out", base=str(base))
     with pytest.raises(UserError, match=r"of 2 rows none is left to train on \(too_long 2\)"):
         prepare([colour_row(1), number_row(2)], encoder, DistilOptions(max_length=20))
-    with pytest.raises(UserError, match="holds no collected traces"):
-        distil([tmp_path], tmp_path / "out", base=str(base))
-    with pytest.raises(UserError, match="no traces are named"):
-        distil([], tmp_path / "out", base=str(base))
     assert not (tmp_path / "out").exists()
-
-
-def test_steps_are_chosen_by_name(given_traces: Path) -> None:
-    assert {row.signature for row in read_rows([given_traces], ["PickNumbers"])} == {"PickNumbers"}
-    with pytest.raises(UserError, match="no rows of step Guess; there are: NameColour, PickNumbers"):
-        read_rows([given_traces], ["Guess"])
 
 
 @pytest.mark.parametrize(
@@ -294,12 +269,10 @@ def test_options_out_of_range_are_refused(given_option: dict[str, Any], problem:
 # What comes out.
 
 
-def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(
-    base: Path, given_traces: Path, tmp_path: Path
-) -> None:
+def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(base: Path, tmp_path: Path) -> None:
     told: list[tuple[str, int, int | None]] = []
-    made = distil(
-        [given_traces], tmp_path / "out", base=str(base), options=QUICK, name="toy", progress=lambda *a: told.append(a)
+    made = distil_rows(
+        rows(), tmp_path / "out", base=str(base), options=QUICK, name="toy", progress=lambda *a: told.append(a)
     )
     assert sorted(path.name for path in made.path.iterdir()) == [
         "README.md",
@@ -321,7 +294,7 @@ def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(
     assert told[-1][1:] == (8, 8) and "left" in told[-1][0] and "held out" in told[-1][0]
     assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
     written = (made.path / "adapter_model.safetensors").stat().st_mtime_ns
-    again = distil([given_traces], tmp_path / "out", base=str(base), options=QUICK)
+    again = distil_rows(rows(), tmp_path / "out", base=str(base), options=QUICK)
     assert (again.path, again.manifest) == (made.path, made.manifest)
     assert (made.path / "adapter_model.safetensors").stat().st_mtime_ns == written
     weights = find_weights(f"local/{tmp_path / 'out' / 'toy'}")
@@ -329,10 +302,10 @@ def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(
     assert weights.fingerprint == find_weights(made.model).fingerprint
 
 
-def test_bfloat16_comes_to_what_float32_does(base: Path, given_traces: Path, tmp_path: Path) -> None:
+def test_bfloat16_comes_to_what_float32_does(base: Path, tmp_path: Path) -> None:
     def course(precision: Precision) -> list[float]:
         options = replace(QUICK, precision=precision)
-        about = distil([given_traces], tmp_path / precision, base=str(base), options=options).manifest["training"]
+        about = distil_rows(rows(), tmp_path / precision, base=str(base), options=options).manifest["training"]
         assert about["precision"] == precision
         return [point["dev_loss"] for point in about["curve"] if "dev_loss" in point]
 
@@ -345,15 +318,13 @@ class KilledError(Exception):
     pass
 
 
-def test_a_training_that_was_killed_goes_on_and_comes_to_the_same(
-    base: Path, given_traces: Path, tmp_path: Path
-) -> None:
+def test_a_training_that_was_killed_goes_on_and_comes_to_the_same(base: Path, tmp_path: Path) -> None:
     def killer(what: str, done: int, total: int | None) -> None:
         if what.startswith("training") and done == 5:
             raise KilledError
 
     def run(out: Path, progress: Any = None) -> Any:
-        return distil([given_traces], out, base=str(base), options=QUICK, progress=progress)
+        return distil_rows(rows(), out, base=str(base), options=QUICK, progress=progress)
 
     whole = run(tmp_path / "whole")
     with pytest.raises(KilledError):
@@ -387,24 +358,22 @@ def test_without_held_out_rows_the_last_weights_count(base: Path, tmp_path: Path
     assert (made.manifest["training"]["steps"], made.manifest["training"]["dev_loss"]) == (2, None)
 
 
-def test_a_name_that_is_taken_by_something_else_is_refused(base: Path, given_traces: Path, tmp_path: Path) -> None:
+def test_a_name_that_is_taken_by_something_else_is_refused(base: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "mine").mkdir(parents=True)
     for name, problem in (("mine", "exists and is not a model name"), ("a/b", "is not a valid model name")):
         with pytest.raises(UserError, match=problem):
-            distil([given_traces], tmp_path / "out", base=str(base), name=name)
+            distil_rows(rows(), tmp_path / "out", base=str(base), name=name)
 
 
-def test_an_adapter_as_base_model_and_a_missing_device_are_rejected(
-    base: Path, given_traces: Path, tmp_path: Path
-) -> None:
+def test_an_adapter_as_base_model_and_a_missing_device_are_rejected(base: Path, tmp_path: Path) -> None:
     adapter = tmp_path / "adapter"
     adapter.mkdir()
     (adapter / "adapter_config.json").write_text(json.dumps({"base_model_name_or_path": str(base)}))
     save_file({"x": np.zeros(1, np.float32)}, adapter / "adapter_model.safetensors")
     with pytest.raises(UserError, match="is an adapter; train its base model"):
-        distil([given_traces], tmp_path / "out", base=str(adapter))
+        distil_rows(rows(), tmp_path / "out", base=str(adapter))
     with pytest.raises(UserError, match="no device 'abacus'"):
-        distil([given_traces], tmp_path / "out", base=str(base), device="abacus")
+        distil_rows(rows(), tmp_path / "out", base=str(base), device="abacus")
 
 
 def test_what_was_learnt_is_said_through_the_engine(base: Path, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import dspy
 import pytest
-from distil_parts import NameColour, chat, colour_row, rows, tiny_llama, traces
+from distil_parts import NameColour, chat, colour_row, rows, tiny_llama
 from dspy.clients.utils_finetune import TrainDataFormat
 from optimize_parts import kerag, plan
 from typer.testing import CliRunner, Result
@@ -136,37 +136,7 @@ def test_a_bundle_whose_adapter_is_not_the_one_that_was_saved_is_refused(
         load_bundle(saved)
 
 
-# The command line.
-
-
-def test_the_command_trains_exports_and_tells(base: Path, tmp_path: Path) -> None:
-    place = traces(tmp_path / "traces", rows(8, 4))
-    words = [
-        "distill",
-        place,
-        "--out",
-        tmp_path / "out",
-        "--base",
-        base,
-        "--name",
-        "toy",
-        "--max-steps",
-        2,
-        "--rank",
-        2,
-    ]
-    words += ["--empty-share", 0.9]
-    words += ["--precision", "float32", "--batch", 4]
-    result = run(*words, "--json", "--merge", tmp_path / "whole")
-    assert result.exit_code == 0, result.output
-    told = json.loads(result.stdout)
-    assert told["model"] == f"local/{tmp_path / 'out' / 'toy'}"
-    assert told["exported"] == [str(tmp_path / "whole")]
-    assert find_weights(f"local/{tmp_path / 'whole'}").adapter is None
-    result = run(*words)
-    assert result.exit_code == 0, result.output
-    for said in ("trained on 8 rows, measured on 4", "held-out loss", "(kept)", "2 steps", told["model"]):
-        assert said in result.output
+# Exports.
 
 
 def test_a_merged_model_replies_like_the_adapter(made: Distilled, tmp_path: Path) -> None:
@@ -179,21 +149,7 @@ def test_a_merged_model_replies_like_the_adapter(made: Distilled, tmp_path: Path
     assert one == other
 
 
-def test_errors_are_reported_before_the_training(base: Path, made: Distilled, tmp_path: Path) -> None:
-    place = traces(tmp_path / "traces", rows(4, 0))
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "thesis.txt").write_text("mine")
-    for words, said in (
-        ([tmp_path / "none"], "holds no collected traces"),
-        ([place, "--rank", 0], "rank is 0"),
-        ([place, "--merge", tmp_path / "mine"], "holds no model"),
-        ([place, "--step", "Guess"], "no rows of step Guess"),
-    ):
-        result = run("distill", *words, "--out", tmp_path / "out", "--base", base)
-        assert result.exit_code == 2
-        assert said in result.output
-    assert run("distill", place, "--out", tmp_path / "out", "--base", tmp_path / "none").exit_code == 3
-    assert not (tmp_path / "out").exists()
+def test_a_model_without_a_gguf_file_cannot_be_exported_as_one(made: Distilled, tmp_path: Path) -> None:
     with pytest.raises(UserError, match="has no GGUF file"):
         write_gguf(made.model, tmp_path / "adapter.gguf")
 

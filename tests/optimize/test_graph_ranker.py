@@ -136,7 +136,14 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def test_a_ranker_is_distilled_from_traces(traces: Path, people: KnowledgeBase, tmp_path: Path) -> None:
     out = tmp_path / "adapters" / "people.safetensors"
-    about: Any = distil_ranker(read_traces(traces), out, replace(FURTHER, least_steps=100))
+    report = distil_ranker(read_traces(traces), out, replace(FURTHER, least_steps=100), traces=[traces])
+    about: Any = report.details
+    (score,) = report.scores
+    assert score.after >= score.before and score.after_interval[0] <= score.after <= score.after_interval[1]
+    assert report.learnt.by_step == {"AnswerFromFacts": report.learnt.rows} and report.learnt.by_model.keys() == {
+        "gold"
+    }
+    assert f"ranker: `extractive?ranker={out}`" in out.with_name("people.report.md").read_text("utf-8")
     assert about["questions"] >= 50 and about["hops"] == 2
     assert load_ranker(out).about == about
     answer = KERAG(people)(question="In welchem Staat lebt Mensch07?").answer

@@ -8,17 +8,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from distil_parts import tiny_llama, traces
+from distil_parts import gold_row, reply, tiny_llama, traces
 from typer.testing import CliRunner
 
 from triplecheck.kg import UserError
+from triplecheck.lms.local.weights import find_weights
 from triplecheck.optimize.distil import DistilOptions
 from triplecheck.optimize.distil.lora import LoraOptions, LoraTask, distil_lora
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
-from triplecheck.optimize.traces import TraceRow
-from triplecheck.optimize.traces.records import messages_key, row_messages
-from triplecheck.signatures import AnswerFromFacts
 
 FACTS = [
     "Alien → directed by → Ridley Scott",
@@ -27,12 +25,6 @@ FACTS = [
     "Aliens → release year → 1986",
     "Alien → release year → 1979",
 ]
-
-
-def reply(
-    cited: list[int], operation: str = "none", answers: tuple[str, ...] = (), reasoning: str = ""
-) -> dict[str, Any]:
-    return {"reasoning": reasoning, "cited": cited, "operation": operation, "answers": list(answers)}
 
 
 def inputs(question: str, facts: list[str] = FACTS) -> dict[str, Any]:
@@ -103,27 +95,6 @@ def test_the_first_answer_counts_alone() -> None:
     assert first_is_right(asked, reply([]), reply([]))
 
 
-def gold_row(number: int, split: str = "train") -> TraceRow:
-    facts = [f"Film {number} → directed by → Person {number}", f"Film {number} → set in → Town {number}"]
-    given = {"question": f"Who directed Film {number}?", "topics": [f"Film {number}"], "facts": facts}
-    outputs = reply([1], answers=(f"Person {number}",), reasoning="The facts tell directed by.")
-    messages = row_messages(AnswerFromFacts, given, outputs)
-    return TraceRow(
-        messages_key(messages),
-        messages_key(messages[:-1]),
-        f"q{number}",
-        "kerag",
-        "AnswerFromFacts",
-        "answer",
-        "gold",
-        "gold",
-        messages,
-        "dev" if split == "dev" else "train",
-        given,
-        outputs,
-    )
-
-
 @pytest.fixture(scope="module")
 def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     pytest.importorskip("trl")
@@ -141,18 +112,23 @@ def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> N
     ]
     how = LoraOptions(samples=1, left_out=("towns",), bare=True)
     report = distil_lora(tasks, tmp_path, base=str(base), options=STEPS, how=how, name="mine", device="cpu")
-    assert report.chains["rows"] == 3 == report.chains["chains"] + report.chains["base"]
-    assert sum(report.chains["greedy"].values()) == 3
-    assert report.adapters["all"]["data"]["train"] == 3 and report.adapters["towns"]["data"]["train"] == 2
-    forms = {(one.graph, one.form) for one in report.answered}
+    about: Any = report.details
+    assert about["chains"]["rows"] == 3 == about["chains"]["chains"] + about["chains"]["base"]
+    assert sum(about["chains"]["greedy"].values()) == 3
+    assert about["adapters"]["all"]["data"]["train"] == 3 and about["adapters"]["towns"]["data"]["train"] == 2
+    forms = {(one["graph"], one["form"]) for one in about["answered"]}
     assert ("towns", "fine-tuned without this graph") in forms and (
         "films",
         "fine-tuned without this graph",
     ) not in forms
     assert {form for graph, form in forms if graph == "films"} >= {"base prompt", "chain of thought", "fine-tuned"}
-    written = json.loads((tmp_path / "report.json").read_text("utf-8"))
-    assert written == json.loads(json.dumps(report.to_json()))
-    assert "| towns | fine-tuned | 1 |" in (tmp_path / "report.md").read_text("utf-8")
+    assert (report.student, report.model, report.learnt.rows) == ("lora", f"local/{tmp_path / 'mine'}", 3)
+    compared = {(one.on, one.before_is, one.after_is, one.rows) for one in report.scores}
+    assert ("films", "chain of thought", "fine-tuned", 1) in compared
+    assert ("towns", "base prompt", "fine-tuned without this graph, base prompt", 1) in compared and len(compared) == 6
+    written = json.loads((tmp_path / "mine.report.json").read_text("utf-8"))
+    assert written["scores"] == json.loads(json.dumps(report.to_json()))["scores"]
+    assert "| towns: 1 | all answers right | chain of thought 0" in (tmp_path / "mine.report.md").read_text("utf-8")
     assert (tmp_path / "mine" / "adapter_model.safetensors").is_file()
     lines = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text("utf-8").splitlines()]
     assert len(lines) == 2 * 3 + 2 * 6 + 2
@@ -204,6 +180,9 @@ def test_the_command_reports(base: Path, tmp_path: Path) -> None:
     folder = traces(tmp_path / "films", [gold_row(0), gold_row(1), gold_row(2, "dev")])
     words = ["distill", folder, "--student", "lora", "--out", tmp_path / "out", "--base", base, "--name", "mine"]
     more = ["--samples", "0", "--max-steps", "1", "--rank", "2", "--dev-rows", "0", "--device", "cpu"]
+    more += ["--merge", tmp_path / "whole"]
     done = CliRunner().invoke(app, [str(word) for word in (*words, *more)])
     assert done.exit_code == 0, done.output
-    assert "| films | fine-tuned | 1 |" in done.output and "own chains:" in done.output
+    assert "films, 1 held-out rows, all answers right: chain of thought 0" in done.output
+    assert "rows by step: AnswerFromFacts 2" in done.output and f"local/{tmp_path / 'out' / 'mine'}" in done.output
+    assert find_weights(f"local/{tmp_path / 'whole'}").adapter is None

@@ -14,6 +14,7 @@ import pytest
 from distil_parts import traces
 from typer.testing import CliRunner
 
+from triplecheck.evals import read_questions
 from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
@@ -26,8 +27,10 @@ from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.optimize.distil.path_ranker import FURTHER
 from triplecheck.optimize.distil.reader import DistilledReader, distil_reader, read_tasks, student
 from triplecheck.optimize.distil.reader.examples import NOTHING, right_readings, without_answers
+from triplecheck.optimize.distil.reader.measure import table
 from triplecheck.optimize.distil.reader.tasks import ReaderTask
 from triplecheck.optimize.distil.trace_ranker import answered
+from triplecheck.optimize.students import Lesson, resolve_students, taught
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import messages_key, row_messages
 from triplecheck.programs import KERAG, Cascade
@@ -160,13 +163,23 @@ def test_a_reader_is_a_file_and_a_card(sea: DistilledReader) -> None:
     assert reader.about == sea.about
     text = (sea.path / "README.md").read_text("utf-8")
     assert "gold (150)" in text
-    assert sea.table in text
+    assert table(sea.about["measured"]) in text
 
 
 def test_a_reader_is_trained_in_the_same_way_again(sea: DistilledReader, tmp_path: Path) -> None:
     again = distil_reader([ferries()], tmp_path / "again")
     one, other = load_reader(sea.path), load_reader(again.path)
     assert all(np.array_equal(one.weights[name], other.weights[name]) for name in one.weights)
+
+
+def test_a_reader_that_learnt_from_the_same_rows_is_there_already(sea: DistilledReader, tmp_path: Path) -> None:
+    shutil.copytree(sea.path, tmp_path / "sea")
+    before = (tmp_path / "sea" / FILE).stat().st_mtime_ns
+    same = distil_reader([ferries()], tmp_path / "sea")
+    assert (same.about, same.scores) == (sea.about, sea.scores)
+    assert (tmp_path / "sea" / FILE).stat().st_mtime_ns == before
+    fewer = replace(ferries(), train=ferries().train[:120])
+    assert distil_reader([fewer], tmp_path / "sea").about["replies"] == 120
 
 
 def test_of_several_graphs_each_is_left_out(tmp_path: Path) -> None:
@@ -241,10 +254,14 @@ def test_the_command_trains_on_a_graph_and_its_questions(
     commanded: tuple[KnowledgeBase, dict[str, Any], Path],
 ) -> None:
     _, about, folder = commanded
-    assert about["graphs"] == ["ferries"]
-    assert [Path(one["folder"]).parent.name for one in about["measured"]] == ["right", "distracted"]
-    assert min(one["read_by"]["reader"]["hits_at_1"] for one in about["measured"]) >= 0.9
+    assert about["student"] == "reader" and about["details"]["graphs"] == ["ferries"]
+    assert [Path(one["on"]).parent.name for one in about["scores"]] == ["right", "distracted"]
+    assert min(one["after"] for one in about["scores"]) >= 0.9
     assert about["model"] == f"student/{folder / 'out' / 'reader'}"
+    assert about["learnt"]["by_step"] == {"AnswerFromFacts": about["learnt"]["rows"]}
+    written = json.loads((folder / "out" / "reader.report.json").read_text("utf-8"))
+    assert written | {"exported": []} == about
+    assert "all-MiniLM-L6-v2 (Apache-2.0)" in (folder / "out" / "reader.report.md").read_text("utf-8")
 
 
 def test_a_reader_takes_the_role_of_answering_or_all_roles(
@@ -257,6 +274,19 @@ def test_a_reader_takes_the_role_of_answering_or_all_roles(
     assert {model for role, model in ledger.rows() if role == "answer"} == {about["model"]}
     with session(about["model"]):
         assert program(question=asked).answer == "Town02"
+
+
+def test_compile_trains_a_reader_for_the_role_of_answering(
+    commanded: tuple[KnowledgeBase, dict[str, Any], Path], tmp_path: Path
+) -> None:
+    kb, _, folder = commanded
+    (entry,), asked = resolve_students(["reader"]), read_questions(folder / "asked.jsonl")
+    found = taught(entry, kb, lambda base: Lesson(base, asked, {}, tmp_path / "reader"))
+    assert entry.role == "answer" and found.model is not None and " to 1.00 on " in found.note
+    with session(Roles(answer=found.model)):
+        assert KERAG(kb, assist="none")(question="What lies behind where Ferry07 rests?").answer == "Town02"
+    with pytest.raises(UserError, match="are too few to train a reader"):
+        taught(entry, kb, lambda base: Lesson(base, asked[:5], {}, tmp_path / "few"))
 
 
 def test_a_bundle_holds_its_reader(commanded: tuple[KnowledgeBase, dict[str, Any], Path], tmp_path: Path) -> None:

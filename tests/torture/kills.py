@@ -114,8 +114,8 @@ COMMANDS = {
         (_BOOKS, "collect kerag --kb base --questions books.jsonl --hops 1 --pass gold --out collected"),
     ),
     "distill": Command(
-        "distill traces --base model --out adapters --name toy --epochs 1 --batch 4 --rank 2 --dev-rows 4"
-        " --precision float32 --device cpu"
+        "distill traces --student lora --base model --out adapters --name toy --epochs 1 --batch 4 --rank 2"
+        " --dev-rows 4 --samples 0 --precision float32 --device cpu"
     ),
 }
 """The commands by name."""
@@ -123,7 +123,7 @@ COMMANDS = {
 
 def inputs(folder: Path) -> None:
     """Write the files that the commands read: two graphs, documents, questions, traces and a small model."""
-    from distil_parts import rows, tiny_llama, traces
+    from distil_parts import gold_row, tiny_llama, traces
 
     people = [f"Person {name}" for name in ("Adler", "Brandt", "Celan", "Döblin", "Eich", "Fried", "Grass", "Huch")]
     places = [f"City of {name}" for name in ("Ulm", "Köln", "Bonn", "Jena", "Trier")]
@@ -156,9 +156,10 @@ def inputs(folder: Path) -> None:
     )
     (folder / "articles.jsonl").write_text("".join(json.dumps(article) + "\n" for article in articles), "utf-8")
     _relation_questions(folder, people)
+    rows = [gold_row(number, "train" if number < 12 else "dev") for number in range(16)]
     if not os.environ.get("TORTURE_COMMANDS"):
-        tiny_llama(folder / "model", [message["content"] for row in rows() for message in row.messages])
-    traces(folder / "traces", rows())
+        tiny_llama(folder / "model", [message["content"] for row in rows for message in row.messages], 8192)
+    traces(folder / "traces", rows)
 
 
 def _relation_questions(folder: Path, people: list[str]) -> None:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import combinations
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import bootstrap_interval, mcnemar
-from triplecheck.optimize.distil.lora.forms import Form, Reply
+from triplecheck.evals.metrics import bootstrap_interval
+from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, LEFT_OUT, LEFT_OUT_BASE, TUNED, TUNED_BASE, Form, Reply
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
+from triplecheck.optimize.distil.report import Score
 from triplecheck.optimize.traces import TraceRow
 
 
@@ -91,7 +91,7 @@ def operation_of(row: TraceRow) -> str:
 
 @dataclass
 class LoraReport:
-    """The course and the result of `distil_lora`.
+    """The course and the result of `distil_lora`: the details of its `StudentReport`.
 
     Attributes:
         about: model, device, options.
@@ -117,26 +117,15 @@ class LoraReport:
             self.answered.append(Answered(graph, form.name, asked, replies, seconds))
 
     @property
-    def compared(self) -> list[dict[str, Any]]:
-        """Each two forms on the same questions, by McNemar's exact test."""
-        found = []
-        for one, other in combinations(self.answered, 2):
-            if one.graph != other.graph:
-                continue
-            theirs = {row.key: score for row, score in zip(other.rows, other.scores, strict=True)}
-            pairs = [(s, theirs[r.key]) for r, s in zip(one.rows, one.scores, strict=True) if r.key in theirs]
-            if pairs:
-                first, second = (list(side) for side in zip(*pairs, strict=True))
-                found.append(
-                    {
-                        "graph": one.graph,
-                        "forms": [one.form, other.form],
-                        "questions": len(pairs),
-                        "right": [round(mean(first), 4), round(mean(second), 4)],
-                        "p": mcnemar(first, second),
-                    }
-                )
-        return found
+    def scores(self) -> tuple[Score, ...]:
+        """Each fine-tuned form beside the same prompt before, on the rows that both were asked."""
+        found = {(one.graph, one.form): one for one in self.answered}
+        pairs = (
+            (before, found[graph, form])
+            for (graph, form) in found
+            if (before := found.get((graph, _BEFORE.get(form, "")))) is not None
+        )
+        return tuple(score for one, other in pairs if (score := _compared(one, other)) is not None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -146,27 +135,17 @@ class LoraReport:
             "adapters": self.adapters,
             "seconds": {name: round(spent, 1) for name, spent in self.seconds.items()},
             "answered": [one.to_json() for one in self.answered],
-            "compared": self.compared,
         }
 
-    def table(self) -> str:
-        """Right answers by graph and form, as a Markdown table."""
-        rows = [one.to_json() for one in self.answered]
-        head = (
-            "graph",
-            "form",
-            "questions",
-            "Hits@1",
-            "95%",
-            "all right",
-            "95%",
-            "proved and reasoned",
-            "reply tokens",
-        )
-        lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
-        for row in sorted(rows, key=lambda row: row["graph"]):
-            cells = [row["graph"], row["form"], str(row["questions"]), f"{row['hits_at_1']:.3f}"]
-            cells += ["{:.3f}-{:.3f}".format(*row["hits_at_1_interval"]), f"{row['right']:.3f}"]
-            cells += ["{:.3f}-{:.3f}".format(*row["interval"]), f"{row['proved_and_reasoned']:.3f}"]
-            lines.append(f"| {' | '.join((*cells, format(row['reply_tokens'], '.0f')))} |")
-        return "\n".join(lines) + "\n"
+
+_BEFORE = {
+    form.name: before.name
+    for form, before in ((TUNED, CHAIN), (TUNED_BASE, BASE), (LEFT_OUT, CHAIN), (LEFT_OUT_BASE, BASE))
+}
+
+
+def _compared(one: Answered, other: Answered) -> Score | None:
+    theirs = {row.key: score for row, score in zip(other.rows, other.scores, strict=True)}
+    pairs = [(score, theirs[row.key]) for row, score in zip(one.rows, one.scores, strict=True) if row.key in theirs]
+    before, after = [first for first, _ in pairs], [second for _, second in pairs]
+    return Score.of(one.graph, "all answers right", (one.form, before), (other.form, after))

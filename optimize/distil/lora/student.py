@@ -6,7 +6,6 @@ an answer. One that is right and proved is learnt whole; else the base prompt is
 
 from __future__ import annotations
 
-import json
 import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -16,10 +15,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.evals.run_directory import JsonLines
-from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms.local import LocalConfig
-from triplecheck.lms.local.weights import SMOLLM2, Weights
+from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights
 from triplecheck.optimize.distil.data import DistilOptions
 from triplecheck.optimize.distil.lora.forms import (
     BASE,
@@ -37,6 +35,7 @@ from triplecheck.optimize.distil.lora.forms import (
 )
 from triplecheck.optimize.distil.lora.report import LoraReport, problem_of
 from triplecheck.optimize.distil.lora.tasks import LoraOptions, LoraTask, check_tasks
+from triplecheck.optimize.distil.report import OF_TRACES, Learnt, StudentReport
 from triplecheck.optimize.distil.run import base_weights, check_libraries, distil_rows
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import messages_key, row_messages
@@ -44,7 +43,7 @@ from triplecheck.optimize.traces.records import messages_key, row_messages
 if TYPE_CHECKING:
     from triplecheck.lms.local.transformers_backend import LoadedModel, TransformersBackend
 
-REPORT, TABLE, REPLIES = "report.json", "report.md", "replies.jsonl"
+REPLIES = "replies.jsonl"
 _GPU_BATCH, _GPU_PIECE = 128, 4096
 
 
@@ -58,11 +57,12 @@ def distil_lora(
     name: str | None = None,
     device: str = "auto",
     progress: ProgressCallback | None = None,
-) -> LoraReport:
+    traces: Sequence[Path | str] = (),
+) -> StudentReport:
     """Let a model write chains, train an adapter on those that are proved, and measure base, chain and fine-tuned.
 
-    Writes the adapter as `distil` does, and `report.json`, `report.md` and `replies.jsonl` beside it, each as soon as
-    there is something to write.
+    Writes the adapter as `distil_rows` does, and its report and `replies.jsonl` beside it, each as soon as there is
+    something to write.
 
     Args:
         tasks: rows by graph.
@@ -73,6 +73,7 @@ def distil_lora(
         name: a name for the model in `out`, in addition to its hash.
         device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
         progress: called with the progress.
+        traces: where the rows are from.
 
     Raises:
         UserError: nothing to train on, or an unknown graph is to be left out.
@@ -81,7 +82,7 @@ def distil_lora(
     how, options = how or LoraOptions(), options or DistilOptions()
     check_libraries()
     check_tasks(tasks, how)
-    run = _Run(base_weights(base), Path(out), options, how, device, progress or no_progress)
+    run = _Run(base_weights(base), Path(out), options, how, device, progress or no_progress, name, traces)
     run.load()
     own = run.chains([row for task in tasks for row in task.train])
     run.train("all", [row for task in tasks for row in own.of(task)], name)
@@ -94,7 +95,7 @@ def distil_lora(
                 run.measure(form, [task], task.graph)
     for form in (CHAIN_BARE, BASE_BARE) if how.bare else ():
         run.measure(form, tasks, "all")
-    return run.report
+    return run.told()
 
 
 @dataclass(frozen=True)
@@ -109,8 +110,17 @@ class _Chains:
 
 class _Run:
     def __init__(
-        self, weights: Weights, out: Path, options: DistilOptions, how: LoraOptions, device: str, tell: ProgressCallback
+        self,
+        weights: Weights,
+        out: Path,
+        options: DistilOptions,
+        how: LoraOptions,
+        device: str,
+        tell: ProgressCallback,
+        name: str | None,
+        traces: Sequence[Path | str],
     ) -> None:
+        self._name, self._traces, self._rows = name, traces, list[TraceRow]()
         self._weights, self._out, self._how, self._tell = weights, out, how, tell
         self._begun = time.monotonic()
         self._adapters: dict[str, Path] = {}
@@ -174,6 +184,8 @@ class _Run:
 
     def train(self, which: str, rows: Sequence[TraceRow], name: str | None = None) -> None:
         """Train an adapter; the base model stays in memory."""
+        if which == "all":
+            self._rows = list(rows)
         with self._phase(f"train {which}"):
             made = distil_rows(
                 rows,
@@ -251,10 +263,24 @@ class _Run:
         yield
         self.report.seconds[name] = time.monotonic() - begun
 
+    def told(self) -> StudentReport:
+        """The report so far."""
+        adapter = self._adapters.get("all", self._out)
+        file = self._out / self._name if self._name else adapter
+        base = "Apache-2.0, as the base model" if self._weights.name == SMOLLM2 else "that of the base model"
+        return StudentReport(
+            "lora",
+            f"{PREFIX}{file}",
+            file,
+            Learnt.of(self._traces, self._rows, self.report.adapters.get("all", {}).get("data", {}).get("left_out")),
+            self.report.scores,
+            time.monotonic() - self._begun,
+            f"{base}; {OF_TRACES}",
+            self.report.to_json(),
+        )
+
     def _save(self) -> None:
-        text = json.dumps(self.report.to_json(), indent=1, ensure_ascii=False)
-        write_text(self._out / REPORT, text + "\n")
-        write_text(self._out / TABLE, self.report.table())
+        self.told().write(self._out, self._name or "lora")
 
 
 def _taught(row: TraceRow, form: Form, outputs: Mapping[str, Any], model: str, source: Any) -> TraceRow:

@@ -5,10 +5,17 @@ session(Roles(answer=made.model))
 """
 
 from triplecheck.optimize.distil.reader.recorded import record_answers
-from triplecheck.optimize.distil.reader.student import DistilledReader, ReaderOptions, distil_reader, train_reader
+from triplecheck.optimize.distil.reader.student import (
+    MADE_WITH,
+    DistilledReader,
+    ReaderOptions,
+    distil_reader,
+    train_reader,
+)
 from triplecheck.optimize.distil.reader.tasks import ReaderTask, read_tasks
 
 __all__ = [
+    "MADE_WITH",
     "DistilledReader",
     "ReaderOptions",
     "ReaderTask",

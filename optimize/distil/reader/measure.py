@@ -17,6 +17,7 @@ from triplecheck.lms.resolve import baseline_reply
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer
 from triplecheck.optimize.distil.reader.examples import without_answers
 from triplecheck.optimize.distil.reader.tasks import ReaderTask
+from triplecheck.optimize.distil.report import Score
 from triplecheck.optimize.distil.trace_ranker import answered
 from triplecheck.optimize.traces import TraceRow
 
@@ -49,6 +50,12 @@ class Measured:
         """Add a reply to a row."""
         self.first.setdefault(who, []).append(first_is_right(row.inputs, reply, row.outputs))
         self.whole.setdefault(who, []).append(problem_of_answer(row.inputs, reply, row.outputs) is None)
+
+    def scores(self) -> list[Score]:
+        """The first answer of each reader beside that of the rules."""
+        rules = (RULES, [*map(float, self.first.get(RULES, ()))])
+        others = [(who, [*map(float, right)]) for who, right in self.first.items() if who != RULES]
+        return [score for one in others if (score := Score.of(self.name, "Hits@1", rules, one)) is not None]
 
     def to_json(self) -> dict[str, Any]:
         """Shares, and each reader against the rules by McNemar's exact test, as plain data."""

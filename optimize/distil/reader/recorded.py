@@ -12,6 +12,8 @@ from triplecheck.optimize.traces.collect import DISTRACTORS, collect
 from triplecheck.programs import KERAG
 from triplecheck.signatures import AnswerFromFacts
 
+RECORDED = "recorded"
+"""The folder of recorded traces, beside the students."""
 RIGHT, DISTRACTED = "right", "distracted"
 """The folders of what is recorded: facts of the right paths alone, and with facts of other paths among them."""
 LIMIT = 500
@@ -27,6 +29,7 @@ def record_answers(
     hops: int = 2,
     limit: int = LIMIT,
     seed: int = 0,
+    distracted: bool = True,
     progress: ProgressCallback = no_progress,
 ) -> list[Path]:
     """Let KERAG read along the right paths, and keep what its answering step is asked and should reply.
@@ -40,6 +43,7 @@ def record_answers(
         hops: how far answers are from their topics, at most.
         limit: most questions to use, drawn at random.
         seed: of the sample.
+        distracted: record each question once more, with facts of other paths among the right ones.
         progress: called with what is done, questions done and in all.
 
     Raises:
@@ -48,7 +52,7 @@ def record_answers(
     drawn = sampled(questions, limit, seed)
     program = KERAG(kb, hops=hops)
     made = []
-    for name, distractors in ((RIGHT, 0), (DISTRACTED, DISTRACTORS)):
+    for name, distractors in ((RIGHT, 0), (DISTRACTED, DISTRACTORS))[: 2 if distracted else 1]:
         made.append(folder / name / kb.path.resolve().name)
         collect(
             program,

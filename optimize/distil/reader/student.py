@@ -12,10 +12,11 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from triplecheck.evals.configuration import digest
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg._arrays import FloatArray
@@ -24,20 +25,20 @@ from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.lms.reader import Reader, save_reader
-from triplecheck.lms.reader.model import CARD, for_reading, load_reader
+from triplecheck.lms.reader.model import CARD, FORMAT, for_reading, load_reader
 from triplecheck.lms.resolve import STUDENT
 from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, check_installed, train
 from triplecheck.optimize.distil.reader.examples import Example, examples_of
 from triplecheck.optimize.distil.reader.measure import measured, table
 from triplecheck.optimize.distil.reader.network import train_network
-from triplecheck.optimize.distil.reader.recorded import LIMIT, record_answers
+from triplecheck.optimize.distil.reader.recorded import LIMIT, RECORDED, record_answers
 from triplecheck.optimize.distil.reader.tasks import LEAST_ROWS, ReaderTask, read_tasks
+from triplecheck.optimize.distil.report import Score
 from triplecheck.optimize.distil.trace_ranker import answered, path_questions
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.signatures.notation import wordings
 
-RECORDED = "recorded"
-"""The folder of recorded traces, beside the readers."""
+MADE_WITH = "the sentence encoder all-MiniLM-L6-v2 (Apache-2.0) and the ranker of paths in Triplecheck"
 READER, LEFT_OUT = "reader", "reader, graph left out"
 """Who reads, in reports."""
 
@@ -68,14 +69,14 @@ class DistilledReader:
     about: Mapping[str, Any]
 
     @property
+    def scores(self) -> tuple[Score, ...]:
+        """Of readers beside the rules, on held-out questions."""
+        return tuple(Score.from_json(score) for score in self.about["scores"])
+
+    @property
     def model(self) -> str:
         """The model string, for the role `answer` or for all."""
         return f"{STUDENT}{self.path}"
-
-    @property
-    def table(self) -> str:
-        """How well rules and readers read, as a Markdown table."""
-        return table(self.about["measured"])
 
 
 def distil_reader(
@@ -88,7 +89,7 @@ def distil_reader(
 
     Args:
         tasks: of `read_tasks`; of one graph, or of several for a general reader.
-        out: the folder of the reader; an older reader there is replaced.
+        out: the folder of the reader; an older reader there is replaced, unless it learnt from the same rows.
         options: see `ReaderOptions`.
         progress: called as (what is done, steps done, steps in all).
 
@@ -97,9 +98,14 @@ def distil_reader(
         MissingExtraError: torch is not installed.
     """
     check_installed()
-    check_place(out)
+    there = check_place(out)
     began, encoder = time.monotonic(), load_encoder()
     rows = _drawn(tasks, options)
+    held_out = {task.name: [row.key for row in task.test] for task in tasks}
+    taught_with = {graph: [row.key for row in own] for graph, own in rows.items()}
+    data = digest([FORMAT, asdict(options), encoder.fingerprint, taught_with, held_out])
+    if there is not None and there.about.get("data") == data:
+        return DistilledReader(out, there.about)
     course = _Course(encoder, options, progress)
     readers: dict[str, dict[str, Reader]] = {graph: {} for graph in rows}
     if len(rows) == 1:
@@ -114,17 +120,16 @@ def distil_reader(
         weights, paths = course.network([one for of in examples.values() for one in of]), None
     for named in readers.values():
         named[READER] = course.reader(weights, paths)
+    on = [measured(task, readers[task.graph], encoder, options.seed, progress) for task in tasks if task.test]
     about: dict[str, Any] = {
         "graphs": sorted(rows),
         "teachers": dict(Counter(row.model for own in rows.values() for row in own).most_common()),
         "replies": sum(map(len, rows.values())),
         "examples": taught,
         "seed": options.seed,
-        "measured": [
-            measured(task, readers[task.graph], encoder, options.seed, progress).to_json()
-            for task in tasks
-            if task.test
-        ],
+        "data": data,
+        "scores": [score.to_json() for one in on for score in one.scores()],
+        "measured": [one.to_json() for one in on],
         "seconds": round(time.monotonic() - began, 1),
     }
     with replaced_directory(out) as folder:
@@ -168,16 +173,17 @@ def _drawn(tasks: Sequence[ReaderTask], options: ReaderOptions) -> dict[str, lis
     return {graph: chance.sample(own, min(len(own), options.limit)) for graph, own in rows.items()}
 
 
-def check_place(out: Path) -> None:
-    """Refuse a place that holds something else than a reader.
+def check_place(out: Path) -> Reader | None:
+    """The reader that is there already, if there is one.
 
     Raises:
-        UserError: so it is.
+        UserError: the place holds something else than a reader.
     """
-    if out.is_file() or (out.is_dir() and any(out.iterdir()) and not (out / CARD).is_file()):
+    if not out.exists() or (out.is_dir() and not any(out.iterdir())):
+        return None
+    if not (out / CARD).is_file():
         raise UserError(f"{out}: is not empty and holds no reader; choose another folder")
-    if out.is_dir() and any(out.iterdir()):
-        load_reader(out)
+    return load_reader(out)
 
 
 @dataclass(frozen=True)
@@ -245,7 +251,7 @@ def card(about: Mapping[str, Any]) -> str:
         f"Use it as `--role answer={STUDENT}DIR`, where DIR is this folder.\n\n"
         f"- Learnt from {about['replies']:,} right replies of the answering step, {about['examples']:,} examples, by "
         f"{teachers}; graphs: {', '.join(about['graphs'])}.\n"
-        "- Made with the sentence encoder all-MiniLM-L6-v2 (Apache-2.0) and the ranker of paths in Triplecheck.\n"
+        f"- Made with {MADE_WITH}.\n"
         "- Licence: the terms of the questions and the graphs apply to what was trained on them.\n"
         f"- `triplecheck distill --student reader`, seed {about['seed']}, {about['seconds']:.0f} s.\n\n"
         "On held-out questions (p: Hits@1 against the rules, McNemar's exact test):\n\n"

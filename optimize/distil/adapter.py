@@ -1,0 +1,54 @@
+"""A LoRA adapter: its description, and its files (weights in float16 and PEFT's configuration)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
+
+
+def lora_config(rank: int, alpha: int, modules: list[str]) -> Any:
+    """PEFT's description of an adapter on the linear layers of these names."""
+    from peft import LoraConfig
+
+    return LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=0.0, target_modules=modules, task_type="CAUSAL_LM")
+
+
+def linear_layers(model: Any) -> list[str]:
+    """Names of the linear layers of a model except its head: the last part of each name, sorted."""
+    from torch.nn import Linear
+
+    head = model.get_output_embeddings()
+    return sorted(
+        {name.rpartition(".")[2] for name, part in model.named_modules() if type(part) is Linear and part is not head}
+    )
+
+
+def write_adapter(model: Any, base: str, folder: Path) -> int:
+    """Write the adapter of a PEFT model; the same weights give the same bytes.
+
+    Args:
+        model: with one adapter, `default`.
+        base: name or path of the base model.
+        folder: an existing directory.
+
+    Returns:
+        The number of parameters.
+    """
+    import torch
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
+    state = get_peft_model_state_dict(model, save_embedding_layers=False)
+    tensors = {name: state[name].detach().to("cpu", torch.float16).contiguous() for name in sorted(state)}
+    save_file(tensors, folder / WEIGHTS, metadata={"format": "pt"})
+    config = model.peft_config["default"].to_dict() | {"base_model_name_or_path": base, "inference_mode": True}
+    text = json.dumps(config, indent=1, sort_keys=True, default=_plain)
+    (folder / CONFIG).write_text(text + "\n", "utf-8")
+    return sum(tensor.numel() for tensor in tensors.values())
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)

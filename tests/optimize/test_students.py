@@ -1,0 +1,98 @@
+"""Traces that a student cannot learn from are refused, with what would do."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from distil_parts import gold_row, traces
+from typer.testing import CliRunner, Result
+
+from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.optimize.distil.report import Score
+from triplecheck.optimize.distil.students import STUDENTS, rows_for
+from triplecheck.optimize.traces.reading import graph_of
+
+STUDENT = pytest.mark.parametrize("student", STUDENTS)
+
+
+def distill(*words: object) -> Result:
+    from triplecheck.app.main import app
+
+    return CliRunner().invoke(app, ["distill", *map(str, words)])
+
+
+@STUDENT
+def test_traces_of_another_version_are_refused(student: str, tmp_path: Path) -> None:
+    old = traces(tmp_path / "old", [gold_row(1)], version=2)
+    result = distill(old, "--student", student, "--out", tmp_path / "out")
+    assert result.exit_code == 2
+    assert "version 2, and version 3 of triplecheck-traces is read; collect them again" in " ".join(
+        result.output.split()
+    )
+    assert not (tmp_path / "out").exists()
+
+
+@STUDENT
+def test_traces_of_another_graph_are_refused(student: str, tmp_path: Path, bundled: KnowledgeBase) -> None:
+    own = traces(tmp_path / "own", [gold_row(1)], graph=graph_of(bundled))
+    other = traces(tmp_path / "other", [gold_row(1)], graph="0" * 64)
+    assert len(rows_for(student, [own], graph_of(bundled))["own"]) == 1
+    result = distill(own, other, "--student", student, "--out", tmp_path / "out", "--kb", bundled.path)
+    assert result.exit_code == 2
+    said = " ".join(result.output.split())
+    assert "other: its traces are of another graph" in said and "collect on this knowledge base" in said
+    assert not (tmp_path / "out").exists()
+
+
+@STUDENT
+def test_traces_without_a_verified_row_are_refused(student: str, tmp_path: Path) -> None:
+    none = traces(tmp_path / "none", [], left_out={"below_metric": 3, "wrong": 1})
+    base = traces(tmp_path / "base", [replace(gold_row(1), source="base")])
+    for folder, why in ((none, r"below_metric 3, wrong 1"), (base, "no question was asked")):
+        with pytest.raises(UserError, match=rf"no step was verified \({why}\); `triplecheck collect --rejected FILE`"):
+            rows_for(student, [folder])
+
+
+@STUDENT
+def test_traces_of_a_step_that_a_student_does_not_do_are_refused(student: str, tmp_path: Path) -> None:
+    folder = traces(tmp_path / "paths", [replace(gold_row(1), signature="SelectPaths")])
+    with pytest.raises(
+        UserError, match=rf"rows of SelectPaths, and the student {student} learns AnswerFromFacts; .*--step"
+    ):
+        rows_for(student, [folder])
+
+
+@STUDENT
+def test_a_folder_without_traces_is_refused(student: str, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match="holds no collected traces; `triplecheck collect` writes them"):
+        rows_for(student, [tmp_path])
+    with pytest.raises(UserError, match="no traces are named"):
+        rows_for(student, [])
+
+
+def test_a_ranker_is_no_adapter(tmp_path: Path) -> None:
+    folder = traces(tmp_path / "films", [gold_row(1)])
+    result = distill(folder, "--out", tmp_path / "out", "--gguf", tmp_path / "a.gguf")
+    assert result.exit_code == 2 and "ranker is no adapter" in result.output
+
+
+def test_questions_need_their_graph(tmp_path: Path) -> None:
+    asked = tmp_path / "asked.jsonl"
+    asked.write_text('{"id": "1", "question": "Who?", "answers": ["Ann"]}\n', "utf-8")
+    result = distill("--questions", asked, "--out", tmp_path / "out")
+    assert result.exit_code == 2 and "--questions needs --kb" in result.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_score_has_intervals_and_a_test() -> None:
+    before, after = [0.0] * 10 + [1.0] * 10, [1.0] * 20
+    score = Score.of("films", "right", ("base", before), ("student", after))
+    assert score is not None
+    assert (score.before, score.after, score.rows) == (0.5, 1.0, 20)
+    assert score.before_interval[0] < 0.5 < score.before_interval[1] and score.after_interval == (1.0, 1.0)
+    assert score.p == pytest.approx(2 / 2**10)
+    assert json.loads(json.dumps(vars(score)))["after_is"] == "student"
+    assert Score.of("films", "right", ("base", []), ("student", [])) is None
