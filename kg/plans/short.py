@@ -16,15 +16,15 @@ from dataclasses import dataclass
 
 _TOKEN = re.compile(
     r"""(?P<string>"(?:[^"\\\n]|\\.)*"(?:\^\^\S+|@[\w-]+)?|'(?:[^'\\\n]|\\.)*'(?:\^\^\S+|@[\w-]+)?)"""
-    r"""|(?P<term><[^<>\s"{}?$][^<>"{}?$^`\\\n\r\t]*>|[?$]\w+|[+-]?\d+(?:\.\d+)?|\w*:\w+)"""
+    r"""|(?P<term><[^<>\s"{}?$][^<>"{}?$^`\\\n\r\t]*>|[?$]\w+|[+-]?\d+(?:\.\d+)?|(?<!\w)\w*+:\w+)"""
     r"""|(?P<compare><=|>=|!=|<|>|=)"""
     r"""|(?P<both>&&|\|\||\^\^)"""
     r"""|(?P<word>[^\W\d_][\w'-]*)"""
     r"""|(?P<other>\S)"""
 )
-_SPACED = re.compile(r"(=|[<>])\s*<\s+([^<>\"{}?$]*?)\s*>")
-_ORDERED = re.compile(r"((?:\w+ )?\([^()]*\)|[?$]\w+) (ASC|DESC)\b(?! \()", re.IGNORECASE)
-_HAVING = re.compile(r"\bHAVING ((?!\().*?)(?= ORDER\b| LIMIT\b| OFFSET\b|$)", re.IGNORECASE)
+_SPACED = re.compile(r"([=<>])\s*+<\s++([^<>\"{}?$]*)>")
+_ORDERED = re.compile(r"((?:\b\w++ )?\([^()]*\)|[?$]\w+) (ASC|DESC)\b(?! \()", re.IGNORECASE)
+_HAVING = re.compile(r"\bHAVING ((?!\().*?)(?= ORDER\b| LIMIT\b| OFFSET\b|\Z)", re.IGNORECASE | re.DOTALL)
 _MODIFIERS = frozenset(("ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET"))
 _CLAUSES = frozenset("FILTER OPTIONAL UNION MINUS VALUES BIND NOT EXISTS SELECT WHERE ASK AS DISTINCT".split())
 
@@ -51,7 +51,7 @@ class _Token:
 
 def written_out(text: str) -> str:
     """A query with what the short notation leaves out; where there is nothing of the kind, only its spaces change."""
-    tokens = _modifiers_behind(_tokens(_SPACED.sub(r"\1 <\2>", text)))
+    tokens = _modifiers_behind(_tokens(_SPACED.sub(lambda match: f"{match[1]} <{match[2].rstrip()}>", text)))
     pattern, brace, modifiers = " ".join(_Writer(tokens).written()).rpartition("}")
     return pattern + brace + _HAVING.sub(r"HAVING(\1)", _ORDERED.sub(r"\2(\1)", modifiers))
 
