@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import functools
+import gc
+import threading
 import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 from dspy.lm15 import ContextLengthError
@@ -15,6 +17,9 @@ from triplecheck.lms.errors import ModelUnavailableError
 from triplecheck.lms.local.backend import TAIL, Generated, GenerationRequest, LocalConfig, room_for_reply, until_stop
 from triplecheck.lms.local.guide import Guide, TokenizerVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
+
+_LOADING = threading.Lock()
+"""Held while what the libraries share is changed."""
 
 
 @dataclass(frozen=True)
@@ -120,7 +125,7 @@ class TransformersBackend:
             for row, guide in enumerate(guides):
                 if taken:
                     guide.took(taken[row])
-                allowed = guide.allowed(partial(_likeliest, best[row], scores[row]))
+                allowed = guide.allowed(functools.partial(_likeliest, best[row], scores[row]))
                 if allowed is not None:
                     masked.append(row)
                     rows += [row] * len(allowed)
@@ -242,22 +247,48 @@ def _installed(module: str) -> bool:
 
 @contextmanager
 def _quietly(transformers: Any) -> Iterator[None]:
-    """Load without progress bars."""
+    """Load without progress bars, and no part of a GGUF file twice."""
     from transformers import modeling_gguf_pytorch_utils as gguf_loading
 
-    was_enabled, bar = transformers.utils.logging.is_progress_bar_enabled(), gguf_loading.tqdm
-    transformers.utils.logging.disable_progress_bar()
-    # The progress bar of the GGUF reader ignores the library's setting.
-    gguf_loading.tqdm = partial(bar, disable=True)
+    with _LOADING:
+        was_enabled, bar = transformers.utils.logging.is_progress_bar_enabled(), gguf_loading.tqdm
+        transformers.utils.logging.disable_progress_bar()
+        # The progress bar of the GGUF reader ignores the library's setting.
+        gguf_loading.tqdm = functools.partial(bar, disable=True)
+        try:
+            with warnings.catch_warnings(), _reading_once():
+                # PEFT imports names that transformers has renamed.
+                warnings.simplefilter("ignore", FutureWarning)
+                yield
+        finally:
+            gguf_loading.tqdm = bar
+            if was_enabled:
+                transformers.utils.logging.enable_progress_bar()
+
+
+@contextmanager
+def _reading_once() -> Iterator[None]:
+    """The library reads a GGUF file for the settings and again for the weights, and lists all names per module.
+
+    It is read as a million small objects: looking through them for garbage takes a quarter of the time.
+    """
+    if not _installed("gguf"):
+        yield
+        return
+    import gguf
+
+    slow = {name: getattr(gguf, name) for name in ("GGUFReader", "get_tensor_name_map")}
+    collecting = gc.isenabled()
+    gc.disable()
+    for name, function in slow.items():
+        setattr(gguf, name, functools.cache(function))
     try:
-        with warnings.catch_warnings():
-            # PEFT imports names that transformers has renamed.
-            warnings.simplefilter("ignore", FutureWarning)
-            yield
+        yield
     finally:
-        gguf_loading.tqdm = bar
-        if was_enabled:
-            transformers.utils.logging.enable_progress_bar()
+        for name, function in slow.items():
+            setattr(gguf, name, function)
+        if collecting:
+            gc.enable()
 
 
 @contextmanager

@@ -20,7 +20,7 @@ def test_optimizers_are_listed_with_what_they_do(run: Run) -> None:
     assert json.loads(run("optimizers", "--json").stdout)["GEPA"]["resumes"] == "checkpoint"
 
 
-def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path) -> None:
+def test_a_program_is_compiled_measured_and_asked_and_no_other_takes_its_bundle(run: Run, elsewhere: Path) -> None:
     held_out = elsewhere / "held.jsonl"
     held_out.write_text(
         json.dumps({"id": "h1", "question": "What is the capital of Mongolia?", "answers": ["Ulaanbaatar"]}) + "\n"
@@ -41,6 +41,8 @@ def test_a_program_is_compiled_measured_and_asked(run: Run, elsewhere: Path) -> 
     assert [answer["label"] for answer in asked["answers"]] == ["Ulaanbaatar"]
     summary = json.loads(run("eval", "kerag", "--bundle", "run/bundle", "--limit", 2, "--out", "eval", "--json").stdout)
     assert summary["configuration"]["switches"]["hops"] == 1, "with the options that it was compiled with"
+    other = run("eval", "anchorrag", "--bundle", "run/bundle", "--limit", 1)
+    assert other.exit_code == 2 and "contains 'kerag', not 'anchorrag'" in other.stderr
 
 
 def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Path) -> None:
@@ -98,10 +100,3 @@ def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Pa
 def test_errors_name_the_cause(words: tuple[object, ...], code: int, message: str, run: Run) -> None:
     result = run(*words)
     assert (result.exit_code, message in result.stderr.replace("\n", " ")) == (code, True), result.output
-
-
-def test_a_bundle_of_another_program_is_refused(run: Run, elsewhere: Path) -> None:
-    assert run("compile", "kerag", *FEW, "--out", "run").exit_code == 0
-    result = run("eval", "anchorrag", "--bundle", "run/bundle", "--limit", 1)
-    assert result.exit_code == 2
-    assert "contains 'kerag', not 'anchorrag'" in result.stderr

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import json
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli_support import Run
+
+from triplecheck.optimize.distil import graph_ranker
+from triplecheck.optimize.distil.path_ranker import FURTHER
 
 PEOPLE = 60
 
@@ -57,6 +61,12 @@ def trained_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
         assert result.exit_code == 0, result.output
     (folder / "trained.json").write_text(result.stdout, "utf-8")
     return folder
+
+
+@pytest.fixture
+def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
+    """For tests that do not look at what is learnt."""
+    monkeypatch.setattr(graph_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
 
 
 @pytest.fixture
@@ -153,11 +163,13 @@ def test_too_few_questions_say_how_many_are_needed(run: Run, films: str) -> None
     assert "30 questions are too few" in result.output and "63 or more" in result.output
 
 
+@pytest.mark.usefixtures("short_training")
 def test_few_held_out_questions_are_called_too_few(run: Run, films: str) -> None:
     result = run("kb", "train", films, "--questions", "questions.jsonl", "--limit", "70")
     assert "7 held-out questions are too few to tell" in " ".join(result.stdout.split())
 
 
+@pytest.mark.usefixtures("short_training")
 def test_traces_stand_in_for_questions_and_the_teacher_is_named(run: Run, films: str) -> None:
     words = ("collect", "kerag", "--kb", films, "--questions", "questions.jsonl", "--pass", "gold", "--out", "traces")
     assert run(*words, "--limit", "90", "--no-ranker").exit_code == 0

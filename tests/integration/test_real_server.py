@@ -8,7 +8,6 @@ understood, and that a server that is slow, strict or dead is told as such.
 from __future__ import annotations
 
 import asyncio
-import gc
 import importlib.util
 import os
 import socket
@@ -144,20 +143,12 @@ def the_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealServer]
 def _unpack(folder: Path) -> None:
     """Write the model as safetensors: a GGUF file names no architecture, which `transformers serve` asks for."""
     import torch
-    import transformers
+
+    from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer
 
     weights = find_weights("local/smollm2")
-    dense = transformers.GgufConfig(dequantize=True)
-    gc.disable()  # the file is read as a million small objects, and looking through them takes a quarter of the time
-    try:
-        model = transformers.AutoModelForCausalLM.from_pretrained(
-            weights.directory, gguf_file=weights.gguf, dtype=torch.bfloat16, quantization_config=dense
-        )
-        tokenizer = transformers.AutoTokenizer.from_pretrained(weights.directory, gguf_file=weights.gguf)
-    finally:
-        gc.enable()
-    model.save_pretrained(folder)
-    tokenizer.save_pretrained(folder)
+    load_model(weights, torch.bfloat16).save_pretrained(folder)
+    load_tokenizer(weights).save_pretrained(folder)
 
 
 @pytest.fixture

@@ -90,6 +90,11 @@ EDGES: set[tuple[str, str, str | Literal]] = {
 }
 NODES = {end for head, _, tail in EDGES for end in (head, tail)} | {EX + "atlantis"}
 RELATIONS = {relation for _, relation, _ in EDGES}
+TELLING: list[str | Literal] = [
+    *(EX + name for name in ("ada", "charles", "london", "london_ontario", "tōkyō", "Museum", "p1", "p4", "atlantis")),
+    *(Literal("Gräfin"), Literal("47"), Literal("47", INTEGER), NOTE),
+]
+"""Nodes that differ from each other in their edges: some stores take 50 ms for a query."""
 PEOPLE = ["ada", "charles", "p1", "p2", "p3", "p4", "p5", "p6", "p7"]
 
 
@@ -353,7 +358,7 @@ class TestDescriptions:
 
 
 class TestLookUps:
-    @pytest.mark.parametrize("id", sorted(NODES, key=str), ids=str)
+    @pytest.mark.parametrize("id", TELLING, ids=str)
     def test_relations_of_a_node_with_their_counts(self, graph: Graph, id: str | Literal) -> None:
         found = graph.relations_of(at(graph, id))
         counts = {(graph.relation(c.relation).id, c.direction): c.edges for c in found}
@@ -361,13 +366,13 @@ class TestLookUps:
         assert all(c.nodes == 1 for c in found)
         assert found == sorted(found, key=lambda c: (c.direction, c.relation))
 
-    @pytest.mark.parametrize("id", sorted(NODES, key=str), ids=str)
+    @pytest.mark.parametrize("id", TELLING, ids=str)
     def test_degree_counts_both_directions(self, graph: Graph, id: str | Literal) -> None:
         assert graph.degree(at(graph, id)) == sum(len(expected(id, way)) for way in Direction)
 
     @pytest.mark.parametrize("direction", Direction)
     def test_neighbors_are_the_other_ends_ascending(self, graph: Graph, direction: Direction) -> None:
-        for id in NODES:
+        for id in TELLING:
             for relation in RELATIONS:
                 name = relation.removeprefix(EX)
                 found = graph.neighbors(at(graph, id), rel(graph, name), direction)
@@ -394,7 +399,7 @@ class TestLookUps:
 
 class TestBatched:
     def test_relation_counts_of_one_node_are_its_relations(self, graph: Graph) -> None:
-        for id in NODES:
+        for id in TELLING:
             node = at(graph, id)
             assert graph.relation_counts([node]) == graph.relations_of(node)
 

@@ -1,6 +1,6 @@
 """A process that imports once, and for each line that it reads forks one that compiles slowly, for a test to kill.
 
-A line is `KB OUT OPTIMIZER LOG` as a JSON array. The forked process's id is printed, then its exit status.
+A line is `KB OUT OPTIMIZER LOG SECONDS` as a JSON array. The forked process's id is printed, then its exit status.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Slow(Pupil):
     """A slow pupil that logs each call."""
 
     log: Path
-    seconds = 0.02
+    seconds: float
 
     def complete(self, request: Request) -> Response:
         with self.log.open("a") as log:
@@ -38,9 +38,10 @@ class Slow(Pupil):
         return super().complete(request)
 
 
-def main(kb: str, out: str, optimizer: str, log: str) -> None:
+def main(kb: str, out: str, optimizer: str, log: str, seconds: str = "0") -> None:
+    """Compile with a pupil that takes some seconds for each call."""
     pupil = Slow()
-    pupil.log = Path(log)
+    pupil.log, pupil.seconds = Path(log), float(seconds)
     base = KnowledgeBase.open(kb)
     teacher = None if optimizer in ("GEPA", "LabeledFewShot") else "extractive"
     given = plan(base, optimizer, prompt_model=WRITER, settings=SETTINGS[optimizer], teacher=teacher)

@@ -54,7 +54,7 @@ def test_a_killed_run_is_resumed_without_repeated_calls(
 ) -> None:
     whole, killed, again = (tmp_path / name for name in ("whole.log", "killed.log", "again.log"))
     killed_compiles.main(str(bundled.path), str(tmp_path / "whole"), optimizer, str(whole))
-    process = _start(nursery, bundled.path, tmp_path / "run", optimizer, killed)
+    process = _start(nursery, bundled.path, tmp_path / "run", optimizer, killed, 0.02)
     # Well into the optimizer: past the pilot, and with scores on disk.
     deadline = time.monotonic() + SECONDS
     while _lines(tmp_path / "run" / "scores.jsonl") < 3:
