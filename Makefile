@@ -32,7 +32,7 @@ help:
 	@echo "make check     check format, lint, types, security, and that docs/cli.md is up to date"
 	@echo "make audit     compare the locked packages with known vulnerabilities (needs PyPI's own index)"
 	@echo "make format    format the code and fix lint errors where possible"
-	@echo "make docs      generate docs/cli.md from the help texts, and build the site in build/site"
+	@echo "make docs      generate docs/cli.md from the help texts and docs/results.md from the reports, and build the site in build/site"
 	@echo "make bench     measure speed"
 	@echo "make report    run the experiments and write their tables (DATA=DIR: more data sets; REPORT='kerag': one report)"
 	@echo "make plausibility  train embeddings of three small PyKEEN graphs and compare plausibility scores on them and on GRAPHS"
@@ -96,6 +96,7 @@ format: install
 
 docs: install
 	$(BIN)/python -m triplecheck.app.cli_docs
+	$(BIN)/triplecheck report results
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --quiet
 
 bench: install

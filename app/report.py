@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from triplecheck.kg.progress import ProgressCallback
 
 _LINKING = "linking"
+_RESULTS = "results"
+_RESULTS_TITLE = "The page of results: its tables and pictures from the published reports"
 _REPORTS = Path("reports")
 
 
@@ -76,6 +78,9 @@ def report(
     accuracy on names that several nodes share. It uses --data, --only (data sets with this text), --limit, --kbs
     and --out.
 
+    `results` runs nothing: it makes the tables and pictures of docs/results.md from docs/reports. --out DIR is a
+    directory other than docs.
+
     Examples:
 
         triplecheck report
@@ -87,11 +92,15 @@ def report(
         triplecheck report faithful --data benchmarks --lm openai/gpt-4o-mini
 
         triplecheck report linking --data benchmarks
+
+        triplecheck report results
     """
     if experiment is None:
         _list_experiments()
     elif experiment == _LINKING:
         _report_linking(run)
+    elif experiment == _RESULTS:
+        _report_results(run)
     else:
         _report_experiment(experiment, run)
 
@@ -100,7 +109,10 @@ def _list_experiments() -> None:
     with waiting(stderr(), "loading"):
         from triplecheck.evals.experiments import experiment_names, read_experiment
         from triplecheck.evals.linking import TITLE
-    titles = {name: read_experiment(name).title for name in experiment_names()} | {_LINKING: TITLE}
+    titles = {name: read_experiment(name).title for name in experiment_names()} | {
+        _LINKING: TITLE,
+        _RESULTS: _RESULTS_TITLE,
+    }
     for name, title in sorted(titles.items()):
         stdout().print(f"{name:16} {title}", soft_wrap=True, markup=False)
 
@@ -119,6 +131,13 @@ def _report_linking(run: ReportOptions) -> None:
     place = run.out or _REPORTS / _LINKING
     lines = write_linking_report(cases, run.kbs, place, limit=run.limit or LIMIT, command=run.command(_LINKING))
     _print_report(lines, place)
+
+
+def _report_results(run: ReportOptions) -> None:
+    with waiting(stderr(), "loading"):
+        from triplecheck.evals.results import Results
+    written = Results.read(run.out or Path("docs")).write()
+    stderr().print(f"written: {printable(str(written))}", soft_wrap=True)
 
 
 def _report_experiment(name: str, run: ReportOptions) -> None:

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from triplecheck.evals.configuration import plain
 from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
 from triplecheck.evals.experiments.directions import direction_tables
 from triplecheck.evals.experiments.paired import paired, paired_rows
+from triplecheck.evals.experiments.pictures import picture
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.experiments.verdicts import (
     VerdictReport,
@@ -26,7 +28,6 @@ from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_f
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.summary import Scores
 from triplecheck.kg._atomic import write_text
-from triplecheck.kg.errors import extra
 from triplecheck.lms import Roles
 
 # Error analysis: the stage at which each wrong answer was lost, with examples.
@@ -434,7 +435,6 @@ def _line(cells: Sequence[str]) -> str:
 # Charts of an experiment, as PNG.
 
 _INCHES = (7.0, 4.0)
-_DOTS_PER_INCH = 150
 _LIGHTER = 0.4
 
 
@@ -446,24 +446,17 @@ def draw(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], path
         own = [cell for cell in own if getattr(cell.summary.scores, figure.metric) is not None]
     if not own:
         return False
-    with extra("plots", "A figure"):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-    picture = Figure(figsize=_INCHES, layout="constrained")
-    FigureCanvasAgg(picture)
-    axes = picture.add_subplot()
-    if layout in BREAKDOWNS:
-        _groups(experiment, figure, layout, own, axes)
-    else:
-        (_lines if figure.kind == "lines" else _bars)(experiment, figure, own, axes)
-    axes.set_title(figure.title)
-    axes.set_ylabel(title(figure.metric) + (f"; above it {title(figure.above)}" if figure.above else ""))
-    axes.grid(axis="y", alpha=0.3)
-    if len(axes.get_legend_handles_labels()[1]) > 1:
-        axes.legend(frameon=False, fontsize="small")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    picture.savefig(path, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None})
+    with picture(path, _INCHES) as drawn:
+        axes = drawn.add_subplot()
+        if layout in BREAKDOWNS:
+            _groups(experiment, figure, layout, own, axes)
+        else:
+            (_lines if figure.kind == "lines" else _bars)(experiment, figure, own, axes)
+        axes.set_title(figure.title)
+        axes.set_ylabel(title(figure.metric) + (f"; above it {title(figure.above)}" if figure.above else ""))
+        axes.grid(axis="y", alpha=0.3)
+        if len(axes.get_legend_handles_labels()[1]) > 1:
+            axes.legend(frameon=False, fontsize="small")
     return True
 
 
@@ -545,7 +538,7 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
     parts.append(
         f"Seed {experiment.seed}, at most {largest} questions per data set unless column `n` differs. "
         "Scores are strict (normalised exact match); 95% intervals and all other figures are in `cells.csv`."
-        + (f" Made by `{command}`." if command else "")
+        + (f" Made on {datetime.now(UTC).date()} by `{command}`." if command else "")
         + "\n"
     )
     with_verdicts = {table.name for table in experiment.tables if table.layout == "verdicts"}

@@ -11,16 +11,16 @@ from typing import Any
 import numpy as np
 
 from triplecheck.evals.experiments.config import Experiment, ModelSpec
+from triplecheck.evals.experiments.pictures import picture
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
-from triplecheck.kg.errors import extra
 from triplecheck.lms.resolve import LANGUAGE_MODEL
 from triplecheck.programs.judge.confidence import ConfidenceModels
 from triplecheck.programs.judge.queries import QUERY
 
 _BINS = 10
-_INCHES, _DOTS_PER_INCH = (6.0, 4.5), 120
+_INCHES = (6.0, 4.5)
 _LEAST = 100  # answers of a graph that has a line of its own
 _HEADER = (
     *("n", "proved", "of these right", "supported", "of these right", "unsupported", "abstained"),
@@ -179,28 +179,21 @@ def _draw(
     groups: Mapping[str, Sequence[Judged]],
     plot: Callable[[Any, str, Sequence[Judged], bool], None],
 ) -> tuple[str, Path]:
-    with extra("plots", "A figure"):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
     width, height = _INCHES
-    picture = Figure(figsize=(width * len(groups), height), layout="constrained")
-    FigureCanvasAgg(picture)
-    panels = picture.subplots(1, len(groups), squeeze=False)[0]
-    for axes, (name, rows) in zip(panels, groups.items(), strict=True):
-        sizes = Counter(row.graph for row in rows)
-        lines = {graph: [row for row in rows if row.graph == graph] for graph, n in sizes.items() if n >= _LEAST}
-        if few := [row for row in rows if sizes[row.graph] < _LEAST]:
-            lines[f"{len({row.graph for row in few})} smaller graphs"] = few
-        for graph, own in lines.items():
-            plot(axes, graph, own, False)
-        plot(axes, "all", rows, True)
-        axes.set_title(f"{name} ({len(rows)} answers)", fontsize="medium")
-        axes.grid(alpha=0.3)
-        axes.legend(frameon=False, fontsize="small")
-    picture.suptitle(title)
-    path.parent.mkdir(parents=True, exist_ok=True)
-    picture.savefig(path, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None})
+    with picture(path, (width * len(groups), height)) as drawn:
+        panels = drawn.subplots(1, len(groups), squeeze=False)[0]
+        for axes, (name, rows) in zip(panels, groups.items(), strict=True):
+            sizes = Counter(row.graph for row in rows)
+            lines = {graph: [row for row in rows if row.graph == graph] for graph, n in sizes.items() if n >= _LEAST}
+            if few := [row for row in rows if sizes[row.graph] < _LEAST]:
+                lines[f"{len({row.graph for row in few})} smaller graphs"] = few
+            for graph, own in lines.items():
+                plot(axes, graph, own, False)
+            plot(axes, "all", rows, True)
+            axes.set_title(f"{name} ({len(rows)} answers)", fontsize="medium")
+            axes.grid(alpha=0.3)
+            axes.legend(frameon=False, fontsize="small")
+        drawn.suptitle(title)
     return title, path
 
 

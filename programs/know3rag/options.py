@@ -39,7 +39,7 @@ class Know3RAGOptions(ProgramOptions):
         corpus_passages: documents for one query.
         filtering: check references at all (section 4.4; off: w/o Filter).
         relevance_check: check whether they help (off: w/o Rel-check). Off by default: a model of 1.5B parameters keeps
-            .72 of the passages in which the answer stands and .74 of the others (docs/results.md).
+            .72 of the passages in which the answer stands and .74 of the others (docs/notes/learnt.md).
         triple_check: check them against the graph (off: w/o Tri-check).
         references: k, at turn t the best k + t new references are kept.
         cap: references in all, the first ones; None for no limit.

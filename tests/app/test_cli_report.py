@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 from pathlib import Path
 
 import pytest
 from cli_support import Run
+from documents import DOCS
 
 
 @pytest.fixture
@@ -19,7 +22,7 @@ def test_a_report_is_written_printed_and_says_how_it_was_made(run: Run, kbs: Pat
     result = run("report", "kerag", "--only", "sets", "--limit", "4", *place)
     assert result.exit_code == 0
     assert "| bundled test | 4 |" in result.stdout
-    assert "Made by `triplecheck report kerag --only sets --limit 4`." in result.stdout
+    assert re.search(r"Made on 2\d\d\d-\d\d-\d\d by `triplecheck report kerag --only sets --limit 4`\.", result.stdout)
     assert "popqa" in result.stderr, "missing data is listed"
     assert (tmp_path / "report" / "report.md").read_text("utf-8").strip() == result.stdout.strip()
     assert (tmp_path / "report" / "cells.csv").is_file() and (tmp_path / "report" / "errors.md").is_file()
@@ -68,6 +71,26 @@ def test_the_linking_report_is_written_and_printed(run: Run, kbs: Path, tmp_path
     mentions = [line.split(" | ")[1] for line in report.splitlines() if line.startswith("| bundled")]
     assert mentions[:3] == ["verbatim", "1 typo", "2 typos"] and len(mentions) == 4
     assert run("report", "linking", "--lm", "extractive", *place).exit_code == 2
+
+
+def test_the_page_of_results_follows_the_reports(run: Run, tmp_path: Path) -> None:
+    docs = tmp_path / "docs"
+    shutil.copytree(DOCS / "reports", docs / "reports", ignore=shutil.ignore_patterns("*.png"))
+    shutil.copy(DOCS / "results.md", docs)
+    cells = docs / "reports" / "ranker" / "cells.csv"
+    trained = "curve,300 questions,kerag,{},False,extractive,{},metaqa,60,1.0,60,"
+    cells.write_text(cells.read_text("utf-8").replace(f"{trained}0.9166666666666666,", f"{trained}0.123,"), "utf-8")
+    result = run("report", "results", "--out", str(docs))
+    assert result.exit_code == 0, result.stderr
+    before, after = ((place / "results.md").read_text("utf-8").splitlines() for place in (DOCS, docs))
+    ((old, new),) = [(a, b) for a, b in zip(before, after, strict=True) if a != b]
+    assert old.startswith("| MetaQA |") and new == old.replace("0.917", "0.123")
+    assert {path.name for path in (docs / "reports" / "results").iterdir()} == {"cost.png", "kinds.png"}
+
+
+def test_the_page_of_results_needs_the_reports(run: Run, tmp_path: Path) -> None:
+    result = run("report", "results", "--out", str(tmp_path))
+    assert result.exit_code == 2 and "results.toml is missing" in result.stderr
 
 
 def test_questions_are_made_harder(run: Run, tmp_path: Path) -> None:

@@ -112,7 +112,6 @@ PAGES: dict[str, Stage] = {
 ELSEWHERE = {
     "dspy.md": "test_dspy_document.py runs each optimizer by itself",
     "papers.md": "test_cli_skb.py runs its commands on files of the same form",
-    "results.md": "commands of measurements; test_documentation.py parses them",
 }
 MINUTES = (
     "distill gold --student lora",

@@ -1,0 +1,73 @@
+"""Pictures as PNG, without a window."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from triplecheck.kg.errors import extra
+
+_DOTS_PER_INCH = 150
+_INCHES = (8.5, 4.0)
+_MARKERS = "osD^vPX*"
+
+
+@contextlib.contextmanager
+def picture(path: Path, size: tuple[float, float], **said: str) -> Iterator[Any]:
+    """A figure of matplotlib to draw on; it is written when the block ends.
+
+    Args:
+        path: where it is written; its directory is created.
+        size: width and height in inches.
+        said: texts that are kept in the file.
+
+    Raises:
+        MissingExtraError: matplotlib is not installed (extra `plots`).
+    """
+    with extra("plots", "A figure"):
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+
+    figure = Figure(figsize=size, layout="constrained")
+    FigureCanvasAgg(figure)
+    yield figure
+    path.parent.mkdir(parents=True, exist_ok=True)
+    figure.savefig(path, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None} | said)
+
+
+def draw_series(path: Path, title: str, x: str, y: str, figures: Mapping[str, Mapping[str, Sequence[float]]]) -> None:
+    """Draw shares of several series, each in its own colour; the file keeps the figures as JSON (`Description`).
+
+    Args:
+        path: as `picture`.
+        title: above the picture.
+        x: what the first figure of each name is, for points; empty for bars, which have no x.
+        y: what the last figure is, from 0 to 1.
+        figures: by series and name.
+    """
+    names = list(dict.fromkeys(name for of in figures.values() for name in of))
+    with picture(path, _INCHES, Description=json.dumps(figures)) as drawn:
+        axes = drawn.add_subplot(title=title, ylabel=y, ylim=(0, 1))
+        for place, (series, of) in enumerate(figures.items()):
+            if x:
+                for name, (right, up) in of.items():
+                    axes.plot(right, up, _MARKERS[names.index(name)], color=f"C{place}")
+                axes.plot([], [], "s", color=f"C{place}", label=series)
+            else:
+                width = 0.8 / len(figures)
+                places = [names.index(name) + (place - (len(figures) - 1) / 2) * width for name in of]
+                axes.bar(places, [up for (up,) in of.values()], width, label=series)
+        if x:
+            for marker, name in zip(_MARKERS, names, strict=False):
+                axes.plot([], [], marker, color="grey", label=name)
+            axes.set_xscale("log", subs=[2, 5])
+            axes.set_xlabel(x)
+            axes.xaxis.set_major_formatter("{x:,.0f}")
+            axes.xaxis.set_minor_formatter("{x:,.0f}")
+        else:
+            axes.set_xticks(range(len(names)), names)
+        axes.grid(alpha=0.3)
+        axes.legend(frameon=False, fontsize="small", loc="center left", bbox_to_anchor=(1, 0.5))
