@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -35,8 +34,6 @@ class Command(TyperCommand):
 
     spreading: tuple[str, ...] = ()
     """Flags that take several values at once: `--triples A B` as `--triples A --triples B`."""
-    bare: tuple[str, ...] = ()
-    """Flags whose value may be left out."""
 
     def __init__(self, name: str | None, *, params: list[Any], **settings: Any) -> None:
         self._arguments = [p.name for p in params if isinstance(p, TyperArgument) and p.name in FLAGS_FOR_ARGUMENTS]
@@ -54,8 +51,6 @@ class Command(TyperCommand):
         }
         valued = {name for name, takes_value in flags.items() if takes_value}
         words = with_new_names(args, flags)
-        for flag in self.bare:
-            words = with_value(words, flag)
         if self.spreading:
             words = spread(words, self.spreading, valued, [f"--{name}" for name in self._arguments])
         names = [param.name for param in self.params if isinstance(param, TyperArgument)]
@@ -89,12 +84,6 @@ class TrainCommand(Command):
     """A command that reads several files of questions, or directories of traces."""
 
     spreading = ("--questions", "--traces")
-
-
-class EvaluateCommand(Command):
-    """A command that understands `--mlflow` with and without a value."""
-
-    bare = ("--mlflow",)
 
 
 @functools.cache
@@ -172,16 +161,6 @@ def with_arguments(
     for name in names:
         ordered += given.get(name) or [positional.pop(0) for _ in positional[:1]]
     return [*others, "--", *ordered, *positional]
-
-
-def with_value(args: Sequence[str], flag: str) -> list[str]:
-    """`--flag` with an empty value, unless the next word is an address: it has a colon or a slash."""
-    words: list[str] = []
-    for word, following in pairwise([*args, "-"]):
-        words.append(word)
-        if word == flag and (following.startswith("-") or not {":", "/"} & set(following)):
-            words.append("")
-    return words
 
 
 def spread(

@@ -33,10 +33,6 @@ class Finished:
     """A finished question."""
 
     row: dict[str, Any]
-    began: float
-    """Start time, in seconds since the epoch."""
-    times: tuple[float, ...] = ()
-    """When each step of the row was reported, in seconds since `began`."""
     usage: dict[tuple[str, str], Usage] | None = None
     """Usage by role and model that the run's ledger does not hold yet; None if it holds all."""
     unavailable: str | None = None
@@ -72,30 +68,20 @@ class Asker:
     def __call__(self, question: Question, key: str) -> Finished | OutOfBudget:
         """Return the row of a question, with the error if the program failed. `key` is the row's content key."""
         steps: list[TraceEvent] = []
-        step_times: dict[int, float] = {}
-        at, began, ended = time.time(), time.perf_counter(), 0.0
-
-        def note(step: TraceEvent) -> None:
-            steps.append(step)
-            step_times[id(step)] = time.perf_counter() - began
-
+        began, ended = time.perf_counter(), 0.0
         with session() as ledger:
             try:
-                prediction = self._ask(question, note)
+                prediction = ask_within(self._timeout, self._program, question.question, steps.append)
                 ended = time.perf_counter()
                 row = scored_row(self._program, question, prediction, self._names, key, ended - began, self._judge)
-                return Finished(row, at, tuple(step_times.get(id(step), 0.0) for step in prediction.steps))
+                return Finished(row)
             except BudgetExceededError as error:
                 return OutOfBudget(str(error))
             except Exception as error:  # noqa: BLE001 - one question's crash must not lose the others' rows
                 seconds = (ended or time.perf_counter()) - began
-                so_far = list(steps)
-                row = error_row(self._program, question, error, so_far, ledger.usage(), key, seconds)
+                row = error_row(self._program, question, error, list(steps), ledger.usage(), key, seconds)
                 unavailable = str(error) if isinstance(error, UnavailableError) else None
-                return Finished(row, at, tuple(step_times[id(step)] for step in so_far), unavailable=unavailable)
-
-    def _ask(self, question: Question, note: OnStep) -> dspy.Prediction:
-        return ask_within(self._timeout, self._program, question.question, note)
+                return Finished(row, unavailable=unavailable)
 
 
 def ask_within(timeout: float | None, program: Program, question: str, on_step: OnStep) -> dspy.Prediction:

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms.resolve import language_model

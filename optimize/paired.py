@@ -10,10 +10,10 @@ from statistics import mean
 from typing import Any
 
 from triplecheck.evals.metrics import bootstrap_interval, mcnemar
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.runner import evaluate
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import BudgetExceededError, Roles
 from triplecheck.lms.resolve import is_no_language_model

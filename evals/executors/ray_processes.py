@@ -433,7 +433,7 @@ class _RayRun:
         )
         key = self._job.keys[item.question.id]
         seconds = time.time() - item.began
-        return Finished(error_row(self._job.program, item.question, error, (), Usage(), key, seconds), item.began)
+        return Finished(error_row(self._job.program, item.question, error, (), Usage(), key, seconds))
 
 
 @contextmanager

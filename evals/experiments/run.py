@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.datasets.folder import DataFolder, DataFolderOptions, bundled_case, find_cases
 from triplecheck.evals.experiments.config import DataSpec, Experiment, ModelSpec, RowSpec, TableSpec
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question, part_of, sampled
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.evals.summary import Summary
-from triplecheck.evals.trackers import Progress
 from triplecheck.evals.variants import make_variant
 from triplecheck.evals.withheld import withhold
 from triplecheck.kg import KnowledgeBase, UserError

@@ -19,8 +19,8 @@ import numpy as np
 
 from triplecheck.evals.configuration import plain
 from triplecheck.evals.metrics import area_under_risk_coverage, expected_calibration_error
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg._atomic import write_bytes, write_text
 from triplecheck.kg.errors import extra

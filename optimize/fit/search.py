@@ -12,10 +12,10 @@ from triplecheck.evals import evaluate
 from triplecheck.evals.asking import names_for
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.metrics.trace import Row
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import scored_row
 from triplecheck.evals.run_directory import ROWS, complete_lines, read_rows
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
 from triplecheck.lms import BudgetExceededError, Usage
 from triplecheck.lms.ledger import LIMITS, Ledger, total
