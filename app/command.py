@@ -1,4 +1,4 @@
-"""What every command understands: `-q`, `-v`, flags for arguments, renamed flags, several values per flag."""
+"""What every command understands: `-q`, `-v`, flags for arguments, several values per flag."""
 
 from __future__ import annotations
 
@@ -18,15 +18,6 @@ COMMON = ("quiet", "verbose")
 FLAGS_FOR_ARGUMENTS = ("kb", "out", "questions")
 """Arguments that may be given as flags instead: `--kb DIR`."""
 _SAME = "The same as the argument."
-RENAMED = {
-    "--detours": "--distractors",
-    "--half": "--part",
-    "--most-answers": "--max-answers",
-    "--n": "--limit",
-    "--promise": "--guarantee",
-    "--writer": "--prompt-model",
-}
-"""Former names of flags; they work in commands where the former name has no other meaning."""
 
 
 class Command(TyperCommand):
@@ -50,7 +41,7 @@ class Command(TyperCommand):
             if name.startswith("-")
         }
         valued = {name for name, takes_value in flags.items() if takes_value}
-        words = with_new_names(args, flags)
+        words = args
         if self.spreading:
             words = spread(words, self.spreading, valued, [f"--{name}" for name in self._arguments])
         names = [param.name for param in self.params if isinstance(param, TyperArgument)]
@@ -111,19 +102,6 @@ def common_options() -> dict[str, Any]:
     app = typer.Typer(add_completion=False)
     app.command()(declare)
     return {option.name: option for option in typer.main.get_command(app).params}
-
-
-def with_new_names(args: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Replace former names of flags, if the command knows only the new one."""
-    known = set(known)
-    words: list[str] = []
-    for index, word in enumerate(args):
-        if word == "--":
-            return [*words, *args[index:]]
-        flag, equals, value = word.partition("=")
-        new = RENAMED.get(flag)
-        words.append(f"{new}{equals}{value}" if new in known and flag not in known else word)
-    return words
 
 
 def with_arguments(
