@@ -202,7 +202,6 @@ def _distil_model(traces: list[Path], run: DistillOptions) -> None:
 
 
 def _distil_ranker(traces: list[Path], run: DistillOptions) -> None:
-    """Train a ranker of paths on traces."""
     err, out = stderr(quiet=run.json), run.out / f"{run.name or 'ranker'}.safetensors"
     with waiting(err, "loading"):
         from triplecheck.optimize.distil.path_ranker import FURTHER

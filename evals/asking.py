@@ -50,7 +50,6 @@ class Asker:
     """Asks a program questions. Thread-safe.
 
     Args:
-        program: the program.
         knowledge_base: resolves gold names with its name index; None: the program's linker resolves them.
         timeout: seconds per question; None: no limit. A program that exceeds it stops at its next step, and the
             run does not wait for that.
@@ -89,9 +88,6 @@ def ask_within(timeout: float | None, program: Program, question: str, on_step: 
 
     Args:
         timeout: seconds; None: no limit. A program that exceeds it stops at its next step; nobody waits for that.
-        program: the program.
-        question: in natural language.
-        on_step: gets each step as it happens.
 
     Raises:
         QuestionTimeoutError: the program is not finished in time.

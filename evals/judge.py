@@ -23,7 +23,6 @@ class JudgeVerdict:
 
     Attributes:
         correct: whether the answer is correct; None if two replies of the judge could not be parsed.
-        model: id of the judge model.
         usage: usage of the judge; not part of the program's usage.
     """
 
@@ -51,8 +50,6 @@ class Judge:
         """Judge one answer with the models of the current session.
 
         Args:
-            question: the question.
-            answer: the predicted answer.
             right: texts of the gold answers.
 
         Raises:

@@ -73,10 +73,7 @@ def scored_row(
 
     Args:
         program: the program; its graph and its `hops` are used.
-        question: the question.
-        prediction: the program's prediction.
         names: looks up the nodes of an exact name.
-        key: content key of the row.
         seconds: wall time of the program.
         judge: judges answers that are wrong by exact match; None: no judge.
     """

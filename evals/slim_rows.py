@@ -36,11 +36,7 @@ _COMMON: Mapping[Any, float] = {value: value for value in (0.0, 1.0, 0.5)}
 
 
 class SlimRow(Mapping[str, Any]):
-    """What `summary.score` reads of a row, about 0.5 KiB. An answer is true if there is one; absent scores are None.
-
-    Args:
-        row: a row of `evals.rows`.
-    """
+    """What `summary.score` reads of a row, about 0.5 KiB. An answer is true if there is one; absent scores are None."""
 
     __slots__ = ("_values",)
 

@@ -27,10 +27,8 @@ def read_and_write(
     """Read a graph and write the parts of a knowledge base into an empty folder.
 
     Args:
-        folder: the folder.
         triples, memory: see `knowledge_base.build`.
         tables: options of `readers.graphs_of`.
-        *rest: of `write`.
 
     Returns:
         The counts for the manifest; what was read (without its triples, if they were sorted on disk); the number of
@@ -66,9 +64,6 @@ def write(
     """Write the parts of a knowledge base into an empty folder.
 
     Args:
-        folder: the folder.
-        whole: the graph, or its triples on disk.
-        documents: texts to search.
         encoder: makes the vectors; None makes none.
         name_vectors: also encode every entity label.
         progress: called at each step.
@@ -147,7 +142,6 @@ def report(whole: RawGraph, rows: int, triples: int) -> dict[str, Any]:
     """What became of the statements that were read, for the manifest.
 
     Args:
-        whole: what was read.
         rows: number of edges that were read.
         triples: triples of the graph that was written.
     """
@@ -168,7 +162,6 @@ def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:
     """Number of statements that were read and are neither edges, descriptions nor edge properties, by the reason.
 
     Args:
-        whole: what was read.
         rows: number of edges that were read; None: `len(whole)`.
     """
     found = dict(whole.left_out)

@@ -80,7 +80,6 @@ class Changed:
         entities_added, entities_removed, entities_not_found: numbers of entities.
         documents_added, documents_replaced, documents_removed, documents_not_found: numbers of documents.
         left_out: number of statements that were read and are neither edges nor descriptions, by the reason.
-        seconds: it took.
         notes: what else to know.
     """
 
@@ -121,13 +120,11 @@ def add(
     the tails of its relation already are.
 
     Args:
-        base: the knowledge base.
         triples: whatever `build` takes, as the next four.
         entities, relations: tables that describe them.
         mapping: columns of tables and data frames.
         edge_properties: further columns to keep as properties of the edges.
         axioms, language: of RDF files, see `kg.readers.read_graph`. None: as the knowledge base was built.
-        documents: texts to search.
         sources: file names to note in the manifest.
         progress: called at each step.
 
@@ -168,10 +165,8 @@ def remove(
     and types that came from removed edges. What is not there is counted.
 
     Args:
-        base: the knowledge base.
         triples: whatever `build` takes. A text is the entity of this id or a literal of this form, of any datatype.
         entities: ids or names of entities to remove with all their triples.
-        documents: ids of documents.
         mapping: columns of tables and data frames.
         axioms: whether axioms of RDF files are edges, see `kg.readers.read_graph`. None: as in the knowledge base.
         progress: called at each step.
@@ -231,7 +226,6 @@ def update(
     document replaces the one of the same id. What is not there yet is added.
 
     Args:
-        base: the knowledge base.
         triples, entities, relations, mapping, edge_properties, axioms, language, documents, sources, progress: as
             `add`.
 
@@ -384,7 +378,6 @@ class _Writing:
         Args:
             edit: what the graph becomes; None: it stays.
             documents: what the documents become; None: they stay.
-            read: what was read.
             sources: file names to note.
             found: what was counted so far.
             following: the documents follow the old ones instead of replacing them.
@@ -597,7 +590,6 @@ def known_texts(base: Base, known: KnownTexts | None = None) -> KnownTexts:
     """The encoder of a base with vectors, which knows the vectors of relations and names that the base has.
 
     Args:
-        base: the base.
         known: the same encoder with the vectors of another base, to add to.
     """
     encoder, graph = base.manifest.encoder, base.columnar

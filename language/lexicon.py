@@ -46,7 +46,6 @@ class Lexicon:
         genitives: what joins a noun to its possessor.
         prepositions: of these, those that stand before the possessor.
         agents: prepositions of the one who acts, in the passive.
-        articles: the articles.
         scales: adjectives and adverbs, and what they compare.
         orders: words without degree that compare as superlatives and comparatives do.
         amounts: words for more and fewer of the noun that follows.

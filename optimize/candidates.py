@@ -205,7 +205,6 @@ def choose(
 
     Args:
         candidates: with a score on the whole validation set.
-        objective: what to choose by.
         written: key of the program as written, before it was compiled.
 
     Raises:

@@ -101,12 +101,8 @@ def measure(
     """Ask a program questions, in a directory where an interrupted run is resumed.
 
     Args:
-        program: to ask.
-        questions: with known answers.
-        out: directory of the evaluation.
         roles: the models; None: those of the session.
         knowledge_base: of the program's graph.
-        workers: questions in parallel.
         progress: called after each question.
 
     Raises:

@@ -35,9 +35,7 @@ class CompilePlan:
         program: to compile; it is not changed.
         questions: for training, validation and measuring.
         optimizer: by name (`optimize.registry`).
-        roles: the models of the roles.
         settings: of the optimizer, where they differ from its defaults.
-        step: compile only this step, by its own metric.
         teacher: the model for collecting demonstrations; `gold` for gold replies, if they can be computed; None:
             the models of the roles.
         prompt_model: the model that writes instructions; None: the default model.
@@ -84,11 +82,6 @@ class Estimate:
 
 def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan) -> None:
     """Refuse a run that cannot work.
-
-    Args:
-        spec: the optimizer.
-        settings: checked settings.
-        plan: what to compile.
 
     Raises:
         UserError: the run cannot work; the message gives the reason and an alternative.
@@ -152,8 +145,6 @@ def estimate(
     """Estimate the cost of a run.
 
     Args:
-        spec: the optimizer.
-        settings: checked settings.
         plan: what to compile; the notes compare the cost with its budget.
         size: numbers of examples and steps.
         pilot: what a few runs took.

@@ -59,7 +59,6 @@ class Blueprint:
     kinds: tuple[bool, bool]
     """Whether the sources have relation vectors, and whether they have the knowledge base."""
     language: str
-    """Of the questions."""
     configuration: dict[str, Any]
     """Everything the rows depend on; the opened program must have the same description."""
     names_in_base: bool
@@ -70,7 +69,6 @@ class Blueprint:
     search_path: tuple[str, ...]
     """Python's module search path."""
     abstain_below: float | None = None
-    """See `Program.abstain_below`."""
 
     @classmethod
     def of(cls, job: QuestionJob) -> Blueprint:
@@ -184,12 +182,7 @@ class Account:
 
 
 class SharedLedger(Ledger):
-    """The outermost ledger of a process. It asks the account before each call and reports usage afterwards.
-
-    Args:
-        account: handle of the actor.
-        limits: the budgets in the account.
-    """
+    """The outermost ledger of a process. It asks the account before each call and reports usage afterwards."""
 
     def __init__(self, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
         dollars = [budget.dollars for budget, _ in limits if budget.dollars is not None]
@@ -218,7 +211,6 @@ class Worker:
     Args:
         blueprint: how to open the program.
         account: handle of the account; None without a budget.
-        limits: the budgets in the account.
     """
 
     def __init__(self, blueprint: Blueprint, account: Any, limits: list[tuple[Budget, Usage]]) -> None:

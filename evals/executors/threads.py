@@ -57,7 +57,6 @@ class Executor(Protocol):
 
         Args:
             job: what all questions share.
-            questions: the questions.
             workers: maximum number of questions asked in parallel.
             stop: once set, no further question is started; started ones are awaited.
         """

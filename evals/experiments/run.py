@@ -41,7 +41,6 @@ class SetOpener:
 
     Args:
         data: folder of benchmarks (`evals.datasets.folder`); None: no folder.
-        kbs: directory in which knowledge bases are built.
         missing: called once for each data set, model and bundle that is not available; None: raise UserError.
     """
 
@@ -157,7 +156,6 @@ class Cell:
     """The evaluation directory; it may hold rows of a larger sample."""
     summary: Summary
     knowledge_base: KnowledgeBase
-    """The knowledge base of the questions."""
     asked: frozenset[str] = frozenset()
     """The ids of the questions."""
 
@@ -196,12 +194,10 @@ def run_experiment(
     """Evaluate every cell. A cell that is in several tables is evaluated once.
 
     Args:
-        experiment: the experiment.
         opener: opens knowledge bases and questions.
         runs: directory of the evaluation directories; finished evaluations there are reused.
         selection: the part to run; None: all.
         tell: called with the name of the cell and its progress.
-        bundles: reads the bundle of a row.
         trainer: trains the ranker of a row.
         preparing: called while what a program needs is made, such as vectors.
 

@@ -35,10 +35,6 @@ def support(
     `per_pattern`; every triple starts at the node or continues an earlier triple.
 
     Args:
-        graph: the graph.
-        found: a match.
-        variable: the variable of the node.
-        node: a node of its domain.
         per_pattern: maximum number of triples per pattern.
         steps: implementation of the steps; the fastest for this graph if not given.
     """
@@ -59,7 +55,6 @@ def support(
 
 
 def _domains_with(graph: Graph, found: Match, variable: str, node: int, steps: Adjacency | None) -> dict[str, Domain]:
-    """Domains of the variables given the node."""
     if found.rows is not None:
         part = next((rows for rows in found.rows if variable in rows.columns), None)
         if part is None:
@@ -100,7 +95,6 @@ class Relaxed:
 
     Attributes:
         match: the match of the remaining patterns.
-        left_out: the patterns that were dropped.
         tried: number of subsets of patterns that were tried.
     """
 
@@ -117,7 +111,6 @@ def relax(query: Query, answer: str, solve: Callable[[Query], Match], tries: int
 
     Args:
         query: patterns without a solution.
-        answer: the variable of the answer.
         solve: matches a subset of the patterns.
         tries: maximum number of subsets to try.
     """
@@ -144,14 +137,7 @@ def relax(query: Query, answer: str, solve: Callable[[Query], Match], tries: int
 # --- counts and superlatives ---------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A node with a comparable value.
-
-    Attributes:
-        node: the node.
-        relation: the relation to its value.
-        value: the value, a node.
-        size: the value as a quantity.
-    """
+    """A node with a comparable value."""
 
     node: int
     relation: int
@@ -203,9 +189,7 @@ def extreme(graph: Graph, nodes: IntArray, relation: int, *, greatest: bool) -> 
     Values of different kinds are not compared, such as numbers and points in time: the most frequent kind is used.
 
     Args:
-        graph: the graph.
         nodes: shape (n,).
-        relation: the relation to the compared values.
         greatest: the greatest (latest) value, else the smallest (earliest).
     """
     edges = graph.expand(nodes, relation, Direction.OUT)
@@ -229,10 +213,7 @@ def counts(graph: Graph, found: Match, of: str, by: str, budget: int = BUDGET) -
     """For each node of one variable, the number of nodes of another ("films by director").
 
     Args:
-        graph: the graph.
         found: a match in which both variables are connected.
-        of: the variable to count.
-        by: the variable to group by.
         budget: maximum number of rows of the join.
 
     Returns:

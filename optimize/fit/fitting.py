@@ -49,10 +49,8 @@ class FitPlan:
     """What to fit, and on which questions.
 
     Attributes:
-        kind: class of the program.
         sources: the graph and its indexes.
         questions: dev questions; only those with published answers are used.
-        roles: the models of the roles.
         options: options that are not fitted, and initial values of the others.
         compiled: a bundle of the program, if the compiled program is fitted.
         space: options to fit, with the values to try; empty: fit only the threshold.
@@ -220,8 +218,6 @@ def fit_program(
     If it was killed or stopped by its budget, the same call resumes it; no question is asked twice.
 
     Args:
-        plan: what to fit.
-        out: directory of the run.
         knowledge_base: the knowledge base of the program's graph, if any.
         progress: called with the current part and its progress.
 
@@ -294,9 +290,7 @@ class Bin:
     """Answers of about the same confidence.
 
     Attributes:
-        confidence: mean confidence.
         right: share of correct answers.
-        answers: number of answers.
     """
 
     confidence: float

@@ -133,7 +133,6 @@ class Observed:
     """The result of one question.
 
     Attributes:
-        id: of the question.
         answered: whether the program gave an answer.
         right: whether the answer is correct; an abstention is correct if the question has no answer (CRAG).
         confidence: of the answer; None if there is no answer or no confidence.
@@ -185,7 +184,6 @@ class Asking:
     """Evaluates candidates, each in its own run directory (`evals.evaluate`), so that no question is asked twice.
 
     Attributes:
-        make: makes the program.
         out: directory of the run.
         ledger: ledger of the session, with the budget of the whole run.
         knowledge_base: the knowledge base of the graph, if any.
@@ -209,8 +207,6 @@ class Asking:
 
         Args:
             setting: options of the program, by name.
-            questions: of one half.
-            part: name of the half.
             reserved: number of questions that the rest of the budget must still cover.
 
         Raises:
@@ -312,7 +308,6 @@ class Search:
 
     Attributes:
         asking: runs the questions.
-        questions: of that half.
         space: the options to fit, in this order.
         objective: how to choose (`optimize.candidates`).
         reserved: number of questions of the other half that the budget must still cover.

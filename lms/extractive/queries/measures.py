@@ -39,10 +39,7 @@ def measure_of_words(
     """The relation to values that content words mean; None if none is near enough.
 
     Args:
-        schema: what there is.
         classes: of the things; empty: they have none; None: they may be of any.
-        words: of the question.
-        likeness: of words and relations.
         kinds: of values; empty for all.
     """
     found = [
