@@ -57,9 +57,6 @@ _OTHERS = (
 def evaluate(
     program: ProgramArgument,
     run: BatchOptions,
-    judge: Annotated[
-        bool, flag("--judge", "Let the model of the role `judge` decide on answers that do not match exactly.")
-    ] = False,
     executor: Annotated[
         str | None,
         flag(
@@ -115,7 +112,6 @@ def evaluate(
             progress=show_scores(tell),
             executor=executing,
             each=_print_row if is_verbose() else None,
-            judge=judge,
         )
     if run.json:
         print_json(summary.to_json() | {"out": str(place)})
@@ -165,7 +161,6 @@ def show_summary(summary: Summary, place: Path) -> None:
         ("status", scores.status),
         ("lost at", scores.lost),
         ("errors", scores.errors),
-        ("judged", scores.judged),
     )
     for name, counts in groups:
         if counts:

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import dspy
 
 from triplecheck.evals.gold import Names, linker_names
-from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row, scored_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UnavailableError, normalize
@@ -53,16 +52,12 @@ class Asker:
         knowledge_base: resolves gold names with its name index; None: the program's linker resolves them.
         timeout: seconds per question; None: no limit. A program that exceeds it stops at its next step, and the
             run does not wait for that.
-        judge: judges answers that are wrong by exact match; None: no judge.
     """
 
-    def __init__(
-        self, program: Program, knowledge_base: KnowledgeBase | None, timeout: float | None, judge: Judge | None = None
-    ) -> None:
+    def __init__(self, program: Program, knowledge_base: KnowledgeBase | None, timeout: float | None) -> None:
         self._program = program
         self._names = names_for(program, knowledge_base)
         self._timeout = timeout
-        self._judge = judge
 
     def __call__(self, question: Question, key: str) -> Finished | OutOfBudget:
         """Return the row of a question, with the error if the program failed. `key` is the row's content key."""
@@ -72,7 +67,7 @@ class Asker:
             try:
                 prediction = ask_within(self._timeout, self._program, question.question, steps.append)
                 ended = time.perf_counter()
-                row = scored_row(self._program, question, prediction, self._names, key, ended - began, self._judge)
+                row = scored_row(self._program, question, prediction, self._names, key, ended - began)
                 return Finished(row)
             except BudgetExceededError as error:
                 return OutOfBudget(str(error))

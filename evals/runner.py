@@ -15,7 +15,6 @@ import dspy
 from triplecheck.evals.asking import Finished, OutOfBudget
 from triplecheck.evals.configuration import configuration_digest, describe, row_key
 from triplecheck.evals.executors import Executor, QuestionJob, Threads
-from triplecheck.evals.judge import checked_judge
 from triplecheck.evals.progress import Progress, Tally
 from triplecheck.evals.questions import Question, as_question
 from triplecheck.evals.rows import not_run
@@ -42,7 +41,6 @@ def evaluate(
     budget: Budget | None = None,
     progress: Callable[[Progress], None] | None = None,
     settings: Mapping[str, Any] | None = None,
-    judge: bool = False,
     executor: Executor | None = None,
     each: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Summary:
@@ -66,8 +64,6 @@ def evaluate(
         progress: called after each row, from the calling thread.
         settings: other values that the results depend on (the name of the data set, a seed); part of the
             configuration.
-        judge: have the model of the role `judge` decide on answers that are wrong by exact match; its calls count
-            towards the budget.
         executor: where questions are asked; None: threads of this process. The rows are the same.
         each: called with each new row, once it is written.
 
@@ -87,12 +83,9 @@ def evaluate(
     began = time.perf_counter()
     with session(roles, budget), dspy.context(trace=None, disable_history=True):
         configuration = describe(program, dspy.settings.lm_roles, knowledge_base, settings)
-        judging = checked_judge(dspy.settings.lm_roles) if judge else None
-        if judging is not None:
-            configuration["judge"] = judging.prompts
         of_configuration = configuration_digest(configuration)
         keys = {question.id: row_key(question, of_configuration) for question in asked}
-        job = QuestionJob(program, knowledge_base, configuration, keys, timeout, judging)
+        job = QuestionJob(program, knowledge_base, configuration, keys, timeout)
         with EvaluationDirectory(Path(out), configuration, keys) as directory:
             rows = dict(directory.kept)
             run = _Run(directory, rows, Tally(len(asked)), each, progress)

@@ -14,7 +14,6 @@ from triplecheck.kg.errors import require
 from triplecheck.lms import Budget, Roles
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import EXTRACTIVE, is_no_language_model, language_model
-from triplecheck.optimize.candidates import Objective
 from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Pilot, Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
@@ -39,7 +38,6 @@ class CompilePlan:
         teacher: the model for collecting demonstrations; `gold` for gold replies, if they can be computed; None:
             the models of the roles.
         prompt_model: the model that writes instructions; None: the default model.
-        objective: how to choose among the candidates.
         seed: of all random choices.
         workers: examples to run in parallel.
         budget: for the whole run, including cached calls.
@@ -53,7 +51,6 @@ class CompilePlan:
     step: str | None = None
     teacher: str | None = None
     prompt_model: str | None = None
-    objective: Objective = "accuracy"
     seed: int = 0
     workers: int = 1
     budget: Budget = field(default_factory=Budget)

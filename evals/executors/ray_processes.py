@@ -27,7 +27,6 @@ import dspy
 from triplecheck.evals.asking import Asker, Finished, OutOfBudget
 from triplecheck.evals.configuration import describe, differences, plain
 from triplecheck.evals.executors.threads import QuestionJob, Result
-from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
@@ -64,8 +63,6 @@ class Blueprint:
     names_in_base: bool
     """Whether gold names are looked up in the knowledge base's index."""
     timeout: float | None
-    judged: bool
-    """Whether a model judges answers that do not match exactly."""
     search_path: tuple[str, ...]
     """Python's module search path."""
     abstain_below: float | None = None
@@ -95,7 +92,6 @@ class Blueprint:
             configuration=plain(job.configuration),
             names_in_base=job.knowledge_base is not None,
             timeout=job.timeout,
-            judged=job.judge is not None,
             search_path=tuple(sys.path),
             abstain_below=program.abstain_below,
         )
@@ -122,16 +118,15 @@ class Blueprint:
         program.load_state(self.state)
         if self.abstain_below is not None:
             program.abstain_below = self.abstain_below
-        names, judge = base if self.names_in_base else None, Judge() if self.judged else None
+        names = base if self.names_in_base else None
         here = describe(program, self.roles, names, self.configuration["settings"])
-        here |= {} if judge is None else {"judge": judge.prompts}
         differ = differences(self.configuration, plain(here))
         if differ:
             raise UserError(f"a worker process opened a program that differs from the description: {'; '.join(differ)}")
         base.linker.mentions(
             read_text("warm up", self.language)
         )  # so that loading is not part of the first question's time
-        return Asker(program, names, self.timeout, judge)
+        return Asker(program, names, self.timeout)
 
 
 def _arguments(program: Program) -> dict[str, Any]:

@@ -179,8 +179,7 @@ def _largest_matching(options: list[list[int]]) -> int:
 # Accurate, hallucinated or missing: the outcomes of CRAG (Yang et al. 2024, arXiv 2406.04744, section 4.1).
 #
 # A wrong answer is worse than none: truthfulness is the mean of +1 for an accurate reply, 0 for a missing one and -1
-# for a hallucinated one. As in CRAG, exact match decides first; a model can then judge answers that it rejects
-# (`evals.judge`).
+# for a hallucinated one. Exact match decides.
 
 Outcome = Literal["accurate", "hallucinated", "missing"]
 

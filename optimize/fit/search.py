@@ -19,7 +19,7 @@ from triplecheck.evals.run_directory import ROWS, complete_lines, read_rows
 from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
 from triplecheck.lms import BudgetExceededError, Usage
 from triplecheck.lms.ledger import LIMITS, Ledger, total
-from triplecheck.optimize.candidates import CandidateProgram, Objective, choose
+from triplecheck.optimize.candidates import CandidateProgram, choose
 from triplecheck.optimize.fit.risk_control import Sample, sample_of
 from triplecheck.programs import Know3RAG, Program
 from triplecheck.programs.know3rag.replay import REPLAYED, Recorded, read_turns, replay_turns
@@ -292,7 +292,7 @@ class Searched:
     """What the search found.
 
     Attributes:
-        chosen: the best candidate by the objective.
+        chosen: the best candidate.
         tried: all candidates, in order; the first is the unchanged program.
         left_out: settings that were not evaluated, each with the reason.
     """
@@ -309,14 +309,12 @@ class Search:
     Attributes:
         asking: runs the questions.
         space: the options to fit, in this order.
-        objective: how to choose (`optimize.candidates`).
         reserved: number of questions of the other half that the budget must still cover.
     """
 
     asking: Asking
     questions: Sequence[Question]
     space: Sequence[Option]
-    objective: Objective
     reserved: int
     _recorded: dict[str, list[tuple[Row, Recorded]]] = field(default_factory=dict)
 
@@ -344,7 +342,7 @@ class Search:
         return Searched(self._best(tried), tuple(tried.values()), left_out)
 
     def _best(self, tried: Mapping[str, Tried]) -> Tried:
-        return tried[choose([one.scored for one in tried.values()], self.objective).key]
+        return tried[choose([one.scored for one in tried.values()]).key]
 
     def _try(self, setting: Mapping[str, Any], given: Program) -> Tried:
         if isinstance(given, Know3RAG):

@@ -282,7 +282,7 @@ class _Recording:
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
     ) -> Iterator[Result]:
         """See `evals.executors.Executor`."""
-        asker = Asker(job.program, job.knowledge_base, job.timeout, job.judge)
+        asker = Asker(job.program, job.knowledge_base, job.timeout)
 
         def ask(question: Question) -> tuple[Question, Finished | OutOfBudget, Recorder]:
             with self.planned.active(), recording() as recorder:

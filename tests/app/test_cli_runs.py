@@ -73,11 +73,3 @@ def test_a_folder_that_is_not_a_run_is_refused(run: Run, elsewhere: Path) -> Non
         result = run("runs", *words)
         assert result.exit_code == 2
         assert "holds no evaluation" in result.stderr
-
-
-def test_a_judge_that_is_not_a_language_model_is_rejected(run: Run, kb: Path) -> None:
-    Path("questions.jsonl").write_text(json.dumps(QUESTIONS[0]), "utf-8")
-    result = run("eval", "kerag", "--kb", kb, "--questions", "questions.jsonl", "--judge", "--out", "out")
-    assert result.exit_code == 2
-    assert "--role" in result.stderr
-    assert not Path("out").exists()
