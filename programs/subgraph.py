@@ -160,10 +160,6 @@ class Subgraph:
         """Nodes in all facts."""
         return frozenset(node for fact in self.facts for node in (fact.anchor, *fact.values))
 
-    def on(self, path: PathKey) -> list[Fact]:
-        """The facts at the end of a path."""
-        return [fact for fact in self.facts if fact.path == path]
-
     def incomplete(self, fact: Fact) -> bool:
         """Whether a limit cut off entities on the path of a fact, so similar facts may be missing."""
         topic, hops = fact.path

@@ -1,4 +1,4 @@
-"""What to do with a match: supporting triples, relaxation if nothing matches, counts and superlatives."""
+"""What to do with a match: supporting triples, relaxation if nothing matches, and superlatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.patterns.adjacency import Adjacency, members
-from triplecheck.kg.patterns.match import BUDGET, Match, match, solutions
+from triplecheck.kg.patterns.match import Match, match
 from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 from triplecheck.kg.types import Direction, Edge
 from triplecheck.kg.values import Quantity, quantity, value_of
@@ -134,7 +134,7 @@ def relax(query: Query, answer: str, solve: Callable[[Query], Match], tries: int
     return None
 
 
-# --- counts and superlatives ---------------------------------------------------------------------
+# --- superlatives ---------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A node with a comparable value."""
@@ -207,24 +207,3 @@ def extreme(graph: Graph, nodes: IntArray, relation: int, *, greatest: bool) -> 
         kinds[kind],
         len(nodes) - kinds[kind],
     )
-
-
-def counts(graph: Graph, found: Match, of: str, by: str, budget: int = BUDGET) -> tuple[IntArray, IntArray] | None:
-    """For each node of one variable, the number of nodes of another ("films by director").
-
-    Args:
-        found: a match in which both variables are connected.
-        budget: maximum number of rows of the join.
-
-    Returns:
-        Nodes and their counts, highest first, then by node; None if the join would exceed its budget or the variables
-        are not connected.
-    """
-    parts = solutions(graph, found, budget)
-    part = next((rows for rows in parts or () if of in rows.columns and by in rows.columns), None)
-    if part is None:
-        return None
-    both = np.unique(np.stack([part.columns[by], part.columns[of]]), axis=1)
-    nodes, numbers = np.unique(both[0], return_counts=True)
-    order = np.argsort(-numbers, kind="stable")
-    return nodes[order], numbers[order]
