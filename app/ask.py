@@ -93,8 +93,6 @@ def answer(
     """Answer a question as configured.
 
     Args:
-        question: in natural language.
-        settings: the configuration.
         steps_to: where steps are printed as they happen; None: nowhere.
         timeout: seconds for the program, without opening the knowledge base; None: no limit.
         files: what to write the proof to; None: nothing.

@@ -47,7 +47,6 @@ class Chat:
     """A conversation. Bases, programs and models stay open.
 
     Args:
-        settings: the configuration.
         out: where answers go.
     """
 

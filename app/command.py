@@ -1,10 +1,9 @@
-"""What every command understands: `-q`, `-v`, flags for arguments, renamed flags, several values per flag."""
+"""What every command understands: `-q`, `-v`, flags for arguments, several values per flag."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
-from itertools import pairwise
 from typing import Annotated, Any, TypeVar
 
 import typer
@@ -19,15 +18,6 @@ COMMON = ("quiet", "verbose")
 FLAGS_FOR_ARGUMENTS = ("kb", "out", "questions")
 """Arguments that may be given as flags instead: `--kb DIR`."""
 _SAME = "The same as the argument."
-RENAMED = {
-    "--detours": "--distractors",
-    "--half": "--part",
-    "--most-answers": "--max-answers",
-    "--n": "--limit",
-    "--promise": "--guarantee",
-    "--writer": "--prompt-model",
-}
-"""Former names of flags; they work in commands where the former name has no other meaning."""
 
 
 class Command(TyperCommand):
@@ -35,8 +25,6 @@ class Command(TyperCommand):
 
     spreading: tuple[str, ...] = ()
     """Flags that take several values at once: `--triples A B` as `--triples A --triples B`."""
-    bare: tuple[str, ...] = ()
-    """Flags whose value may be left out."""
 
     def __init__(self, name: str | None, *, params: list[Any], **settings: Any) -> None:
         self._arguments = [p.name for p in params if isinstance(p, TyperArgument) and p.name in FLAGS_FOR_ARGUMENTS]
@@ -53,9 +41,7 @@ class Command(TyperCommand):
             if name.startswith("-")
         }
         valued = {name for name, takes_value in flags.items() if takes_value}
-        words = with_new_names(args, flags)
-        for flag in self.bare:
-            words = with_value(words, flag)
+        words = args
         if self.spreading:
             words = spread(words, self.spreading, valued, [f"--{name}" for name in self._arguments])
         names = [param.name for param in self.params if isinstance(param, TyperArgument)]
@@ -91,12 +77,6 @@ class TrainCommand(Command):
     spreading = ("--questions", "--traces")
 
 
-class EvaluateCommand(Command):
-    """A command that understands `--mlflow` with and without a value."""
-
-    bare = ("--mlflow",)
-
-
 @functools.cache
 def common_options() -> dict[str, Any]:
     """`-q`, `-v` and the flags that stand for arguments, by name."""
@@ -122,19 +102,6 @@ def common_options() -> dict[str, Any]:
     app = typer.Typer(add_completion=False)
     app.command()(declare)
     return {option.name: option for option in typer.main.get_command(app).params}
-
-
-def with_new_names(args: Sequence[str], known: Iterable[str]) -> list[str]:
-    """Replace former names of flags, if the command knows only the new one."""
-    known = set(known)
-    words: list[str] = []
-    for index, word in enumerate(args):
-        if word == "--":
-            return [*words, *args[index:]]
-        flag, equals, value = word.partition("=")
-        new = RENAMED.get(flag)
-        words.append(f"{new}{equals}{value}" if new in known and flag not in known else word)
-    return words
 
 
 def with_arguments(
@@ -172,16 +139,6 @@ def with_arguments(
     for name in names:
         ordered += given.get(name) or [positional.pop(0) for _ in positional[:1]]
     return [*others, "--", *ordered, *positional]
-
-
-def with_value(args: Sequence[str], flag: str) -> list[str]:
-    """`--flag` with an empty value, unless the next word is an address: it has a colon or a slash."""
-    words: list[str] = []
-    for word, following in pairwise([*args, "-"]):
-        words.append(word)
-        if word == flag and (following.startswith("-") or not {":", "/"} & set(following)):
-            words.append("")
-    return words
 
 
 def spread(

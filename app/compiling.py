@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from triplecheck.evals import Scores
     from triplecheck.evals.questions import Question
     from triplecheck.optimize import Compiled, CompilePlan, Estimate
-    from triplecheck.optimize.candidates import Objective
 
 _TABLE = (
     ("hits@1", "hits_at_1"),
@@ -56,9 +55,6 @@ class CompileOptions:
     ] = None
     step: Annotated[str | None, flag("--step NAME", "Compile this step alone, by its own metric.")] = None
     setting: Annotated[list[str] | None, flag("--set NAME=VALUE", "A setting of the optimizer. Repeatable.")] = None
-    objective: Annotated[
-        str, flag("--objective NAME", "Choose a candidate by accuracy, cost, or balanced between them.")
-    ] = "accuracy"
     teacher: Annotated[
         str | None,
         flag(
@@ -112,8 +108,7 @@ class CompileOptions:
 
         resolve_students(self.student)
 
-        objective = None if self.objective == "accuracy" else self.objective
-        given = {"--step": self.step, "--set": self.setting, "--teacher": self.teacher, "--objective": objective}
+        given = {"--step": self.step, "--set": self.setting, "--teacher": self.teacher}
         alone = next((name for name, value in given.items() if value), None)
         if self.optimizer is None and alone is not None:
             raise UserError(f"{alone} belongs to an optimizer: name one with --optimizer, or leave it out")
@@ -167,10 +162,8 @@ def compile_program(
     err = stderr(quiet=run.json)
     with waiting(err, "loading"):
         from triplecheck.optimize import resolve_optimizer
-        from triplecheck.optimize.candidates import check_objective
 
         optimizer = None if how.optimizer is None else resolve_optimizer(how.optimizer).name
-        objective = check_objective(how.objective)
         held_out = _held_out(how, run)
         how.check()
     batch = open_batch(settings, run, ("train",), err)
@@ -179,7 +172,7 @@ def compile_program(
     if optimizer is None:
         _tune(batch, run, how, held_out, place, err)
         return
-    result = _compiled(_plan(batch, run, how, optimizer, objective, held_out), batch, place, how, err)
+    result = _compiled(_plan(batch, run, how, optimizer, held_out), batch, place, how, err)
     if run.json:
         print_json(result.to_json() | {"out": str(place)})
     elif not how.estimate:
@@ -230,7 +223,6 @@ def _plan(
     run: BatchOptions,
     how: CompileOptions,
     optimizer: str,
-    objective: Objective,
     held_out: list[Question] | None,
 ) -> CompilePlan:
     from triplecheck.app.config import parse_options
@@ -245,7 +237,6 @@ def _plan(
         step=how.step,
         teacher=how.teacher,
         prompt_model=how.prompt_model,
-        objective=objective,
         seed=run.seed,
         workers=batch.settings.workers,
         budget=batch.budget,

@@ -19,14 +19,13 @@ from triplecheck.app.console import (
     stdout,
 )
 from triplecheck.app.opening import open_batch
-from triplecheck.app.options import OUTPUT, RUNS, BatchOptions, ProgramArgument, flag, flattened
+from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flag, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
 
     from triplecheck.evals import Scores, Summary
     from triplecheck.evals.executors import Executor
-    from triplecheck.evals.trackers import Tracker
     from triplecheck.lms import Roles
 
 _EXECUTORS = ("threads", "ray")
@@ -58,9 +57,6 @@ _OTHERS = (
 def evaluate(
     program: ProgramArgument,
     run: BatchOptions,
-    judge: Annotated[
-        bool, flag("--judge", "Let the model of the role `judge` decide on answers that do not match exactly.")
-    ] = False,
     executor: Annotated[
         str | None,
         flag(
@@ -73,15 +69,6 @@ def evaluate(
         flag(
             "--ray-address ADDRESS",
             "Cluster for --executor ray: `auto` or `ray://HOST:PORT`. Default: processes on this machine.",
-        ),
-    ] = None,
-    mlflow: Annotated[
-        str | None,
-        flag(
-            "--mlflow [URI]",
-            "Log the run to MLflow, with a trace per question: to the server or store at URI, or to `mlruns` in "
-            "the directory of the run.",
-            OUTPUT,
         ),
     ] = None,
 ) -> None:
@@ -103,11 +90,11 @@ def evaluate(
 
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --cascade extractive --lm openai/gpt-4o-mini
 
-        triplecheck eval kerag --kb kbs/films --questions films.jsonl --workers 32 --executor ray --mlflow
+        triplecheck eval kerag --kb kbs/films --questions films.jsonl --workers 32 --executor ray
     """
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
-    executing, trackers = _executor(executor, ray_address), _trackers(mlflow)
+    executing = _executor(executor, ray_address)
     batch = open_batch(settings, run, ("test",), err, cascades=True)
     place = run.out or RUNS / _run_name(batch.program.title, batch.source, batch.roles)
     with reporting(err, "asking") as tell:
@@ -124,8 +111,7 @@ def evaluate(
             budget=batch.budget,
             progress=show_scores(tell),
             executor=executing,
-            trackers=trackers,
-            judge=judge,
+            each=_print_row if is_verbose() else None,
         )
     if run.json:
         print_json(summary.to_json() | {"out": str(place)})
@@ -134,24 +120,10 @@ def evaluate(
     _complain_if_stopped(summary, place)
 
 
-class _Printer:
-    """A tracker that prints every question and its answer to standard error."""
-
-    def begin(self, directory: Path, configuration: Mapping[str, Any]) -> None:
-        """See `evals.trackers.Tracker`."""
-
-    def row(self, result: Any, progress: Any) -> None:
-        """See `evals.trackers.Tracker`."""
-        row = result.row
-        score = "" if row.get("hits_at_1") is None else f" hits@1 {row['hits_at_1']:.0f}"
-        line = f"{row['id']}: {row['status']}{score}: {row.get('question')} -> {row.get('answer')}"
-        stderr().print(printable(line), soft_wrap=True)
-
-    def end(self, summary: Any) -> None:
-        """See `evals.trackers.Tracker`."""
-
-    def close(self) -> None:
-        """See `evals.trackers.Tracker`."""
+def _print_row(row: Mapping[str, Any]) -> None:
+    score = "" if row.get("hits_at_1") is None else f" hits@1 {row['hits_at_1']:.0f}"
+    line = f"{row['id']}: {row['status']}{score}: {row.get('question')} -> {row.get('answer')}"
+    stderr().print(printable(line), soft_wrap=True)
 
 
 def _executor(name: str | None, ray_address: str | None) -> Executor:
@@ -172,20 +144,6 @@ def _executor(name: str | None, ray_address: str | None) -> Executor:
     return Threads()
 
 
-def _trackers(mlflow: str | None) -> list[Tracker]:
-    """The trackers of the run.
-
-    Raises:
-        UserError: MLflow is not installed.
-    """
-    found: list[Tracker] = [_Printer()] if is_verbose() else []
-    if mlflow is None:
-        return found
-    from triplecheck.evals.trackers import MlflowRuns
-
-    return [*found, MlflowRuns(mlflow or None)]
-
-
 def _run_name(program: str, questions: str, roles: Roles) -> str:
     """A directory name that shows program, questions and models."""
     models = "+".join(dict.fromkeys(roles.models())).replace("/", "-")
@@ -203,7 +161,6 @@ def show_summary(summary: Summary, place: Path) -> None:
         ("status", scores.status),
         ("lost at", scores.lost),
         ("errors", scores.errors),
-        ("judged", scores.judged),
     )
     for name, counts in groups:
         if counts:

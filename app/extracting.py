@@ -143,7 +143,6 @@ def _configuration(documents: Path, sources: Sources | None, models: Roles, lang
 def _build(
     graph: _Graph, texts: Sequence[Document], out: Path, documents: Path, language: str, *, with_vectors: bool
 ) -> KnowledgeBase:
-    """Write the knowledge base."""
     with reporting(stderr(), "building") as tell:
         from triplecheck.kg import build
         from triplecheck.kg.encode import DEFAULT_ENCODER

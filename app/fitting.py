@@ -43,9 +43,6 @@ class FitOptions:
     threshold_only: Annotated[
         bool, flag("--threshold-only", "Fit only the threshold to abstain below, and no options.")
     ] = False
-    objective: Annotated[
-        str, flag("--objective NAME", "Choose options by accuracy, cost, or balanced between them.")
-    ] = "accuracy"
     guarantee: Annotated[
         str,
         flag(
@@ -65,7 +62,6 @@ class FitOptions:
         """
         from triplecheck.kg import UserError
         from triplecheck.optimize import fit, load_bundle
-        from triplecheck.optimize.candidates import check_objective
         from triplecheck.programs import resolve_program
 
         if self.tried and self.threshold_only:
@@ -75,7 +71,6 @@ class FitOptions:
         return {
             "kind": kind,
             "space": space,
-            "objective": check_objective(self.objective),
             "guarantee": fit.check_guarantee(self.guarantee, self.alpha, self.delta),
             "alpha": self.alpha,
             "delta": self.delta,

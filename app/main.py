@@ -32,7 +32,7 @@ from triplecheck.app import (
     runs,
     training,
 )
-from triplecheck.app.command import COMMON, Commands, EvaluateCommand, common_options
+from triplecheck.app.command import COMMON, Commands, common_options
 from triplecheck.app.console import printable, shown, stderr
 from triplecheck.app.errors import INTERRUPTED, OTHER, USER, complain, print_error
 from triplecheck.app.questions import synthesize
@@ -85,18 +85,15 @@ app.command("verify", rich_help_panel=_ASK)(verify)
 app.command("serve", rich_help_panel=_ASK)(serve)
 app.command("mcp", rich_help_panel=_ASK)(mcp)
 app.command("programs", rich_help_panel=_ASK)(catalog.list_programs)
-app.command("eval", cls=EvaluateCommand, rich_help_panel=_LEARN)(evaluate.evaluate)
+app.command("eval", rich_help_panel=_LEARN)(evaluate.evaluate)
 app.command("compile", rich_help_panel=_LEARN)(compiling.compile_program)
 app.command("optimizers", rich_help_panel=_LEARN)(catalog.list_optimizers)
 app.command("fit", rich_help_panel=_LEARN)(fitting.fit)
 app.command("synthesize", rich_help_panel=_LEARN)(synthesize)
-app.command("synth", hidden=True)(synthesize)
 app.command("collect", rich_help_panel=_LEARN)(collect.collect)
 app.command("distill", rich_help_panel=_LEARN)(distill.distill)
-app.command("distil", hidden=True)(distill.distill)
 app.command("train-ranker", hidden=True)(training.train_general)
 app.command("report", rich_help_panel=_LEARN)(report.report)
-app.command("rescore", rich_help_panel=_LEARN)(runs.rescore)
 app.add_typer(runs.commands, name="runs", rich_help_panel=_LEARN)
 app.add_typer(data.commands, name="data", rich_help_panel=_BASES)
 app.add_typer(kb.commands, name="kb", rich_help_panel=_BASES)

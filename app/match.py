@@ -11,7 +11,7 @@ from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, JsonOption, KbArgument, flag
 
 if TYPE_CHECKING:
-    from triplecheck.kg import Graph, KnowledgeBase
+    from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.patterns import Match, Query
 
 
@@ -29,15 +29,7 @@ def match(
     exact: Annotated[
         bool, flag("--exact", "Join patterns that form a cycle, so that every node is in a solution.")
     ] = False,
-    any_relation: Annotated[bool, flag("--any-relation", "Match any relation instead of the named ones.")] = False,
-    any_direction: Annotated[bool, flag("--any-direction", "Match edges in either direction.")] = False,
     relax: Annotated[bool, flag("--relax", "If nothing satisfies all patterns, drop as few as possible.")] = False,
-    greatest: Annotated[
-        str | None, flag("--max RELATION", "Only the nodes with the greatest value of this relation.")
-    ] = None,
-    smallest: Annotated[
-        str | None, flag("--min RELATION", "Only the nodes with the smallest value of this relation.")
-    ] = None,
     limit: Annotated[int, flag("--limit N", "Maximum nodes to show.", LIMITS, min=1)] = 20,
     json: JsonOption = False,
 ) -> None:
@@ -61,11 +53,7 @@ def match(
         patterns,
         answer=answer,
         exact=exact,
-        any_relation=any_relation,
-        any_direction=any_direction,
         relax=relax,
-        greatest=greatest,
-        smallest=smallest,
         limit=limit,
     )
     for warning in report.pop("warnings"):
@@ -82,11 +70,7 @@ def matched(
     *,
     answer: str | None = None,
     exact: bool = False,
-    any_relation: bool = False,
-    any_direction: bool = False,
     relax: bool = False,
-    greatest: str | None = None,
-    smallest: str | None = None,
     limit: int = 20,
 ) -> dict[str, Any]:
     """The nodes that satisfy patterns, as one plain object: what `triplecheck kb match --json` prints, and `warnings`.
@@ -98,27 +82,15 @@ def matched(
         UserError: the patterns cannot be read, or name what the graph does not have.
     """
     from triplecheck.kg import UserError
-    from triplecheck.kg.patterns import Constants, SchemaNames, bind, parse_patterns
+    from triplecheck.kg.patterns import Constants, bind, parse_patterns
 
     parsed = parse_patterns(patterns)
-    if greatest and smallest:
-        raise UserError("--max and --min exclude each other; keep one")
-    schema = SchemaNames(base.graph)
-    query = bind(
-        base.graph,
-        parsed,
-        Constants(base.graph, base.linker),
-        schema,
-        enforce_relation=not any_relation,
-        enforce_direction=not any_direction,
-    )
+    query = bind(base.graph, parsed, Constants(base.graph, base.linker))
     if query.dropped:
         raise UserError("; ".join(f"{dropped.pattern}: {dropped.reason}" for dropped in query.dropped))
     variable = _variable(query, answer)
     found, left_out = _solve(base, query, variable, exact, relax)
-    report = _report(base.graph, found, variable, left_out)
-    extreme_of = greatest or smallest
-    report |= _extreme(base.graph, found, variable, extreme_of, schema, greatest is not None) if extreme_of else {}
+    report = _report(found, variable, left_out)
     nodes = report.pop("nodes")
     report["answers"] = [_answer(base, found, variable, node) for node in nodes[:limit]]
     return report | {"warnings": [str(warning) for warning in query.warnings]}
@@ -145,7 +117,7 @@ def _solve(base: KnowledgeBase, query: Query, variable: str, exact: bool, relax:
     return found, []
 
 
-def _report(graph: Graph, found: Match, variable: str, left_out: list[str]) -> dict[str, Any]:
+def _report(found: Match, variable: str, left_out: list[str]) -> dict[str, Any]:
     nodes = found.nodes(variable)
     return {
         "variable": variable,
@@ -156,23 +128,6 @@ def _report(graph: Graph, found: Match, variable: str, left_out: list[str]) -> d
         "rounds": [dict(sizes) for sizes in found.rounds],
         "nodes": [] if nodes is None else nodes.tolist(),
     }
-
-
-def _extreme(graph: Graph, found: Match, variable: str, relation: str, schema: Any, greatest: bool) -> dict[str, Any]:
-    """The report's nodes cut to those with the greatest or smallest value."""
-    import numpy as np
-
-    from triplecheck.kg import UserError
-    from triplecheck.kg.patterns import extreme
-
-    numbers = schema.relations(relation)
-    if not numbers:
-        like = ", ".join(repr(label) for label in schema.like_relation(relation))
-        raise UserError(f"no relation {relation!r} in the graph{f'; is it {like}?' if like else ''}")
-    nodes = found.nodes(variable)
-    best = extreme(graph, np.empty(0, np.int64) if nodes is None else nodes, numbers[0], greatest=greatest)
-    value = None if best.value is None else graph.node_id(best.triples[0][2])
-    return {"nodes": list(best.nodes), "value": value, "measured": best.measured, "not_measured": best.other}
 
 
 def _answer(base: KnowledgeBase, found: Match, variable: str, node: int) -> dict[str, Any]:
@@ -205,9 +160,4 @@ def _show(report: dict[str, Any]) -> None:
     superset = (
         "" if report["exact"] else "; the patterns form a cycle, so some may be in no complete solution (--exact)"
     )
-    shown = len(report["answers"])
-    if report.get("value") is not None:
-        of = f"of {report['measured']:,} that have a value, among {report['count']:,}"
-        out.print(Text(printable(f"value {report['value']}, {of}{superset}")))
-    else:
-        out.print(Text(f"{shown:,} of {report['count']:,}{superset}"))
+    out.print(Text(f"{len(report['answers']):,} of {report['count']:,}{superset}"))

@@ -47,7 +47,6 @@ def open_setup(settings: Settings, err: Console) -> Setup:
     """Open what one question is answered with.
 
     Args:
-        settings: the configuration.
         err: where progress is shown.
 
     Raises:
@@ -69,8 +68,6 @@ def open_batch(
     """Open what many questions are answered with. The budget is that of the flags alone.
 
     Args:
-        settings: the configuration, from `run`.
-        run: the options.
         bundled: splits of the bundled questions that are used by default.
         err: where progress is shown.
         cascades: open the configured cascade, if there is one; else the program that it ends with.
@@ -142,7 +139,6 @@ def open_base(kb: str, *, with_documents: bool = False) -> KnowledgeBase:
     """The knowledge base that an argument names: a directory, an endpoint, or `bundled`.
 
     Args:
-        kb: the argument.
         with_documents: as `open_knowledge_base`; else the documents in its directory are all it has.
 
     Raises:
@@ -160,8 +156,6 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources, progress: Prog
     """The configured program, on a knowledge base; the compiled one if a bundle is named; a cascade if it is wanted.
 
     Args:
-        settings: the configuration.
-        kb: the knowledge base.
         progress: called while what the first question needs is made; None: it is made with the first question.
 
     Raises:

@@ -30,8 +30,6 @@ def flag(usage: str, help: str, panel: str | None = None, **settings: Any) -> An
 
     Args:
         usage: the flag and its placeholder, `--limit N`.
-        help: the help text.
-        panel: the panel of the help that it is in.
         **settings: others of `typer.Option`.
     """
     name, _, metavar = usage.partition(" ")

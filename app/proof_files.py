@@ -84,9 +84,6 @@ class ProofOptions:
     def write(self, answer: Answer) -> None:
         """Write the files, each at once.
 
-        Args:
-            answer: with its picture.
-
         Raises:
             StorageError: the disk is full or cannot be written.
         """

@@ -25,9 +25,7 @@ def step_lines(step: TraceEvent, *, full: bool = False, width: int = _LONGEST) -
     """One step on one line, or in full.
 
     Args:
-        step: of a trace.
         full: add every field of the step, one value per line.
-        width: characters of the line.
     """
     failed = isinstance(step, steps.Stopped) or (isinstance(step, steps.Checked) and not step.passed)
     line = Text.assemble(
@@ -51,12 +49,7 @@ def _details(name: str, value: Any, indent: int) -> list[str]:
 
 
 def answer_lines(result: Any, *, ids: bool = False) -> list[Text]:
-    """The answer with its verdict and confidence, and its triples; of an abstention, the nearest facts.
-
-    Args:
-        result: the prediction of a program.
-        ids: also show the ids of the answers.
-    """
+    """The answer with its verdict and confidence, and its triples; of an abstention, the nearest facts."""
     if result.abstained:
         return _no_answer(result)
     lines = [Text.assemble(("Answer  ", "bold"), (_answer(result), "bold green"))]
@@ -139,7 +132,6 @@ def usage_line(usage: Usage, program: str | None = None, seconds: float | None =
 
     Args:
         usage: of all calls.
-        program: the program's name.
         seconds: wall-clock time.
     """
     parts = [] if program is None else [program]

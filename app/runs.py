@@ -1,4 +1,4 @@
-"""`triplecheck runs` and `triplecheck rescore`: runs listed, shown and compared; predictions of others scored."""
+"""`triplecheck runs`: runs listed, shown and compared."""
 
 from __future__ import annotations
 
@@ -181,78 +181,3 @@ def _cells(metric: Compared) -> list[str]:
         f"{metric.p_randomisation:.4f}",
         "-" if metric.p_mcnemar is None else f"{metric.p_mcnemar:.4f}",
     ]
-
-
-def rescore(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="Predictions: JSON, JSON lines, CSV or TSV.")],
-    gold: Annotated[
-        Path | None, flag("--gold QUESTIONS", "Questions with answers (.jsonl), joined by id, or by text.")
-    ] = None,
-    id_field: Annotated[str, flag("--id-field NAME", "Field of the question id.")] = "id",
-    question_field: Annotated[str, flag("--question-field NAME", "Field of the question.")] = "question",
-    prediction_field: Annotated[str, flag("--prediction-field NAME", "Field of the prediction.")] = "prediction",
-    gold_field: Annotated[str, flag("--gold-field NAME", "Field of the correct answers.")] = "gold",
-    records: Annotated[str, flag("--records NAME", "Field of a JSON file that holds the rows.")] = "",
-    separator: Annotated[
-        str, flag("--separator TEXT", "Separator of several answers in one text; `json`: a JSON list.")
-    ] = "",
-    format: Annotated[
-        str | None, flag("--format FORMAT", "json, jsonl, csv or tsv. Default: by the file's suffix.")
-    ] = None,
-    one_answer: Annotated[
-        bool, flag("--one-answer", "The correct answers of a question are spellings of one answer.")
-    ] = False,
-    braces: Annotated[bool, flag("--braces", "The answer is in braces, as in outputs of ToG and PoG.")] = False,
-    yes_no: Annotated[
-        str,
-        flag(
-            "--yes-no WHERE",
-            "When token F1 compares `yes`, `no`, `noanswer` as whole answers: gold (if a correct answer is such "
-            "a word), always (HotpotQA), never (SQuAD).",
-        ),
-    ] = "gold",
-    json: JsonOption = False,
-) -> None:
-    """Score published predictions, strictly, and leniently as ToG and PoG do.
-
-    Fields may be nested (output.answer). Rows that cannot be scored are listed with the reason; empty
-    predictions are counted.
-
-    Examples:
-
-        triplecheck rescore predictions.jsonl --prediction-field answer --gold-field answers
-
-        triplecheck rescore ToG_cwq.jsonl --prediction-field results --braces --gold cwq.jsonl
-    """
-    from typing import get_args
-
-    from triplecheck.evals.metrics.answers import ClosedRule
-    from triplecheck.evals.questions import read_questions
-    from triplecheck.evals.rescore import FORMATS, Fields, report
-    from triplecheck.evals.rescore import rescore as score
-
-    form: Any = _one_of(format, FORMATS, "--format")
-    closed: Any = _one_of(yes_no, get_args(ClosedRule), "--yes-no")
-    with waiting(stderr(), "scoring"):
-        found = score(
-            file,
-            Fields(id_field, question_field, prediction_field, gold_field, records, separator),
-            form=form,
-            gold=None if gold is None else read_questions(gold),
-            one_answer=one_answer,
-            braces=braces,
-            closed=closed,
-        )
-    if json:
-        print_json(found.to_json())
-    else:
-        for line in report(found).splitlines():
-            stdout().print("".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in line), soft_wrap=True)
-
-
-def _one_of(value: str | None, choices: tuple[str, ...], flag: str) -> str | None:
-    from triplecheck.kg import UserError
-
-    if value is not None and value not in choices:
-        raise UserError(f"{flag} is {printable(value)!r}; choose one of {', '.join(choices)}")
-    return value

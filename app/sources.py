@@ -189,7 +189,6 @@ class SourceOptions:
         """Check that there is something to read.
 
         Args:
-            what: the command, for the message.
             others: what else the command reads.
 
         Raises:

@@ -41,10 +41,8 @@ def tuned(
     Args:
         batch: the program, its questions, models and budget.
         held_out: test questions; None: a third of the questions.
-        place: directory of the run.
         err: where progress is shown.
         prompt_model, each, seed, calls: see `TunePlan` and `tune`.
-        students: see `resolve_students`.
         estimate_only: stop after the estimate; the result is None.
 
     Raises:

@@ -11,6 +11,7 @@ from bench.evaluating import Replies
 from bench.questions import outside
 from bench.registry import Measurement, Options, figure
 from bench.timing import each, interleaved, percentile
+from tests.model_stand_ins import STAND_IN, stand_in_server
 from triplecheck.evals.datasets import read_folder
 from triplecheck.evals.linking import misspelt
 from triplecheck.evals.variants.rewriting import topic_mentions
@@ -18,7 +19,6 @@ from triplecheck.kg import Entity, KnowledgeBase, Triple, build
 from triplecheck.kg.export import raw_of
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
-from triplecheck.lms.testing import STAND_IN, stand_in_server
 from triplecheck.programs import AnchorRAG, Sources
 from triplecheck.programs.steps import Trace
 

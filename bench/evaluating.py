@@ -14,6 +14,7 @@ import dspy
 from bench import fixtures
 from bench.registry import Measurement, Options, figure
 from bench.timing import interleaved
+from tests.model_stand_ins import STAND_IN, ChatRequest, StandInServer, stand_in_server
 from triplecheck import kg
 from triplecheck.evals import Question, bundled_questions, evaluate, read_questions
 from triplecheck.evals.asking import names_for
@@ -21,7 +22,6 @@ from triplecheck.evals.rows import scored_row
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
-from triplecheck.lms.testing import STAND_IN, ChatRequest, StandInServer, stand_in_server
 from triplecheck.programs import KERAG, Outcome, Program, Sources
 from triplecheck.programs.steps import Trace
 

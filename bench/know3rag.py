@@ -11,12 +11,12 @@ import dspy
 from bench import fixtures
 from bench.registry import Measurement, Options, figure
 from bench.timing import interleaved
+from tests.model_stand_ins import STAND_IN, ChatRequest, stand_in_server
 from triplecheck import kg
 from triplecheck.kg import build
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.prompt import COMPLETED, HEADER
-from triplecheck.lms.testing import STAND_IN, ChatRequest, stand_in_server
 from triplecheck.programs import Know3RAG, Sources
 
 _LATENCY, _SLOTS, _KNOWLEDGE_MODELS = 0.5, 64, 4

@@ -19,11 +19,11 @@ import psutil
 from bench import fixtures
 from bench.registry import Measurement, Options, figure
 from bench.timing import ROOT
+from tests.model_stand_ins import STAND_IN, ChatRequest, StandInServer, stand_in_server
 from triplecheck import kg
 from triplecheck.evals import bundled_questions, read_questions
 from triplecheck.kg import build
 from triplecheck.kg.readers import read_graph
-from triplecheck.lms.testing import STAND_IN, ChatRequest, StandInServer, stand_in_server
 
 _SLOTS, _CLIENTS = 16, 50
 _WARM_UP = 5.0  # seconds

@@ -6,10 +6,10 @@ from triplecheck.kg._lazy import lazily
 
 if TYPE_CHECKING:
     from triplecheck.evals.asking import QuestionTimeoutError
+    from triplecheck.evals.progress import Progress
     from triplecheck.evals.questions import Question, bundled_questions, read_questions, write_questions
     from triplecheck.evals.runner import evaluate
     from triplecheck.evals.summary import Scores, Summary, summarize
-    from triplecheck.evals.trackers import Progress
 
 __all__ = [
     "Progress",
@@ -28,9 +28,9 @@ __getattr__ = lazily(
     __name__,
     {
         "asking": "QuestionTimeoutError",
+        "progress": "Progress",
         "questions": "Question bundled_questions read_questions write_questions",
         "runner": "evaluate",
         "summary": "Scores Summary summarize",
-        "trackers": "Progress",
     },
 )

@@ -11,7 +11,6 @@ from typing import Any, TypeAlias
 import dspy
 
 from triplecheck.evals.gold import Names, linker_names
-from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row, scored_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UnavailableError, normalize
@@ -33,10 +32,6 @@ class Finished:
     """A finished question."""
 
     row: dict[str, Any]
-    began: float
-    """Start time, in seconds since the epoch."""
-    times: tuple[float, ...] = ()
-    """When each step of the row was reported, in seconds since `began`."""
     usage: dict[tuple[str, str], Usage] | None = None
     """Usage by role and model that the run's ledger does not hold yet; None if it holds all."""
     unavailable: str | None = None
@@ -54,48 +49,33 @@ class Asker:
     """Asks a program questions. Thread-safe.
 
     Args:
-        program: the program.
         knowledge_base: resolves gold names with its name index; None: the program's linker resolves them.
         timeout: seconds per question; None: no limit. A program that exceeds it stops at its next step, and the
             run does not wait for that.
-        judge: judges answers that are wrong by exact match; None: no judge.
     """
 
-    def __init__(
-        self, program: Program, knowledge_base: KnowledgeBase | None, timeout: float | None, judge: Judge | None = None
-    ) -> None:
+    def __init__(self, program: Program, knowledge_base: KnowledgeBase | None, timeout: float | None) -> None:
         self._program = program
         self._names = names_for(program, knowledge_base)
         self._timeout = timeout
-        self._judge = judge
 
     def __call__(self, question: Question, key: str) -> Finished | OutOfBudget:
         """Return the row of a question, with the error if the program failed. `key` is the row's content key."""
         steps: list[TraceEvent] = []
-        step_times: dict[int, float] = {}
-        at, began, ended = time.time(), time.perf_counter(), 0.0
-
-        def note(step: TraceEvent) -> None:
-            steps.append(step)
-            step_times[id(step)] = time.perf_counter() - began
-
+        began, ended = time.perf_counter(), 0.0
         with session() as ledger:
             try:
-                prediction = self._ask(question, note)
+                prediction = ask_within(self._timeout, self._program, question.question, steps.append)
                 ended = time.perf_counter()
-                row = scored_row(self._program, question, prediction, self._names, key, ended - began, self._judge)
-                return Finished(row, at, tuple(step_times.get(id(step), 0.0) for step in prediction.steps))
+                row = scored_row(self._program, question, prediction, self._names, key, ended - began)
+                return Finished(row)
             except BudgetExceededError as error:
                 return OutOfBudget(str(error))
             except Exception as error:  # noqa: BLE001 - one question's crash must not lose the others' rows
                 seconds = (ended or time.perf_counter()) - began
-                so_far = list(steps)
-                row = error_row(self._program, question, error, so_far, ledger.usage(), key, seconds)
+                row = error_row(self._program, question, error, list(steps), ledger.usage(), key, seconds)
                 unavailable = str(error) if isinstance(error, UnavailableError) else None
-                return Finished(row, at, tuple(step_times[id(step)] for step in so_far), unavailable=unavailable)
-
-    def _ask(self, question: Question, note: OnStep) -> dspy.Prediction:
-        return ask_within(self._timeout, self._program, question.question, note)
+                return Finished(row, unavailable=unavailable)
 
 
 def ask_within(timeout: float | None, program: Program, question: str, on_step: OnStep) -> dspy.Prediction:
@@ -103,9 +83,6 @@ def ask_within(timeout: float | None, program: Program, question: str, on_step: 
 
     Args:
         timeout: seconds; None: no limit. A program that exceeds it stops at its next step; nobody waits for that.
-        program: the program.
-        question: in natural language.
-        on_step: gets each step as it happens.
 
     Raises:
         QuestionTimeoutError: the program is not finished in time.

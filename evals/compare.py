@@ -31,7 +31,6 @@ class Run:
     """A finished evaluation.
 
     Attributes:
-        path: directory.
         configuration: everything that the rows depend on.
         rows: one per question.
     """
@@ -127,11 +126,6 @@ def read_run(path: Path) -> Run:
 
 def compare(run_a: Path | str, run_b: Path | str, *, seed: int = 0) -> Comparison:
     """Compare two runs on the questions that they share.
-
-    Args:
-        run_a: directory of the baseline.
-        run_b: directory of the other run.
-        seed: seed of the resampling.
 
     Raises:
         ReadError: rows cannot be read.

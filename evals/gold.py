@@ -196,8 +196,8 @@ def _predicted(id: str, label: str, graph: Graph) -> Predicted:
 
 # Spellings of Freebase and Wikidata ids in data sets and graphs.
 #
-# WebQSP writes `m.0d060g`, FB15k-237 `/m/0d060g`, an RDF dump `http://rdf.freebase.com/ns/m.0d060g`; Mintaka
-# writes `Q90`, QALD `http://www.wikidata.org/entity/Q90`.
+# WebQSP writes `m.0d060g`, FB15k-237 `/m/0d060g`, an RDF dump `http://rdf.freebase.com/ns/m.0d060g`; a data
+# set writes `Q90` or `http://www.wikidata.org/entity/Q90`.
 
 _FREEBASE = re.compile(r"(?:http://rdf\.freebase\.com/ns/|ns:|/)?([mg])[./](0[0-9a-z_]+|1[0-9a-z_]+)")
 _WIKIDATA = re.compile(r"(?:https?://www\.wikidata\.org/(?:entity|wiki)/|wd:)?(Q[1-9][0-9]*)")

@@ -146,12 +146,9 @@ def write_linking_report(
     """Yield the report line by line as it is measured, and write it to `report.md` at the end.
 
     Args:
-        cases: the graphs and questions.
         kbs: directory of knowledge bases; missing ones are built.
-        out: directory of the report.
         limit: size of a random sample of questions per data set, for the first table.
         seed: seed of the sample and of the typing errors.
-        command: the command that reproduces the report.
     """
     lines = []
     head = _HEAD.format(title=TITLE, seed=seed, limit=limit, command=command)

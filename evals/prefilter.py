@@ -64,13 +64,7 @@ class Prefiltered:
 
 
 def prefiltered(alone: Iterable[Row], rows: Iterable[Row], base: KnowledgeBase) -> list[Prefiltered]:
-    """Return the questions that have a ranking score in both evaluations, matched by id.
-
-    Args:
-        alone: rows of the search alone (`evals.rows`).
-        rows: rows of the search with patterns.
-        base: the knowledge base of both evaluations.
-    """
+    """Return the questions that have a ranking score in both evaluations, matched by id."""
     before = {row["id"]: row for row in alone if row.get("mrr") is not None}
     schema = SchemaNames(base.graph)
     both = [(before[row["id"]], row) for row in rows if row.get("mrr") is not None and row["id"] in before]

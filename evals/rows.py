@@ -9,8 +9,7 @@ A row holds the prediction (`programs.to_json`) and these fields:
   null if the question is unanswerable, its answer is not published, or the row is an error;
 - `ranking` (ids of the top nodes; empty if the program does not rank), `hit_at_1_ranked`, `hit_at_5`,
   `recall_at_20`, `mrr`: null if the program does not rank or no gold answer is a node;
-- `crag` (accurate, hallucinated or missing; null if the answer is not published), and `judged`: null if no model
-  judged, else `{"correct", "model", "usage"}` (an answer judged correct is accurate but still wrong by exact match);
+- `crag` (accurate, hallucinated or missing; null if the answer is not published);
 - `retrieval_recall`, `link_recall`, `anchor_accuracy`, `citation_precision` (`evals.metrics`), `lost` (`lost_at`);
 - `popularity` of the topic, if known;
 - `seconds`, and `seconds_outside_lm`, which excludes calls to language models.
@@ -25,7 +24,6 @@ import dspy
 import numpy as np
 
 from triplecheck.evals.gold import Gold, Names, resolve_gold, resolve_predicted, spellings
-from triplecheck.evals.judge import Judge, JudgeVerdict
 from triplecheck.evals.metrics import (
     Outcome,
     Predicted,
@@ -57,7 +55,7 @@ UNREADABLE = "unreadable_reply"
 """Reason of a program that abstains because a model's replies could not be parsed."""
 
 _DEFAULT_HOPS = 2
-_ON_THE_WAY = ("crag", "judged", "retrieval_recall", "link_recall", "anchor_accuracy", "citation_precision", "lost")
+_ON_THE_WAY = ("crag", "retrieval_recall", "link_recall", "anchor_accuracy", "citation_precision", "lost")
 
 
 def scored_row(
@@ -67,18 +65,13 @@ def scored_row(
     names: Names,
     key: str,
     seconds: float,
-    judge: Judge | None = None,
 ) -> dict[str, Any]:
     """Return the row of a question that the program finished.
 
     Args:
         program: the program; its graph and its `hops` are used.
-        question: the question.
-        prediction: the program's prediction.
         names: looks up the nodes of an exact name.
-        key: content key of the row.
         seconds: wall time of the program.
-        judge: judges answers that are wrong by exact match; None: no judge.
     """
     graph = program.graph
     gold = resolve_gold(question, graph, names)
@@ -87,10 +80,6 @@ def scored_row(
     outcome: Outcome | None = None
     if question.answers_known:
         outcome = "missing" if unreadable else crag_outcome(predicted, gold.answers)
-    verdict: JudgeVerdict | None = None
-    if judge is not None and outcome == "hallucinated" and gold.answers and prediction.answer.strip():
-        verdict = judge(question.question, prediction.answer, gold_names(graph, gold))
-        outcome = "accurate" if verdict.correct else outcome
     linked = _linked(graph, prediction.steps)
     links = link_recall(linked, gold.topics)
     retrieved = getattr(prediction, "retrieved", None)
@@ -113,7 +102,6 @@ def scored_row(
         | ranking_scores(graph, prediction, gold)
         | {
             "crag": outcome,
-            "judged": None if verdict is None else verdict.to_json(),
             "retrieval_recall": recall,
             "link_recall": links,
             "anchor_accuracy": anchor_accuracy(linked, gold.topics),

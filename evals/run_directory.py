@@ -235,7 +235,6 @@ def locked(path: Path, busy: str) -> Iterator[None]:
     """Lock a directory for this process; create it if missing.
 
     Args:
-        path: the directory.
         busy: the error message if another process holds it.
 
     Raises:

@@ -15,13 +15,12 @@ import dspy
 from triplecheck.evals.asking import Finished, OutOfBudget
 from triplecheck.evals.configuration import configuration_digest, describe, row_key
 from triplecheck.evals.executors import Executor, QuestionJob, Threads
-from triplecheck.evals.judge import checked_judge
+from triplecheck.evals.progress import Progress, Tally
 from triplecheck.evals.questions import Question, as_question
 from triplecheck.evals.rows import not_run
 from triplecheck.evals.run_directory import EvaluationDirectory
 from triplecheck.evals.slim_rows import SlimRow
 from triplecheck.evals.summary import Summary, summarize
-from triplecheck.evals.trackers import Progress, Tally, Tracker, Trackers
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, Roles, session
 from triplecheck.programs import Program
@@ -42,9 +41,8 @@ def evaluate(
     budget: Budget | None = None,
     progress: Callable[[Progress], None] | None = None,
     settings: Mapping[str, Any] | None = None,
-    judge: bool = False,
     executor: Executor | None = None,
-    trackers: Sequence[Tracker] = (),
+    each: Callable[[Mapping[str, Any]], None] | None = None,
 ) -> Summary:
     """Ask a program questions, score its answers, and write `rows.jsonl` and `summary.json` to `out`.
 
@@ -66,10 +64,8 @@ def evaluate(
         progress: called after each row, from the calling thread.
         settings: other values that the results depend on (the name of the data set, a seed); part of the
             configuration.
-        judge: have the model of the role `judge` decide on answers that are wrong by exact match; its calls count
-            towards the budget.
         executor: where questions are asked; None: threads of this process. The rows are the same.
-        trackers: notified of the run, each row and the summary (`evals.trackers`); a failing tracker loses no row.
+        each: called with each new row, once it is written.
 
     Returns:
         The summary, as written.
@@ -87,16 +83,12 @@ def evaluate(
     began = time.perf_counter()
     with session(roles, budget), dspy.context(trace=None, disable_history=True):
         configuration = describe(program, dspy.settings.lm_roles, knowledge_base, settings)
-        judging = checked_judge(dspy.settings.lm_roles) if judge else None
-        if judging is not None:
-            configuration["judge"] = judging.prompts
         of_configuration = configuration_digest(configuration)
         keys = {question.id: row_key(question, of_configuration) for question in asked}
-        job = QuestionJob(program, knowledge_base, configuration, keys, timeout, judging)
-        with EvaluationDirectory(Path(out), configuration, keys) as directory, Trackers(trackers) as active_trackers:
-            active_trackers.begin(directory.path, configuration)
+        job = QuestionJob(program, knowledge_base, configuration, keys, timeout)
+        with EvaluationDirectory(Path(out), configuration, keys) as directory:
             rows = dict(directory.kept)
-            run = _Run(directory, rows, Tally(len(asked)), active_trackers, progress)
+            run = _Run(directory, rows, Tally(len(asked)), each, progress)
             stopped = run.through(executor or Threads(), job, [q for q in asked if q.id not in rows], workers)
             summary = summarize(
                 [rows.get(question.id) or not_run(question) for question in asked],
@@ -105,7 +97,6 @@ def evaluate(
                 wall_seconds=time.perf_counter() - began,
             )
             directory.write("summary.json", summary.to_json())
-            active_trackers.end(summary)
     return summary
 
 
@@ -117,7 +108,7 @@ class _Run:
     rows: dict[str, SlimRow]
     """Rows by id; starts with the kept rows of an earlier run."""
     tally: Tally
-    trackers: Trackers
+    each: Callable[[Mapping[str, Any]], None] | None
     progress: Callable[[Progress], None] | None
 
     def through(self, executor: Executor, job: QuestionJob, questions: Sequence[Question], workers: int) -> str | None:
@@ -143,10 +134,10 @@ class _Run:
         self.directory.append(row)
         self.rows[row["id"]] = SlimRow(row)
         self.tally.add(row)
-        progress = self.tally.progress()
-        self.trackers.row(result, progress)
+        if self.each is not None:
+            self.each(row)
         if self.progress is not None:
-            self.progress(progress)
+            self.progress(self.tally.progress())
 
 
 def _checked(

@@ -29,23 +29,19 @@ _SCORES = (
 )
 _LABELS = ("id", "kind", "hops", "popularity", "status", "crag", "lost")
 _FLAGS = ("answerable", "abstained", "grounded")
-_FIELDS = (*_LABELS, *_FLAGS, *_SCORES, "answer", "verdict", "usage", "error", "judged")
+_FIELDS = (*_LABELS, *_FLAGS, *_SCORES, "answer", "verdict", "usage", "error")
 _AT = {name: place for place, name in enumerate(_FIELDS)}
 _COMMON: Mapping[Any, float] = {value: value for value in (0.0, 1.0, 0.5)}
 """Scores that most rows have: one object for all of them."""
 
 
 class SlimRow(Mapping[str, Any]):
-    """What `summary.score` reads of a row, about 0.5 KiB. An answer is true if there is one; absent scores are None.
-
-    Args:
-        row: a row of `evals.rows`.
-    """
+    """What `summary.score` reads of a row, about 0.5 KiB. An answer is true if there is one; absent scores are None."""
 
     __slots__ = ("_values",)
 
     def __init__(self, row: Mapping[str, Any]) -> None:
-        error, judged = row.get("error"), row.get("judged")
+        error = row.get("error")
         usage = row["usage"]
         self._values = (
             *(row.get(name) for name in _LABELS + _FLAGS),
@@ -54,7 +50,6 @@ class SlimRow(Mapping[str, Any]):
             row.get("verdict", "unknown"),
             tuple(usage[name] for name in _USAGE),
             None if error is None else error["kind"],
-            None if judged is None else (judged["correct"],),
         )
 
     def __getitem__(self, name: str) -> Any:
@@ -64,8 +59,6 @@ class SlimRow(Mapping[str, Any]):
                 return dict(zip(_USAGE, value, strict=True))
             case "error" if value is not None:
                 return {"kind": value}
-            case "judged" if value is not None:
-                return {"correct": value[0]}
         return value
 
     def __iter__(self) -> Iterator[str]:

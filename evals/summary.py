@@ -49,10 +49,6 @@ class _Error(TypedDict):
     message: str
 
 
-class _Judged(TypedDict):
-    correct: bool | None
-
-
 _Group: TypeAlias = str | int | float | None
 """What a data set says of a question: in one, a conjunction has "conj" for its number of hops."""
 
@@ -75,7 +71,6 @@ class _StoredRow(TypedDict):
     status: Literal["ok", "abstained", "parse_error", "error"]
     error: NotRequired[_Error | None]
     crag: Literal["accurate", "hallucinated", "missing"] | None
-    judged: NotRequired[_Judged | None]
     hits_at_1: _Score
     hit: _Score
     precision: _Score
@@ -115,7 +110,6 @@ def check_row(row: object) -> None:
 
 
 _SAMPLES = 2_000
-_VERDICTS = {True: "right", False: "wrong", None: "unreadable"}
 
 
 @dataclass(frozen=True)
@@ -157,7 +151,7 @@ class Scores:
     mrr: float | None
     """Over the same: mean reciprocal rank of the first gold answer."""
     accuracy: float | None
-    """Share accurate: first answer correct, no answer to an unanswerable question (CRAG), or judged correct."""
+    """Share accurate: first answer correct, or no answer to an unanswerable question (CRAG)."""
     hallucination: float | None
     """Share answered, but not accurately (CRAG)."""
     missing: float | None
@@ -206,8 +200,6 @@ class Scores:
     """Number of scored questions that are not accurate, by the stage that lost the answer (`evals.rows.lost_at`)."""
     errors: Mapping[str, int]
     """Number of error rows by error type."""
-    judged: Mapping[str, int] = field(default_factory=dict)
-    """Number of the judge's verdicts: right, wrong, unreadable."""
     verdicts: Mapping[str, Mapping[str, int]] = field(default_factory=dict)
     """Number of scored questions by verdict: of each the right ones and the wrong ones."""
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
@@ -259,7 +251,6 @@ def score(rows: Sequence[Row]) -> Scores:
         totals=_totals(ran),
         lost=_counts(row["lost"] for row in scored if row["lost"] is not None),
         errors=_counts(row["error"]["kind"] for row in ran if row["status"] == "error"),
-        judged=_counts(_VERDICTS[row["judged"]["correct"]] for row in scored if row.get("judged") is not None),
         verdicts=_by_verdict(scored),
         intervals=_intervals(
             hits_at_1=[row["hits_at_1"] for row in scored], f1=[row["f1"] for row in scored], accuracy=correct

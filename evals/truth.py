@@ -45,7 +45,6 @@ class Judged:
     Attributes:
         graph: name of the graph, which is left out as a whole.
         data: the set of questions.
-        program: label of the program.
         right: whether the reply is right (CRAG: no reply to an unanswerable question is).
         answered: whether there is an answer.
         answerable: whether the question has an answer in the graph.
@@ -53,7 +52,6 @@ class Judged:
         provable: grounded, without a doubt, by relations that say what is asked.
         kind: of the models that answered, see `kind_of`.
         confidence: that the answer is right; None without a proof.
-        verdict: of the answer.
         is_given: whether the answer is given by default.
     """
 
@@ -195,7 +193,6 @@ class Worth:
     """What the verdicts of a group of rows are worth.
 
     Attributes:
-        n: questions.
         shares: share of all questions by verdict, then by whether the answer is right.
         given_right: share of questions that are answered by default, rightly.
         given_wrong: the same, wrongly.

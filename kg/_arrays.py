@@ -14,7 +14,6 @@ Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 """Vectors or scores."""
 RowArray = npt.NDArray[np.int64]
-"""Row numbers."""
 
 
 def concat_ranges(starts: Array, stops: Array) -> Array:

@@ -264,8 +264,6 @@ def link_tree(source: Path, target: Path, leave_out: Collection[str] = ()) -> li
     """Copy a directory, by hard links where the file system has them. The files must never be changed in place.
 
     Args:
-        source: the directory.
-        target: where to copy it.
         leave_out: names of files and directories to leave out, at any depth.
 
     Returns:

@@ -42,7 +42,6 @@ class CheckedBytes:
     """The bytes of a mapped file, of which each block is checked once, before it is first read.
 
     Args:
-        path: the file.
         sums: the CRC-32 of each block.
     """
 

@@ -71,7 +71,6 @@ class _BertGraph:
     Output: `hidden` float32 (batch, length, width).
 
     Attributes:
-        model: the bytes.
         inputs: weights that every call is given: ONNX Runtime copies initializers, and of word vectors few are used.
         matrices: initializers, which ONNX Runtime packs once for the processor; otherwise each call packs them anew,
             which is most of the time of a short text.

@@ -12,7 +12,6 @@ def lazily(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
     """A `__getattr__` for the `__init__` of a package (PEP 562).
 
     Args:
-        package: its `__name__`.
         names: by module of the package, the public names that it defines, separated by blanks.
     """
     home = {name: module for module, several in names.items() for name in several.split()}

@@ -41,7 +41,6 @@ class Triples:
 
     Attributes:
         about: what the parts say besides triples; its own columns of triples are empty.
-        rows: number of triples.
 
     Raises:
         MissingExtraError: DuckDB is not installed.

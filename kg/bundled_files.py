@@ -38,9 +38,6 @@ def turtle_files() -> list[Path]:
 def bundled_path(cache: Path | None = None) -> Path:
     """Path of the bundled knowledge base for this content, format and encoder, whether it is built or not.
 
-    Args:
-        cache: see `cache_directory`.
-
     Raises:
         UserError: there are no bundled files.
     """

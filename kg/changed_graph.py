@@ -111,7 +111,6 @@ class Edit:
     """What a graph becomes.
 
     Attributes:
-        graph: all of it.
         given: rows of triples that were added.
         edges_removed, entities_removed: numbers of what is no longer there, without edges that were inferred.
         not_found: triples to remove that were not there.
@@ -128,7 +127,6 @@ class GraphChange:
     """Changes of one graph.
 
     Args:
-        graph: before the change.
         documented: ids of entities that stay without any triple, because there are documents about them.
     """
 
@@ -192,9 +190,7 @@ class GraphChange:
         """Without edges, entities and what is left over of them.
 
         Args:
-            edges: to be removed.
             gone: entities to be removed, with their edges.
-            rewritten: edges that `keep` has again.
             keep: what is added afterwards; its entities stay.
         """
         graph = self._graph

@@ -78,7 +78,6 @@ class NodeColumns:
         ids, labels: of every node; the lexical form of a literal.
         descriptions, aliases: of every entity.
         type_offsets, type_codes: types of each entity as compressed sparse rows, by number in `type_ids`.
-        datatypes: datatype IRIs.
         literal_datatypes: per literal, an index into `datatypes`.
     """
 
@@ -98,7 +97,6 @@ class ColumnarGraph:
     Implements `kg.graph.Graph`. Opening maps the files without reading them.
 
     Args:
-        folder: the directory.
         sums: checksums of the files whose bytes are checked as they are first read.
     """
 
@@ -462,7 +460,6 @@ class ColumnarGraph:
 
 
 def _statements(text: str) -> tuple[EdgeProperties, ...]:
-    """The stored statements of an edge."""
     return tuple(
         tuple((name, value if datatype is None else Literal(value, datatype)) for name, value, datatype in statement)
         for statement in parse_json(text)

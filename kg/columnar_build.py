@@ -36,10 +36,8 @@ class NumberedGraph:
         ids, labels: per node; the lexical form for literals.
         descriptions, aliases: per entity.
         literal_datatypes: per literal, an index into `datatypes`.
-        datatypes: datatype IRIs.
         type_offsets, type_codes: types of each entity, compressed sparse rows.
         types: (id, label) by type code.
-        relation_table: by relation number.
         superclasses: direct ones by class id; the types of entities hold them already.
         edge_properties: rows of `EDGE_PROPERTY_SCHEMA`; `edge` is a row of `heads`.
     """
@@ -85,8 +83,6 @@ def write_nodes(graph: NumberedGraph, counts: SchemaCounts, folder: Path) -> Non
 
     Args:
         graph: the graph; its edges are not read.
-        counts: the counts of its edges.
-        folder: where to write.
     """
     for name in ("type_offsets", "type_codes", "literal_datatypes"):
         np.save(folder / f"{name}.npy", getattr(graph, name))

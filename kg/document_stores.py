@@ -52,7 +52,6 @@ class About:
     """What is noted with stored documents.
 
     Attributes:
-        language: of the stemmer.
         words: mean number of words of a document.
         encoder, fingerprint, dimensions: of the vectors; None, None and 0 without vectors.
     """
@@ -109,7 +108,6 @@ class StoredDocuments:
 
     Attributes:
         place: where they are, without anything secret.
-        backend: the backend.
     """
 
     def __init__(self, place: str, backend: Backend) -> None:
@@ -218,10 +216,8 @@ def upload(
     Args:
         documents: read twice, the first time for the mean length of 100,000. The vectors of a `DocumentStore` are
             used if the encoder made them; its language counts.
-        place: see the module.
         encoder: makes the vectors; None stores none.
         progress: called as ("storing documents", done, total or None).
-        language: for stemming.
 
     Raises:
         UserError: it is no such place, or it holds other documents, or those of another encoder or language.
@@ -525,7 +521,6 @@ def _weights(words: Sequence[str], mean: float) -> dict[str, list[Any]]:
 
 
 def _place(word: str) -> int:
-    """The dimension of a word."""
     return zlib.crc32(word.encode())
 
 

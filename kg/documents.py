@@ -49,7 +49,6 @@ class Document:
         id: unique within a store.
         node: id of the node it is about, or None.
         title: may be empty.
-        text: the passage.
     """
 
     id: str
@@ -238,7 +237,6 @@ class DocumentStore:
 
         Args:
             text: any text; read as words, never as query syntax.
-            k: number of hits.
             within_nodes: search only documents about these nodes.
         """
         rows = None if within_nodes is None else self._rows_of(within_nodes)
@@ -251,7 +249,6 @@ class DocumentStore:
         """Rows and scores of the best documents: `search` without the documents.
 
         Args:
-            text: any text.
             k: number of rows; a document without any of the words is never returned.
             within: search only these rows, in any order.
         """
@@ -301,8 +298,6 @@ class DocumentStore:
         """The nearest documents by cosine of vectors, best first, then by row.
 
         Args:
-            text: the query.
-            k: number of hits.
             within_nodes: search only documents about these nodes.
             encoder: the encoder of the vectors; loaded by name if not given.
 

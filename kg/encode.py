@@ -69,7 +69,6 @@ class KnownTexts:
 
     Args:
         name, fingerprint: of the encoder that made the vectors.
-        dimensions: length of a vector.
     """
 
     def __init__(self, name: str, fingerprint: str, dimensions: int) -> None:

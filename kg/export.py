@@ -26,7 +26,6 @@ def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: It
     are left open, so that a label that is given later is taken.
 
     Args:
-        graph: the graph.
         without: (head, relation, tail) of edges to leave out.
         without_nodes: nodes to leave out, with all their edges.
     """
@@ -104,7 +103,6 @@ def _entity_table(graph: ColumnarGraph, nodes: NodeColumns) -> pa.Table:
 
 
 def _relation_row(relation: Relation) -> dict[str, Any]:
-    """A relation as a row of `RELATION_SCHEMA`."""
     path, aliases = relation_alias(relation.id), list(relation.aliases)
     default = next(iter(STANDARD.get(relation.id, ())), None) or relation_label(relation.id)
     derived = relation.label == default and (path is None or path in aliases)

@@ -126,7 +126,6 @@ def _opened(draft: Path, out: Path) -> Iterator[IO[bytes]]:
 
 
 def _statements(raw: RawGraph) -> Iterator[tuple[Row, Properties]]:
-    """Each row with its properties."""
     about: dict[int, Properties] = {}
     for row in raw.edge_properties.to_pylist():
         about.setdefault(row["edge"], []).append((row["name"], row["value"], row["datatype"]))

@@ -54,7 +54,6 @@ def with_inferred(raw: RawGraph, inverses: Inverses) -> RawGraph:
     Args:
         raw: whose datatypes are known; only edges between entities have an inverse. Edges that were inferred before are
             left out first: what they followed from may be gone.
-        inverses: of its relations.
     """
     if not inverses:
         return raw

@@ -64,7 +64,6 @@ def describe_files(folder: Path, known: Mapping[str, tuple[int, str]] | None = N
     """Size and hash of every file below a folder, by relative path.
 
     Args:
-        folder: the folder.
         known: size and hash of files that are copies; they are not read.
     """
     found = dict(known or {})
@@ -88,8 +87,6 @@ def write(
     """Describe the files of a folder and write its manifest.
 
     Args:
-        folder: the folder.
-        counts: see `Manifest`.
         files: what `describe_files` returned; None: call it.
         blocks: known checksums of some files.
         **about: other fields of `Manifest`.
@@ -117,10 +114,6 @@ class StaleWarning(UserWarning):
 class Generation:
     """An opened knowledge base, by the content of its files. Its parts are opened later, when they are needed; another
     knowledge base may be in its place by then.
-
-    Args:
-        folder: the directory.
-        about: the manifest when it was opened.
     """
 
     def __init__(self, folder: Path, about: Manifest) -> None:

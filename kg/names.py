@@ -172,8 +172,6 @@ def write_names(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: P
 
     Args:
         names: (name, node, index into `SOURCES`); long values are left out.
-        num_nodes: number of nodes.
-        folder: where to write.
 
     Returns:
         The normalised names by number, each read when it is asked for.
@@ -215,9 +213,6 @@ def extend_names(
 
     Args:
         old: the other folder, with its trigrams.
-        new_number: the node of each old node.
-        names: the further names, as for `write_names`.
-        num_nodes: number of nodes.
         folder: where to write; trigrams, too.
         sums: checksums of the files of `old`.
 
@@ -469,7 +464,6 @@ def _merged(
     """Lists of names by bucket, joined bucket by bucket; some million names at once.
 
     Args:
-        parts: names by bucket.
         counts: length of each list of a part, shape (buckets,).
         offsets: start of each joined list, shape (buckets + 1,).
     """

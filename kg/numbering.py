@@ -148,7 +148,6 @@ def describe_nodes(raw: RawGraph, ids: pa.Array, lexical: pa.Array, places: Int,
 
     Args:
         raw: the descriptions; its edges are not read.
-        ids: of the entities.
         lexical: forms of the values, by number after the entities.
         places: the entity of each row of `raw.entities`.
         classes: distinct (member, class) pairs of entities that edges give, in this order; shape (n, 2).
@@ -258,8 +257,6 @@ def has_values(tails: Int, written_so: Int, also_heads: Int) -> Int:
 
     Args:
         tails: number of distinct tails of each relation.
-        written_so: of those that have the form of a value.
-        also_heads: of those that are also heads.
 
     Returns:
         A boolean of each relation.
@@ -316,8 +313,6 @@ def _merged(table: pa.Table, places: Int, entities: int) -> tuple[pa.Table, pa.A
 
     Args:
         table: rows of `ENTITY_SCHEMA`.
-        places: the entity of each row.
-        entities: number of entities.
     """
     columns = [name for name in ENTITY_SCHEMA.names if name != "id"]
     complete = np.bincount(places, minlength=entities)[places] == 1
@@ -356,10 +351,7 @@ def _number_types(
     """Types by frequency, and the types of each entity as compressed sparse rows.
 
     Args:
-        kinds: given types of each entity.
         classes: further (entity, class) pairs; these types come after those that are given.
-        ids: of the entities.
-        labels: labels of types.
         superclasses: direct ones by class; those of the types of an entity are its types, too, and come last.
     """
     entities = len(ids)

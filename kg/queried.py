@@ -127,11 +127,6 @@ class QueriedGraph:
 
     Nodes and relations are numbered when first seen, so numbers differ between two graph objects over one store. Which
     edges a limit leaves out depends on the store.
-
-    Args:
-        look: queries edges.
-        describe: queries descriptions.
-        schemas: the schemas of relations that are known.
     """
 
     def __init__(self, look: EdgeLookup, describe: Descriptions, schemas: Iterable[RelationSchema] = ()) -> None:

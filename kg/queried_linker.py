@@ -50,9 +50,6 @@ class QueriedLinker:
     All runs of words of a question are queried together: as written and with capitals. A name that is written
     differently is looked up in the server's text index, if there is one. All homonyms are returned, those with more
     edges first.
-
-    Args:
-        graph: numbers the nodes.
     """
 
     def __init__(self, graph: PrefetchedGraph) -> None:

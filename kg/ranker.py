@@ -185,12 +185,6 @@ class PathRanker:
 def save_ranker(weights: Mapping[str, FloatArray], encoder: str, about: Mapping[str, object], out: Path) -> None:
     """Write a ranker, matrices in half precision.
 
-    Args:
-        weights: the tensors.
-        encoder: fingerprint of the sentence encoder.
-        about: see `PathRanker`.
-        out: the file.
-
     Raises:
         StorageError: the disk is full, read-only or broken.
     """

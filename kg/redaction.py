@@ -21,7 +21,6 @@ def redacted(text: str, secrets: Iterable[str | None] = ()) -> str:
     """The text without credentials: given ones, those of the environment, and what follows `Bearer` or `api_key=`.
 
     Args:
-        text: a message.
         secrets: credentials of this call, such as a model's `api_key`.
     """
     known = {secret for secret in (*secrets, *_of_environment()) if secret and len(secret) >= _SHORTEST}

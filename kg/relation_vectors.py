@@ -46,7 +46,6 @@ class RelationVectors:
 
         Args:
             texts: questions whose topics are masked.
-            ranker: what scores.
         """
         if len(self._vectors) == 0 or not texts or ranker.encoder != self._encoder.fingerprint:
             return []

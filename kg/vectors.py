@@ -49,7 +49,6 @@ class VectorIndex:
 
         Args:
             vectors: shape (n, d). float16 and float32 are not copied.
-            metadata: stored with the vectors.
 
         Raises:
             ValueError: the array has another shape.

@@ -27,7 +27,6 @@ class Attachment:
     """How a unit is joined to another.
 
     Attributes:
-        unit: its number.
         to: the number of the other unit, which is nearer to what is asked for.
         words: the content words that join them, as tokens.
         cases: the prepositions that do.
@@ -73,7 +72,6 @@ def read_clauses(
     """The graph of a question.
 
     Args:
-        question: read with its topics masked.
         classes: the names of classes that it may use.
         relations: the lemmas of nouns that are names of relations, and so name no class.
         taken: tokens that say an operation, a bound or a time.

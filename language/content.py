@@ -14,7 +14,6 @@ def content_words(parse: Parse, taken: Collection[int]) -> frozenset[int]:
     """The tokens that say something that a graph must say, too.
 
     Args:
-        parse: the question.
         taken: tokens that say an operation, a bound or a time, and so are none.
     """
     return frozenset(at for at in range(len(parse)) if at not in taken and _is_content(parse, at))

@@ -44,8 +44,6 @@ def asked_class(question: Question, names: Sequence[str], *, one: bool = False) 
     """The names of the class of things that a question asks for: "which lakes ...", "how many lakes ...".
 
     Args:
-        question: the question.
-        names: of classes.
         one: also in "what is the longest lake ...", where the noun may name a relation.
     """
     asked, grammar = question.asked, question.parse

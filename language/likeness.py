@@ -39,7 +39,6 @@ class Likeness:
 
     Args:
         encode: texts to L2-normalised vectors.
-        language: of the texts.
     """
 
     def __init__(self, encode: Encode, language: str) -> None:

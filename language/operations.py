@@ -42,7 +42,6 @@ class Comparison:
 
     Attributes:
         text: the word, as the question has it.
-        at: its position.
         lemma: of the adjective, or of the word for an amount.
         degree: `Sup` or `Cmp`; empty for an order ("first", "before").
         senses: what it may compare.
@@ -95,7 +94,6 @@ class Ordinal:
     """A place in an order.
 
     Attributes:
-        text: the word.
         place: 2 for "the second oldest".
     """
 
@@ -108,9 +106,7 @@ class Limit:
     """A bound of a number: "more than two boats", "older than 40".
 
     Attributes:
-        text: as the question has it.
         operator: how the number is compared with the bound.
-        value: the bound.
         quantity: what is bounded, in words of relations: of the comparative, else the noun beside the number.
         counts: whether things are counted ("two boats"), not a value compared.
         span: positions [start, end).
@@ -145,7 +141,6 @@ class Join:
     """Things or conditions that "and" or "or" joins.
 
     Attributes:
-        kind: `and` or `or`.
         members: the joined words; of topics, their spelling.
     """
 
@@ -158,7 +153,6 @@ def comparison(parse: Parse, taken: Collection[int]) -> Comparison | None:
     """The first comparative, superlative or order of a question that compares something; None if there is none.
 
     Args:
-        parse: the question.
         taken: positions that say something else.
     """
     return next((found for at in range(len(parse)) if at not in taken and (found := compared(parse, at))), None)

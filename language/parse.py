@@ -25,12 +25,10 @@ class Parse:
     """The tokens of a text, without punctuation.
 
     Attributes:
-        text: the text.
         tokens: their labels and heads are those of Universal Dependencies; `TOPIC` for a topic.
         topics: of each token, the spelling of the topic that it stands for; else empty.
         words: their texts in lower case, without accents.
         ends: where each ends in the text, exclusive.
-        lexicon: of the language.
         is_trained: whether parts of speech and dependencies are known.
     """
 
@@ -138,8 +136,6 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
     """The grammar of a question.
 
     Args:
-        text: the question.
-        topics: how it spells its topics.
         language: a code, or the name of a pipeline.
     """
     reader = pipeline(language)

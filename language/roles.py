@@ -22,13 +22,7 @@ _LEAST_STEM = 3
 
 @dataclass(frozen=True, slots=True)
 class Verb:
-    """The verb of a question.
-
-    Attributes:
-        text: the verb, with its preposition.
-        lemma: the lemma of the verb.
-        topic: what the topic is to it.
-    """
+    """The verb of a question."""
 
     text: str
     lemma: str

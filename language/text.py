@@ -72,8 +72,6 @@ def find_span(
     """Position [start, end) of a name in a list of words, exactly or within a few edits.
 
     Args:
-        words: of a text.
-        name: its words.
         stop_words: a name with another word is not found where there are only these.
         least: similarity, 1 for the name itself.
     """

@@ -24,8 +24,6 @@ class TimeLimit:
     """A time that a question is about.
 
     Attributes:
-        text: as the question has it.
-        during: the relation to the time.
         start, end: the first and the last year; None if there is no bound.
         span: positions [start, end).
         dates: the dates that bound it, in ISO 8601, where the question gives more than years.

@@ -71,7 +71,6 @@ class CheckReport:
     """The result of `check`."""
 
     model: str
-    """The model string."""
     model_id: str = ""
     """DSPy's model id; for an embedded model it includes the hash of the weights."""
     reachable: bool = False
@@ -101,7 +100,6 @@ def check(model: str, **options: Any) -> CheckReport:
     """Run three small tasks on a model, without cache and without retries.
 
     Args:
-        model: see `language_model`.
         **options: settings of `dspy.LM`, such as `api_base` and `max_tokens`.
 
     Problems of the model or the connection are reported, not raised.

@@ -67,8 +67,6 @@ def yes_or_no(path: FactPath, said: str, ends: set[str] | None = None) -> Conclu
     """Whether a path leads to what the question names.
 
     Args:
-        path: that decides it.
-        said: `yes` or `no`.
         ends: those that the question names; None: all.
     """
     return Conclusion(explain(path, then=said), tuple(path.numbers(ends)), "none", (said,))

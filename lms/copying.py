@@ -15,7 +15,6 @@ def copies_example(reply: str, inputs: Mapping[str, Any]) -> bool:
     """Whether a reply has five words in a row, or a name, that a demonstration has and its own inputs do not.
 
     Args:
-        reply: as the model wrote it.
         inputs: of the step, by field, with its demonstrations as `demos`.
     """
     copied = _runs(reply) & _runs(_shown(inputs)) - _runs(_own(inputs))
@@ -29,7 +28,6 @@ def names_of_examples(reply: str, inputs: Mapping[str, Any]) -> set[str]:
     small one. A word in capitals is no name: it may be a keyword of a query.
 
     Args:
-        reply: as the model wrote it.
         inputs: of the step, by field, with its demonstrations as `demos`.
     """
     shown = set(_WORD.findall(_shown(inputs)))

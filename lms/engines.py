@@ -63,7 +63,6 @@ def code_hash(
     """A hash of an engine's code: the modules of its package, with those below it, of `language`, and the steps.
 
     Args:
-        module: `__file__` of one of the package.
         beside: files next to the package, by default those that read and write its texts.
     """
     here = Path(module).parent

@@ -15,7 +15,6 @@ class BudgetExceededError(TriplecheckError):
 
     Attributes:
         limit: the limit that is used up: `calls`, `tokens`, `seconds` or `dollars`.
-        allowed: the limit.
         used: the amount used so far.
     """
 
@@ -27,11 +26,7 @@ class BudgetExceededError(TriplecheckError):
 
 
 class ModelUnavailableError(UnavailableError):
-    """A language model is unavailable: not installed, not responding, or rejecting the key.
-
-    Attributes:
-        model: the model string.
-    """
+    """A language model is unavailable: not installed, not responding, or rejecting the key."""
 
     def __init__(self, message: str, *, model: str = "") -> None:
         super().__init__(message)
@@ -43,7 +38,6 @@ class PromptTooLongError(TriplecheckError):
 
     Attributes:
         role: the role of the call.
-        model: the model string.
     """
 
     def __init__(self, message: str, *, role: str = "", model: str = "") -> None:
@@ -59,7 +53,6 @@ class ModelReplyError(TriplecheckError, AdapterParseError):
 
     Attributes:
         role: the role of the call.
-        model: the model string.
         reply: the model's last reply, verbatim.
         problem: what is wrong with it.
     """

@@ -21,7 +21,6 @@ class FactPath:
 
     Attributes:
         topic: where the path starts.
-        hops: its relations.
         facts: the facts of its last hop.
         before: the path without its last hop, None for the first.
     """

@@ -14,8 +14,8 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms.resolve import language_model
@@ -36,7 +36,6 @@ class Bracket:
         step: its name in the program.
         questions: those for which the right reply can be computed; the others are left out of all three.
         worst: with the opposite of the right reply.
-        model: as it is.
         gold: with the right reply.
     """
 
@@ -69,10 +68,8 @@ def bracket(
 
     Args:
         program: it is not changed.
-        questions: with known answers.
         out: directory, where an interrupted run is resumed.
         knowledge_base: of the program's graph.
-        workers: questions in parallel.
         progress: called with what is measured, questions done and in all.
 
     Raises:

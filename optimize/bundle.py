@@ -31,7 +31,7 @@ from triplecheck.lms.resolve import STUDENT, folder_of_student, language_model
 from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import AnySources, make_program
-from triplecheck.programs.options import check_options, with_new_names
+from triplecheck.programs.options import check_options
 
 # Adapters of distilled models, and students, inside a bundle.
 
@@ -97,8 +97,6 @@ def _hash_weights(folder: Path) -> str:
 
 
 FORMAT, VERSION = "triplecheck-bundle", 2
-_HIDDEN_EXAMPLES = 1
-"""The version whose state has no worked examples, and steps that its options exclude."""
 _LIBRARIES = ("triplecheck", "dspy")
 
 
@@ -119,7 +117,6 @@ class Bundle:
     model_ids: Mapping[str, str]
     adapter: str
     versions: Mapping[str, str]
-    format_version: int = VERSION
     about: Mapping[str, Any] = field(default_factory=dict)
     """How it was compiled, and its scores."""
     ranker: Path | None = None
@@ -145,9 +142,6 @@ class Bundle:
         bare = self._bare(sources, options) if options else bare
         written = state_of(bare)
         state = {name: self.state.get(name, row) for name, row in written.items()}
-        if self.format_version == _HIDDEN_EXAMPLES:
-            # A step without demonstrations showed its worked examples.
-            state = {name: row | {"demos": row["demos"] or written[name]["demos"]} for name, row in state.items()}
         program: Program = with_state(bare, state)
         return program
 
@@ -182,16 +176,12 @@ class Bundle:
         program = resolve_program(self.program_name)
         changed = dict(options)
         below = {name: changed.pop(name) for name in ("abstain_below",) if name in changed}
-        compiled_with = with_new_names(program, self.options)
-        return make_program(program, sources, {**compiled_with, **check_options(program, changed), **below})
+        return make_program(program, sources, {**self.options, **check_options(program, changed), **below})
 
     def _check(self, bare: Program) -> None:
         now = {name: asked_for(step.signature) for name, step in steps_of(bare).items()}
         changed = []
-        names = {*now, *self.fields}
-        if self.format_version == _HIDDEN_EXAMPLES:
-            names = now.keys() & self.fields.keys()
-        for name in sorted(names):
+        for name in sorted({*now, *self.fields}):
             was, is_now = self.fields.get(name), now.get(name)
             if was is None or is_now is None:
                 changed.append(f"step {name!r} is {'new' if was is None else 'gone'}")
@@ -280,7 +270,7 @@ def load_bundle(path: Path | str) -> Bundle:
     file, program = path / "manifest.json", path / "program.json"
     manifest, _ = _json(file)
     state, content = _json(program)
-    if manifest.get("format") != FORMAT or manifest.get("version") not in (_HIDDEN_EXAMPLES, VERSION):
+    if manifest.get("format") != FORMAT or manifest.get("version") != VERSION:
         raise ReadError(file, None, f"is not a bundle of version {VERSION}; compile again")
     if manifest.get("sha256") != _hash(content):
         raise ReadError(program, None, "is not the one that manifest.json was written for; restore it or compile again")
@@ -291,8 +281,6 @@ def load_bundle(path: Path | str) -> Bundle:
     try:
         here = carried_models(manifest.get("models", {}), path)
         models = {role: here.get(model, model) for role, model in manifest["roles"].items()}
-        if manifest["version"] == _HIDDEN_EXAMPLES and models.pop("demos", None) is not None:
-            manifest["options"]["demos"] = "none"
         for row in state.values():
             if "model" in row:
                 row["model"] = here.get(row["model"], row["model"])
@@ -310,7 +298,6 @@ def load_bundle(path: Path | str) -> Bundle:
             model_ids={here.get(name, name): was for name, was in manifest["model_ids"].items()},
             adapter=manifest["adapter"],
             versions=manifest["versions"],
-            format_version=manifest["version"],
             about=manifest["about"],
             ranker=_ranker_of(path, manifest.get("ranker")),
         )

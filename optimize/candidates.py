@@ -7,7 +7,7 @@ import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal, cast, get_args
+from typing import Any
 
 from triplecheck.evals.metrics import randomisation
 from triplecheck.evals.run_directory import JsonLines, repair_lines
@@ -164,22 +164,7 @@ class Candidates:
         )
 
 
-# Choosing a candidate by accuracy and cost.
-
-Objective = Literal["accuracy", "cost", "balanced"]
-WITHIN = 0.02
-"""Maximum loss of accuracy with the objective `cost`."""
-
-
-def check_objective(name: str) -> Objective:
-    """Check the name of an objective.
-
-    Raises:
-        UserError: unknown name.
-    """
-    if name not in get_args(Objective):
-        raise UserError(f"no objective {name!r}; there are: {', '.join(get_args(Objective))}")
-    return cast(Objective, name)
+# Choosing a candidate by accuracy, then by cost.
 
 
 def pareto_front(candidates: Sequence[CandidateProgram]) -> list[CandidateProgram]:
@@ -188,51 +173,26 @@ def pareto_front(candidates: Sequence[CandidateProgram]) -> list[CandidateProgra
     Cost is the number of calls, then the size. Of equal candidates, the first is kept.
     """
     front: list[CandidateProgram] = []
-    for one in sorted(candidates, key=lambda one: (-one.score, *_cost(one))):
-        if not front or _cost(one) < _cost(front[-1]):
+    for one in sorted(candidates, key=lambda one: (-one.score, one.calls, one.size)):
+        if not front or (one.calls, one.size) < (front[-1].calls, front[-1].size):
             front.append(one)
     return front
 
 
-def choose(
-    candidates: Sequence[CandidateProgram], objective: Objective, written: str | None = None
-) -> CandidateProgram:
-    """One of the Pareto front, or the program as written.
+def choose(candidates: Sequence[CandidateProgram], written: str | None = None) -> CandidateProgram:
+    """The most accurate; of equal ones that with the fewest calls, then the smallest, then the first.
 
-    `accuracy`: the most accurate, or the program as written if it is as accurate with as few calls. `cost`: the
-    cheapest that is at most 0.02 less accurate than the most accurate. `balanced`: the one nearest to the most accurate
-    at the cost of the cheapest, both scaled to the range of the front.
+    The program as written is chosen if it is as accurate with as few calls.
 
     Args:
         candidates: with a score on the whole validation set.
-        objective: what to choose by.
         written: key of the program as written, before it was compiled.
 
     Raises:
         UserError: there are no candidates.
     """
-    front = pareto_front(candidates)
-    if not front:
+    if not candidates:
         raise UserError("no candidate was scored on the whole validation set: give the optimizer a larger budget")
-    if objective == "accuracy":
-        best = front[0]
-        same = (one for one in candidates if one.key == written and (one.score, one.calls) == (best.score, best.calls))
-        return next(same, best)
-    if objective == "cost":
-        return [one for one in front if one.score >= front[0].score - WITHIN][-1]
-    best, least = front[0], front[-1]
-    accuracy, cost = best.score - least.score or 1.0, _spend(best, least) or 1.0
-
-    def distance(one: CandidateProgram) -> float:
-        return ((best.score - one.score) / accuracy) ** 2 + (_spend(one, least) / cost) ** 2
-
-    return min(front, key=distance)
-
-
-def _cost(one: CandidateProgram) -> tuple[float, int]:
-    return one.calls, one.size
-
-
-def _spend(one: CandidateProgram, least: CandidateProgram) -> float:
-    """How much more one takes than the cheapest: in calls, or in size where the calls are the same."""
-    return one.calls - least.calls or (one.size - least.size) / max(1, least.size)
+    best = pareto_front(candidates)[0]
+    same = (one for one in candidates if one.key == written and (one.score, one.calls) == (best.score, best.calls))
+    return next(same, best)

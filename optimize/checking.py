@@ -79,14 +79,9 @@ def check_steps(
     the model fails at an earlier one.
 
     Args:
-        model: see `lms.language_model`.
-        base: a knowledge base.
         questions: with answers in it; None: three of the bundled ones.
-        program: name of the program.
-        options: of the program.
         workers: calls of a step in parallel.
         progress: called as ("asking", calls done, calls in all).
-        **settings: of `dspy.LM`.
 
     Raises:
         ModelUnavailableError: the model cannot be reached.

@@ -132,7 +132,7 @@ def compile_program(
         if estimate_only:
             return Compiled(spec.name, estimate, usage=ledger.usage())
         candidates = run.optimize()
-        chosen = choose(candidates, plan.objective, run.written)
+        chosen = choose(candidates, run.written)
         program = run.compiled(chosen)
         before = run.measure(plan.program, "before", knowledge_base)
         after = run.measure(program, "after", knowledge_base)
@@ -335,7 +335,7 @@ class _CompileRun:
 
 
 def _configuration(plan: CompilePlan, spec: OptimizerSpec, settings: Any, kb: KnowledgeBase | None) -> dict[str, Any]:
-    """What the result depends on; this leaves out the budget, the workers and the objective."""
+    """What the result depends on; this leaves out the budget and the workers."""
     described = describe(plan.program, plan.roles, kb, None)
     return described | {
         "optimizer": spec.name,

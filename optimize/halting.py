@@ -14,11 +14,7 @@ from triplecheck.lms import Budget, BudgetExceededError, Usage
 
 
 class Halted(BaseException):
-    """Stops the optimizer.
-
-    Attributes:
-        error: the reason.
-    """
+    """Stops the optimizer."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__(str(error))

@@ -10,10 +10,10 @@ from statistics import mean
 from typing import Any
 
 from triplecheck.evals.metrics import bootstrap_interval, mcnemar
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.runner import evaluate
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import BudgetExceededError, Roles
 from triplecheck.lms.resolve import is_no_language_model
@@ -101,12 +101,8 @@ def measure(
     """Ask a program questions, in a directory where an interrupted run is resumed.
 
     Args:
-        program: to ask.
-        questions: with known answers.
-        out: directory of the evaluation.
         roles: the models; None: those of the session.
         knowledge_base: of the program's graph.
-        workers: questions in parallel.
         progress: called after each question.
 
     Raises:

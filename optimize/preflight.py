@@ -14,7 +14,6 @@ from triplecheck.kg.errors import require
 from triplecheck.lms import Budget, Roles
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import EXTRACTIVE, is_no_language_model, language_model
-from triplecheck.optimize.candidates import Objective
 from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Pilot, Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
@@ -35,13 +34,10 @@ class CompilePlan:
         program: to compile; it is not changed.
         questions: for training, validation and measuring.
         optimizer: by name (`optimize.registry`).
-        roles: the models of the roles.
         settings: of the optimizer, where they differ from its defaults.
-        step: compile only this step, by its own metric.
         teacher: the model for collecting demonstrations; `gold` for gold replies, if they can be computed; None:
             the models of the roles.
         prompt_model: the model that writes instructions; None: the default model.
-        objective: how to choose among the candidates.
         seed: of all random choices.
         workers: examples to run in parallel.
         budget: for the whole run, including cached calls.
@@ -55,7 +51,6 @@ class CompilePlan:
     step: str | None = None
     teacher: str | None = None
     prompt_model: str | None = None
-    objective: Objective = "accuracy"
     seed: int = 0
     workers: int = 1
     budget: Budget = field(default_factory=Budget)
@@ -84,11 +79,6 @@ class Estimate:
 
 def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan) -> None:
     """Refuse a run that cannot work.
-
-    Args:
-        spec: the optimizer.
-        settings: checked settings.
-        plan: what to compile.
 
     Raises:
         UserError: the run cannot work; the message gives the reason and an alternative.
@@ -152,8 +142,6 @@ def estimate(
     """Estimate the cost of a run.
 
     Args:
-        spec: the optimizer.
-        settings: checked settings.
         plan: what to compile; the notes compare the cost with its budget.
         size: numbers of examples and steps.
         pilot: what a few runs took.

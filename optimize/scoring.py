@@ -21,11 +21,7 @@ from triplecheck.programs import Program
 
 
 class OneStep(dspy.Module):  # type: ignore[misc]
-    """One step of a program as a separate module, which can be compiled alone: one call per example.
-
-    Args:
-        step: a `RolePredict`.
-    """
+    """One step of a program as a separate module, which can be compiled alone: one call per example."""
 
     def __init__(self, step: dspy.Predict) -> None:
         super().__init__()
@@ -75,8 +71,6 @@ class Metric:
     """Scores predictions for an optimizer, and records every score.
 
     Args:
-        cases: by id.
-        candidates: record of the scores.
         watch: records errors of the metric itself; they do not count as wrong answers.
         step: signature of the step that is scored; None for a whole program.
         progress: called after each score.

@@ -24,7 +24,6 @@ class Result:
     """The result of an operation.
 
     Attributes:
-        text: the answer.
         nodes: nodes of the graph that are the answer, where it consists of such.
         triples: what it was computed from.
     """

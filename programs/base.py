@@ -263,12 +263,6 @@ class Program(dspy.Module, metaclass=_ProgramType):
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """Values of options by the name of the preset, in addition to `default`."""
 
-    renamed: ClassVar[Mapping[str, str]] = {}
-    """Former names of options, each with the name of today."""
-
-    assisting: ClassVar[Mapping[str, str | tuple[str, Any]]] = {}
-    """Former options that are assists: the name of the assist; a pair also has the value that turned it off."""
-
     options: ProgramOptions
     """The options that it was made with, all of them."""
 

@@ -29,7 +29,6 @@ class Reading:
     """What a model reads when it answers from facts.
 
     Attributes:
-        question: the question.
         topics: the name of each topic node in the prompt.
         shown: the topics as the prompt shows them.
         subgraph: everything that was retrieved.
@@ -53,7 +52,6 @@ class Conclusion:
     Args:
         program: its graph is checked against.
         reading: what the model read.
-        cited: the facts that it cited.
         trace: records what is computed and checked.
     """
 

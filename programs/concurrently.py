@@ -26,7 +26,6 @@ def concurrently(
 
     Args:
         tasks: each is called with its trace. Other errors are raised here after all tasks have ended.
-        trace: of the question.
         at_once: tasks under way at the same time.
     """
 

@@ -24,7 +24,6 @@ class FollowUps:
         stays.
 
         Args:
-            question: the latest one.
             conversation: earlier questions with their answers; an empty answer for none.
 
         Raises:

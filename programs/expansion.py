@@ -54,7 +54,6 @@ def most_similar(
     """The offers by the similarity of their last relation with the question; without it, fewest edges first.
 
     Args:
-        offers: of `one_hop_paths`.
         likeness: cosine of each relation with the question, shape (relations,).
     """
     return sorted(offers, key=lambda offer: unlikeness(likeness, *offer))
@@ -117,14 +116,9 @@ def fetch(
     """Fetch the edges of the last hop of a path into a subgraph.
 
     Args:
-        graph: where the edges are.
-        path: one of `one_hop_paths`.
-        subgraph: receives the facts.
         label: the path in words, for the trace.
         trace: records what was fetched and what a limit cut off.
         values: edges fetched per (entity, relation).
-        frontier: entities expanded.
-        triples: triples in the subgraph in all.
 
     Returns:
         The path with its new ends; None if the subgraph is full.

@@ -26,7 +26,6 @@ class Stated:
 
     Attributes:
         triple: head, relation and tail in words.
-        sentence: that says it.
     """
 
     triple: TextTriple
@@ -39,7 +38,6 @@ class ReadDocument:
 
     Attributes:
         stated: the statements, in order.
-        sentences: number of sentences.
         problems: parts that could not be read, and lines of the model that are no triples.
     """
 

@@ -126,12 +126,6 @@ class KERAG(AnsweringProgram):
     name: ClassVar[str] = "kerag"
     Options: ClassVar[type[ProgramOptions]] = KERAGOptions
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
-    renamed: ClassVar[Mapping[str, str]] = {"bounds": "limits"}
-    assisting: ClassVar[Mapping[str, str]] = {
-        **{name: name for name in ("all_topics", "stop_early")},
-        "described": "plans",
-        "ranker": "ranked_paths",
-    }
     options: KERAGOptions
 
     def __init__(self, sources: AnySources, **options: Any) -> None:

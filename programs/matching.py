@@ -27,11 +27,7 @@ class AnswerMatcher:
     number or a sentence says is compared with the values of cited facts alone.
 
     Args:
-        graph: the graph of the facts.
-        cited: the facts that the model cited.
-        facts: all facts that were retrieved.
         names: the text of each node in the prompt.
-        question: the question that is answered.
     """
 
     def __init__(

@@ -51,7 +51,6 @@ class Line:
     """A relation between things of two classes, or from a class to values.
 
     Attributes:
-        relation: the relation.
         ends: the labels of the classes at its ends, or the kind of value.
         text: as prompts show it.
     """
@@ -87,8 +86,6 @@ def offer(
     """The topics of a question, and the classes and relations that are nearest to it.
 
     Args:
-        graph: the graph.
-        read: the question.
         topics: the name of each topic node in prompts, and the question's spelling if it differs.
         vectors: of the relations; None: the most frequent ones are shown.
     """
@@ -174,8 +171,6 @@ def described(graph: Graph, relation: int, classes: Sequence[str] = (), most: in
     """A relation by the classes or the values at its ends.
 
     Args:
-        graph: the graph.
-        relation: the relation.
         classes: labels of classes that are told apart from others; of others the most frequent ones are given.
         most: how many classes of heads are given of others.
     """

@@ -81,8 +81,6 @@ class Optioned(typing.Protocol):
     name: typing.ClassVar[str]
     Options: typing.ClassVar[type[ProgramOptions]]
     presets: typing.ClassVar[Mapping[str, Mapping[str, Any]]]
-    renamed: typing.ClassVar[Mapping[str, str]]
-    assisting: typing.ClassVar[Mapping[str, str | tuple[str, typing.Any]]]
 
 
 def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
@@ -109,42 +107,8 @@ def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[s
     return {name: _checked(program, name, value) for name, value in merged.items()}
 
 
-def with_new_names(program: type[Optioned], options: Mapping[str, Any]) -> dict[str, Any]:
-    """Saved options, with former names replaced by those of today (`Program.renamed`, `Program.assisting`)."""
-    left_out = [f"-{_assist(program, name)}" for name, value in options.items() if _is_off(program, name, value)]
-    found: dict[str, Any] = {"assist": tuple(dict.fromkeys(left_out))} if left_out else {}
-    for name, value in options.items():
-        if name in program.assisting:
-            continue
-        if name in program.renamed and value is None:
-            continue  # None stood for the default
-        name = program.renamed.get(name, name)
-        if isinstance(value, Mapping):
-            within = f"{name}."
-            value = {program.renamed.get(within + k, k).removeprefix(within): v for k, v in value.items()}
-        found[name] = value
-    return found
-
-
-def _assist(program: type[Optioned], name: str) -> str:
-    """The assist that a former option turned on or off."""
-    assist = program.assisting[name]
-    return assist if isinstance(assist, str) else assist[0]
-
-
-def _is_off(program: type[Optioned], name: str, value: Any) -> bool:
-    """Whether a former option turned an assist off, by its value."""
-    assist = program.assisting.get(name)
-    return assist is not None and (not value if isinstance(assist, str) else bool(value == assist[1]))
-
-
 def _checked(program: type[Optioned], name: str, value: Any) -> Any:
     hints = _types(program.Options)
-    if name in program.renamed:
-        raise UserError(f"option {name!r} of {program.name!r} is called {program.renamed[name]!r} now")
-    if name in program.assisting:
-        assist = _assist(program, name)
-        raise UserError(f"{name!r} is an assist of {program.name!r}: assist='-{assist}' turns it off")
     if name not in hints:
         shown = [option for option in hints if option not in _types(ProgramOptions)]
         takes = f"its options are {', '.join(shown)}" if shown else "it has no options"
@@ -152,7 +116,7 @@ def _checked(program: type[Optioned], name: str, value: Any) -> Any:
     hint = hints[name]
     if value == "none" and type(None) in typing.get_args(hint):
         value = None  # a configuration in TOML has no other word for it
-    _refuse_unknown_fields(program, name, value, hint)
+    _refuse_unknown_fields(name, value, hint)
     try:
         return TypeAdapter(hint).validate_python(value)
     except ValidationError as error:
@@ -165,15 +129,12 @@ def _types(options: type[ProgramOptions]) -> dict[str, Any]:
     return {field.name: hints[field.name] for field in dataclasses.fields(options)}
 
 
-def _refuse_unknown_fields(program: type[Optioned], name: str, value: Any, hint: Any) -> None:
+def _refuse_unknown_fields(name: str, value: Any, hint: Any) -> None:
     """Pydantic ignores fields that a dataclass does not have; a misspelt limit must be an error."""
     tables = [kind for kind in (hint, *typing.get_args(hint)) if dataclasses.is_dataclass(kind)]
     if not tables or not isinstance(value, dict):
         return
     fields = [field.name for field in dataclasses.fields(tables[0])]
     for key in value:
-        option = f"{name}.{key}"
-        if option in program.renamed:
-            raise UserError(f"option {option!r} of {program.name!r} is called {program.renamed[option]!r} now")
         if key not in fields:
-            raise UserError(f"option {option!r} does not exist; there are {', '.join(fields)}")
+            raise UserError(f"option {f'{name}.{key}'!r} does not exist; there are {', '.join(fields)}")

@@ -25,11 +25,6 @@ def within_tokens(
     first hop as many as fit into half of the room, later a few. It keeps all its values; only its line is shorter.
 
     Args:
-        graph: the graph of the facts.
-        facts: best first.
-        names: the text of each node.
-        relations: the text of each relation.
-        tokens: estimated tokens of all lines.
         trace: records how many facts and values are left out.
     """
 

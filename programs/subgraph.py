@@ -50,10 +50,8 @@ class Hop:
     """One relation followed in one direction.
 
     Attributes:
-        relation: the relation.
         direction: which way it is followed.
         kind: label of the type to which it is followed; None for everything.
-        types: ids of this type.
     """
 
     relation: int
@@ -162,10 +160,6 @@ class Subgraph:
         """Nodes in all facts."""
         return frozenset(node for fact in self.facts for node in (fact.anchor, *fact.values))
 
-    def on(self, path: PathKey) -> list[Fact]:
-        """The facts at the end of a path."""
-        return [fact for fact in self.facts if fact.path == path]
-
     def incomplete(self, fact: Fact) -> bool:
         """Whether a limit cut off entities on the path of a fact, so similar facts may be missing."""
         topic, hops = fact.path
@@ -188,9 +182,7 @@ def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts, gra
     """A fact as it is written in the prompt.
 
     Args:
-        fact: the fact.
         names: the text of each node, with homonyms disambiguated.
-        relations: the text of each relation.
         graph: where the properties of its edges are; None writes none. Of a graph on a server none are written, because
             each would be a query.
     """
@@ -221,7 +213,6 @@ class RelationNames:
     Computed on demand: a graph may have many relations, and may be remote.
 
     Args:
-        graph: holds the relations.
         vectors: of all their wordings; None to write labels alone.
         question: what the wordings are compared with.
     """
@@ -243,10 +234,6 @@ def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
     """A distinct text for each node: its label, with type, description or id if labels coincide.
 
     Marks of the notation are taken out of labels, so that a fact can be read back.
-
-    Args:
-        graph: the graph.
-        nodes: entities and literals.
     """
     order = list(dict.fromkeys(nodes))
     labels = graph.labels(order) if order else []

@@ -58,11 +58,6 @@ class TopicLinker:
     """Recognises names in one question and links the names that the model gives.
 
     Args:
-        graph: the graph that has the names.
-        linker: finds names.
-        question: the question.
-        language: its language.
-        assists: those in use.
         trace: records what an assist changes.
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None for the linker's own.

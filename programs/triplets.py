@@ -16,7 +16,6 @@ class Triplets:
     """The question as patterns (T and x_target of 4StepFocus, Algorithm 1).
 
     Attributes:
-        patterns: the parsed ones.
         target: name of the variable that is asked for; None if no variable of a pattern was named.
         dropped: lines that could not be parsed, and why.
     """
@@ -32,7 +31,6 @@ def read_triplets(
     """Parse what a model wrote. A line that is not a pattern is dropped with its reason.
 
     Args:
-        lines: the patterns.
         answer: the variable asked for. If it names none, the only variable of a candidate type is used.
         schema: names of relations and types; tells the relation in "directed by: Film to Person".
         candidate_types: ids of the types that may be answers; none: any.

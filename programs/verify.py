@@ -36,7 +36,6 @@ class Verified:
     """A text and the verdicts on its statements.
 
     Attributes:
-        text: the text.
         claims: each statement once, in order.
         trace: records what could not be read.
     """

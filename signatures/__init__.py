@@ -14,7 +14,6 @@ from triplecheck.signatures import (
     closed_book,
     conversation,
     exploration,
-    judging,
     patterns,
     planning,
     proof,
@@ -27,7 +26,6 @@ from triplecheck.signatures.closed_book import *
 from triplecheck.signatures.conversation import *
 from triplecheck.signatures.demonstrations import demonstrations
 from triplecheck.signatures.exploration import *
-from triplecheck.signatures.judging import *
 from triplecheck.signatures.patterns import *
 from triplecheck.signatures.planning import *
 from triplecheck.signatures.proof import *
@@ -44,7 +42,6 @@ __all__ = ["STEPS", "Step", "demonstrations", "step_of"]
 __all__ += closed_book.__all__
 __all__ += conversation.__all__
 __all__ += exploration.__all__
-__all__ += judging.__all__
 __all__ += patterns.__all__
 __all__ += planning.__all__
 __all__ += proof.__all__

@@ -162,13 +162,7 @@ async def chunks(
     items: AsyncIterator[Step | Answer | None],
     failure: Callable[[Exception], tuple[int, Failure]],
 ) -> AsyncIterator[str]:
-    """The steps as `reasoning_content`, then the answer; an error ends the stream.
-
-    Args:
-        asked: the request.
-        items: of the question.
-        failure: the reply to an error.
-    """
+    """The steps as `reasoning_content`, then the answer; an error ends the stream."""
     head = {"id": f"chatcmpl-{uuid.uuid4().hex}", "object": "chat.completion.chunk", "created": int(time.time())}
 
     def chunk(delta: dict[str, Any], finish: str | None = None) -> str:

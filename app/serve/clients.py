@@ -39,7 +39,6 @@ class Client:
     """Somebody who may ask.
 
     Attributes:
-        name: as it is logged.
         per_minute: requests in a minute; None: no limit.
         budget: limits on model calls in a day.
     """
@@ -95,7 +94,6 @@ class Clients:
 
     Args:
         keys: the clients by name; none: everybody may ask, without a key.
-        environment: where the keys are.
         clock: seconds, monotonic.
 
     Raises:

@@ -21,7 +21,6 @@ ProgramOption = Annotated[
     str | None,
     flag("--program NAME", "Program that answers unless a client names another. Default: kerag.", MODEL),
 ]
-PortOption = Annotated[int | None, flag("--port N", "Port to listen on; 0: a free one. Default: 8765.")]
 TimeoutOption = Annotated[float | None, flag("--timeout S", "Maximum seconds per request. Default: 120.", LIMITS)]
 
 
@@ -33,7 +32,7 @@ def serve(
     host: Annotated[
         str | None, flag("--host ADDRESS", "Address to listen on. Default: 127.0.0.1, this machine alone.")
     ] = None,
-    port: PortOption = None,
+    port: Annotated[int | None, flag("--port N", "Port to listen on; 0: a free one. Default: 8765.")] = None,
     allow_host: Annotated[
         list[str] | None,
         flag("--allow-host NAME", "Name under which the server is reached, besides localhost. Repeatable."),
@@ -82,33 +81,24 @@ def mcp(
     run: RunOptions,
     program: ProgramOption = None,
     base: BaseOption = None,
-    http: Annotated[bool, flag("--http", "Listen at http://127.0.0.1:PORT/mcp instead of standard input.")] = False,
-    port: PortOption = None,
     timeout: TimeoutOption = None,
 ) -> None:
     """Offer ask, search, neighbours, match and verify as tools of the Model Context Protocol.
 
-    A chat program or an agent starts this command and speaks to it over standard input and output. With --http it is a
-    server of its own; `triplecheck serve` has the same tools at /mcp.
+    A chat program or an agent starts this command and speaks to it over standard input and output.
+    `triplecheck serve` has the same tools at /mcp.
 
     Examples:
 
         triplecheck mcp --kb kbs/films
-
-        triplecheck mcp --http --port 8766
     """
-    settings = _with(run.settings(program=program), base, port=port, seconds=timeout)
+    settings = _with(run.settings(program=program), base, seconds=timeout)
     from triplecheck.kg.errors import extra
 
     with extra("mcp", "`triplecheck mcp`"):
         from triplecheck.app.serve.mcp_tools import make_tools
         from triplecheck.app.serve.server import Server
-    if http:
-        _refuse_strangers(settings.serve, no_keys=False)
-        _listen_to(settings)
-    else:
-        service = _open(settings)
-        make_tools(Server(service)).run("stdio")
+    make_tools(Server(_open(settings))).run("stdio")
 
 
 def _listen_to(settings: Settings) -> None:

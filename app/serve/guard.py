@@ -29,9 +29,7 @@ class Guard:
     """ASGI middleware around the whole application.
 
     Args:
-        app: the application.
         body: bytes of a request.
-        metrics: counts requests.
     """
 
     def __init__(self, app: ASGIApp, body: int, metrics: Metrics) -> None:

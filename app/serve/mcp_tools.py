@@ -135,7 +135,6 @@ def http_routes(mcp: MCPServer, body: int) -> list[BaseRoute]:
     """The route at which tools are reached over HTTP; `mcp.session_manager.run()` must run meanwhile.
 
     Args:
-        mcp: of `make_tools`.
         body: bytes of a request.
     """
     # The application checks the names of hosts for all routes. Without sessions nothing grows with the requests.

@@ -11,11 +11,7 @@ _SECONDS = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120)
 
 
 class Metrics:
-    """Counts of one server.
-
-    Args:
-        turns: its work.
-    """
+    """Counts of one server."""
 
     def __init__(self, turns: Turns) -> None:
         self._registry = CollectorRegistry()

@@ -36,8 +36,6 @@ def picture_of(graph: Graph, names: SchemaNames, result: Any) -> Picture:
     """The picture of a prediction.
 
     Args:
-        graph: the graph that was asked.
-        names: its relations by name.
         result: the prediction of a program; the nearest facts of an abstention count as kept.
     """
     topics = _topics(graph, result.steps)

@@ -224,9 +224,6 @@ async def openapi_page() -> FileResponse:
 def make_app(service: Service) -> FastAPI:
     """The application.
 
-    Args:
-        service: what answers.
-
     Raises:
         UserError: a key is missing in the environment.
     """

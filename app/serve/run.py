@@ -32,8 +32,6 @@ def run_until_signal(app: FastAPI, listening: socket.socket, grace: float) -> No
     """Serve until SIGTERM or SIGINT. Then no request is accepted any more, and open ones have some time to end.
 
     Args:
-        app: of `rest.make_app`.
-        listening: of `listen`.
         grace: seconds for open requests; those that are not done get an error.
     """
     _Server(app, grace).run(sockets=[listening])

@@ -141,12 +141,10 @@ class Service:
         """Answer a question.
 
         Args:
-            question: in natural language.
             base: name of a knowledge base; None: the first one.
             program: name of a program; None: the one that is configured.
             conversation: earlier questions with their answers; a question that refers to them is rewritten.
             on_step: gets each step as it happens; an error that it raises ends the question.
-            picture: add the picture of the subgraph.
             payer: counts the calls as well and has a budget of its own.
 
         Raises:
@@ -231,7 +229,6 @@ class Service:
         Args:
             id: of an entity, or the lexical form of a value.
             base: name of a knowledge base; None: the first one.
-            limit: nodes of each relation.
 
         Raises:
             UnknownNameError: there is no such node.
@@ -275,7 +272,6 @@ class Service:
         Args:
             patterns: `head relation tail`, separated by `;`, with variables such as `?film`.
             base: name of a knowledge base; None: the first one.
-            **options: of `app.match.matched`.
 
         Raises:
             UserError: the patterns cannot be read, or name what the graph does not have.
@@ -331,10 +327,8 @@ class Steps:
         """A prediction, as `triplecheck ask --json` prints it, as clients get it.
 
         Args:
-            base: name of the knowledge base.
             sources: what the program ran on.
             result: its prediction, which it has just made.
-            picture: add the picture of the subgraph.
         """
         seconds = time.perf_counter() - self._started
         plain = to_json(result)

@@ -28,7 +28,6 @@ class Tracing:
     """Makes spans.
 
     Args:
-        provider: gets the spans.
         show_texts: put questions, answers and the texts of steps into the spans.
     """
 

@@ -43,7 +43,6 @@ class Turns:
     Args:
         concurrent: pieces of work at the same time.
         waiting: pieces that may wait for their turn.
-        seconds: for one piece, with the wait.
     """
 
     def __init__(self, concurrent: int, waiting: int, seconds: float) -> None:

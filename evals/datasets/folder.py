@@ -123,7 +123,6 @@ def find_cases(data: Path | str, options: Mapping[str, DataFolderOptions] | None
     """The cases of a folder and its direct subfolders.
 
     Args:
-        data: the folder.
         options: options by name pattern (`read_options`); None: read `cases.toml` in the folder, if it exists.
 
     Raises:
@@ -145,7 +144,6 @@ def read_folder(folder: Path | str, options: Mapping[str, DataFolderOptions] | N
     """The cases of one folder; an empty list if it has no questions.
 
     Args:
-        folder: the folder.
         options: options by name pattern; None: read `cases.toml` in the folder, if it exists.
     """
     folder = Path(folder)

@@ -13,7 +13,6 @@ from typing import Any
 from triplecheck.evals.datasets.sets.freebase import CWQ, GRAILQA, WEBQSP, WEBQUESTIONS
 from triplecheck.evals.datasets.sets.generated import HEAD_TO_TAIL, METAQA, PATH_QUESTION
 from triplecheck.evals.datasets.sets.open_domain import CRAG, HOTPOTQA, POPQA, STARK, TWO_WIKI
-from triplecheck.evals.datasets.sets.wikidata import LC_QUAD, MINTAKA, QALD
 from triplecheck.evals.datasets.spec import Adapter, DataSet, Hub, Record
 from triplecheck.evals.questions import Question, check_limit, sampled
 from triplecheck.kg import ReadError, UnavailableError, UserError
@@ -37,9 +36,6 @@ def data_sets() -> dict[str, DataSet]:
         HEAD_TO_TAIL,
         *METAQA,
         PATH_QUESTION,
-        *QALD,
-        LC_QUAD,
-        MINTAKA,
     )
     return {one.name: one for one in found}
 
@@ -181,12 +177,10 @@ def load_dataset(
     """Load the questions of a split.
 
     Args:
-        name: name of the data set (`data_sets`).
         split: name of the split; None: the split that papers usually report.
         path: an official file, or a folder with the official files at any depth; or a copy of the hub's data set:
             the output of `save_to_disk`, or its Parquet files. None: load from the hub.
         limit: size of a random sample; None: all questions. With the same seed a larger sample begins with the smaller.
-        seed: seed of the sample.
         revision: revision of the hub's data set, in place of the pinned one.
 
     Returns:

@@ -27,7 +27,6 @@ import dspy
 from triplecheck.evals.asking import Asker, Finished, OutOfBudget
 from triplecheck.evals.configuration import describe, differences, plain
 from triplecheck.evals.executors.threads import QuestionJob, Result
-from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import error_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
@@ -59,18 +58,14 @@ class Blueprint:
     kinds: tuple[bool, bool]
     """Whether the sources have relation vectors, and whether they have the knowledge base."""
     language: str
-    """Of the questions."""
     configuration: dict[str, Any]
     """Everything the rows depend on; the opened program must have the same description."""
     names_in_base: bool
     """Whether gold names are looked up in the knowledge base's index."""
     timeout: float | None
-    judged: bool
-    """Whether a model judges answers that do not match exactly."""
     search_path: tuple[str, ...]
     """Python's module search path."""
     abstain_below: float | None = None
-    """See `Program.abstain_below`."""
 
     @classmethod
     def of(cls, job: QuestionJob) -> Blueprint:
@@ -97,7 +92,6 @@ class Blueprint:
             configuration=plain(job.configuration),
             names_in_base=job.knowledge_base is not None,
             timeout=job.timeout,
-            judged=job.judge is not None,
             search_path=tuple(sys.path),
             abstain_below=program.abstain_below,
         )
@@ -124,16 +118,15 @@ class Blueprint:
         program.load_state(self.state)
         if self.abstain_below is not None:
             program.abstain_below = self.abstain_below
-        names, judge = base if self.names_in_base else None, Judge() if self.judged else None
+        names = base if self.names_in_base else None
         here = describe(program, self.roles, names, self.configuration["settings"])
-        here |= {} if judge is None else {"judge": judge.prompts}
         differ = differences(self.configuration, plain(here))
         if differ:
             raise UserError(f"a worker process opened a program that differs from the description: {'; '.join(differ)}")
         base.linker.mentions(
             read_text("warm up", self.language)
         )  # so that loading is not part of the first question's time
-        return Asker(program, names, self.timeout, judge)
+        return Asker(program, names, self.timeout)
 
 
 def _arguments(program: Program) -> dict[str, Any]:
@@ -184,12 +177,7 @@ class Account:
 
 
 class SharedLedger(Ledger):
-    """The outermost ledger of a process. It asks the account before each call and reports usage afterwards.
-
-    Args:
-        account: handle of the actor.
-        limits: the budgets in the account.
-    """
+    """The outermost ledger of a process. It asks the account before each call and reports usage afterwards."""
 
     def __init__(self, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
         dollars = [budget.dollars for budget, _ in limits if budget.dollars is not None]
@@ -218,7 +206,6 @@ class Worker:
     Args:
         blueprint: how to open the program.
         account: handle of the account; None without a budget.
-        limits: the budgets in the account.
     """
 
     def __init__(self, blueprint: Blueprint, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
@@ -433,7 +420,7 @@ class _RayRun:
         )
         key = self._job.keys[item.question.id]
         seconds = time.time() - item.began
-        return Finished(error_row(self._job.program, item.question, error, (), Usage(), key, seconds), item.began)
+        return Finished(error_row(self._job.program, item.question, error, (), Usage(), key, seconds))
 
 
 @contextmanager

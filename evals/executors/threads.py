@@ -14,7 +14,6 @@ from dataclasses import dataclass
 from typing import Any, Protocol, TypeAlias, TypeVar
 
 from triplecheck.evals.asking import Asker, Finished, OutOfBudget
-from triplecheck.evals.judge import Judge
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import Program
@@ -38,8 +37,6 @@ class QuestionJob:
     """Content key by id of a question."""
     timeout: float | None
     """Seconds for one question."""
-    judge: Judge | None = None
-    """Judges answers that do not match exactly; None: no judge."""
 
 
 class Executor(Protocol):
@@ -57,7 +54,6 @@ class Executor(Protocol):
 
         Args:
             job: what all questions share.
-            questions: the questions.
             workers: maximum number of questions asked in parallel.
             stop: once set, no further question is started; started ones are awaited.
         """
@@ -77,7 +73,7 @@ class Threads:
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
     ) -> Iterator[Result]:
         """See `Executor`."""
-        asker = Asker(job.program, job.knowledge_base, job.timeout, job.judge)
+        asker = Asker(job.program, job.knowledge_base, job.timeout)
         return spread(lambda question: asker(question, job.keys[question.id]), questions, workers, stop)
 
 

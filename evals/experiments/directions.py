@@ -28,7 +28,6 @@ class Direction:
     """A row against the first row, on the questions that both have a score of.
 
     Attributes:
-        row: the row.
         n: number of these questions.
         mean, interval: its score, with the 95% interval.
         difference, low, high: score of the first row minus that of this row, with the 95% interval.
@@ -76,7 +75,6 @@ def score(row: Mapping[str, Any], metric: str) -> float | None:
     """The score of one question; None if it has none, as after an error.
 
     Args:
-        row: of an evaluation (`evals.rows`).
         metric: of `Scores`, one that is a mean over questions.
     """
     if row["status"] == "error":
@@ -93,10 +91,7 @@ def direction(
     """A row against the first row; None if no question has a score in both.
 
     Args:
-        row: the row.
         first: rows of the first row's evaluation (`evals.rows`).
-        others: rows of the row's own.
-        metric: of `score`.
     """
     known = {one["id"]: one for one in first}
     pairs = [(known[other["id"]], other) for other in others if other["id"] in known]
@@ -141,7 +136,6 @@ def direction_tables(
     Args:
         table: with the metric to compare by first.
         groups: the cells of each data set and choice of models, by its title.
-        title: the heading of a metric.
         figures: writes other metrics of a cell.
         draw: writes a table, of a head and rows.
     """

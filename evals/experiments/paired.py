@@ -22,7 +22,6 @@ class Pairs:
     """A row against the first row of its program, with one choice of models.
 
     Attributes:
-        row: the row.
         of_graphs: by graph the scores on every question that both answered.
     """
 

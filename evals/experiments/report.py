@@ -52,7 +52,6 @@ def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
     """Markdown with the number of questions lost at each stage, and the first examples by id.
 
     Args:
-        run: directory of an evaluation.
         examples: number of examples per stage.
 
     Raises:
@@ -523,10 +522,8 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
     """Write `report.md`, `cells.csv`, `errors.md` and the charts; return the path of the report.
 
     Args:
-        experiment: the experiment.
         cells: the results; a table without results says so.
         out: directory; created if it does not exist.
-        command: the command that reproduces the report.
     """
     out.mkdir(parents=True, exist_ok=True)
     parts = [f"# {experiment.title}\n"]

@@ -11,11 +11,11 @@ from typing import Any, Protocol
 from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.datasets.folder import DataFolder, DataFolderOptions, bundled_case, find_cases
 from triplecheck.evals.experiments.config import DataSpec, Experiment, ModelSpec, RowSpec, TableSpec
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question, part_of, sampled
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.evals.summary import Summary
-from triplecheck.evals.trackers import Progress
 from triplecheck.evals.variants import make_variant
 from triplecheck.evals.withheld import withhold
 from triplecheck.kg import KnowledgeBase, UserError
@@ -41,7 +41,6 @@ class SetOpener:
 
     Args:
         data: folder of benchmarks (`evals.datasets.folder`); None: no folder.
-        kbs: directory in which knowledge bases are built.
         missing: called once for each data set, model and bundle that is not available; None: raise UserError.
     """
 
@@ -157,7 +156,6 @@ class Cell:
     """The evaluation directory; it may hold rows of a larger sample."""
     summary: Summary
     knowledge_base: KnowledgeBase
-    """The knowledge base of the questions."""
     asked: frozenset[str] = frozenset()
     """The ids of the questions."""
 
@@ -196,12 +194,10 @@ def run_experiment(
     """Evaluate every cell. A cell that is in several tables is evaluated once.
 
     Args:
-        experiment: the experiment.
         opener: opens knowledge bases and questions.
         runs: directory of the evaluation directories; finished evaluations there are reused.
         selection: the part to run; None: all.
         tell: called with the name of the cell and its progress.
-        bundles: reads the bundle of a row.
         trainer: trains the ranker of a row.
         preparing: called while what a program needs is made, such as vectors.
 

@@ -34,7 +34,6 @@ class VerdictReport:
 
     Attributes:
         rows: every question, with the confidence and verdict of models of the other graphs.
-        models: the confidence models of all graphs.
     """
 
     rows: Sequence[Judged]
@@ -73,8 +72,6 @@ def verdict_tables(
 
     Args:
         experiment: names the data sets.
-        report: the judged rows.
-        table: writes a table.
     """
     rows = report.rows
     able = [row for row in rows if row.answerable]
@@ -92,12 +89,7 @@ def verdict_tables(
 def confidence_tables(
     report: VerdictReport, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
 ) -> list[str]:
-    """Markdown: what the confidence of left-out graphs is worth, by kind of model and way to the answer, and by graph.
-
-    Args:
-        report: the judged rows of all tables.
-        table: writes a table.
-    """
+    """Markdown: what confidence is worth on left-out graphs, by kind of model and way to the answer, and by graph."""
     able = [row for row in report.rows if row.answerable]
     groups = {_group(*group): [r for r in able if r.features and r.group == group] for group in _groups(able)}
     graphs = {graph: [row for row in able if row.graph == graph] for graph in dict.fromkeys(row.graph for row in able)}

@@ -29,7 +29,6 @@ from typing import Literal
 
 CLOSED_ANSWERS = frozenset({"yes", "no", "noanswer"})
 """Normalised answers that HotpotQA compares as a whole, not by word."""
-ClosedRule = Literal["gold", "always", "never"]
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
@@ -46,25 +45,20 @@ def exact_match(text: str, gold: Iterable[str]) -> float:
     return float(bool(own) and any(own == squad_normalize(other) for other in gold))
 
 
-def token_f1(text: str, gold: Iterable[str], *, closed: ClosedRule = "gold") -> float:
+def token_f1(text: str, gold: Iterable[str]) -> float:
     """Return the best word F1 between the normalised text and a normalised gold text.
 
-    Args:
-        text: the predicted answer.
-        gold: gold texts.
-        closed: when HotpotQA's rule applies: if a text is yes, no or noanswer, the score is 0 unless both are
-            equal. `gold`: if the gold text is such a word; `always`: if either text is, as in HotpotQA's script;
-            `never`: as in SQuAD's script.
+    A gold text yes, no or noanswer counts as a whole: 1 if the texts are equal, else 0.
     """
     own = squad_normalize(text)
     words = Counter(own.split())
-    return max((_f1(own, words, squad_normalize(other), closed) for other in gold), default=0.0)
+    return max((_f1(own, words, squad_normalize(other)) for other in gold), default=0.0)
 
 
-def _f1(own: str, words: Counter[str], other: str, closed: ClosedRule) -> float:
+def _f1(own: str, words: Counter[str], other: str) -> float:
     if own == other:
         return float(bool(own))
-    if (closed != "never" and other in CLOSED_ANSWERS) or (closed == "always" and own in CLOSED_ANSWERS):
+    if other in CLOSED_ANSWERS:
         return 0.0
     others = Counter(other.split())
     common = (words & others).total()
@@ -185,8 +179,7 @@ def _largest_matching(options: list[list[int]]) -> int:
 # Accurate, hallucinated or missing: the outcomes of CRAG (Yang et al. 2024, arXiv 2406.04744, section 4.1).
 #
 # A wrong answer is worse than none: truthfulness is the mean of +1 for an accurate reply, 0 for a missing one and -1
-# for a hallucinated one. As in CRAG, exact match decides first; a model can then judge answers that it rejects
-# (`evals.judge`).
+# for a hallucinated one. Exact match decides.
 
 Outcome = Literal["accurate", "hallucinated", "missing"]
 

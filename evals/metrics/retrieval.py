@@ -67,7 +67,6 @@ def link_recall(linked: Collection[int], topics: Sequence[frozenset[int]]) -> fl
     """Return the share of gold topics that were linked; None if no topic is known.
 
     Args:
-        linked: nodes that the program linked.
         topics: for each gold topic, the nodes that it may refer to. A topic outside the graph is never linked.
     """
     if not topics:

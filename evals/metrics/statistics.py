@@ -31,9 +31,6 @@ def expected_calibration_error(
     Guo et al. 2017, "On Calibration of Modern Neural Networks" (arXiv 1706.04599, equation 3).
 
     Args:
-        confidences: confidence of each answer.
-        correct: correctness of each answer.
-        bins: number of bins.
         by: `width`: bins ((m-1)/M, m/M], as in the paper; `mass`: bins with the same number of answers (Nixon et
             al. 2019, "Measuring Calibration in Deep Learning", arXiv 1904.01685); equal confidences share a bin.
     """
@@ -125,9 +122,6 @@ def bootstrap_interval(
 
     Args:
         values: shape (n,), n > 0.
-        level: confidence level.
-        samples: number of resamples.
-        seed: seed of the resampling.
     """
     means = _resampled_means(_array(values), samples, seed)
     low, high = np.quantile(means, [(1 - level) / 2, (1 + level) / 2])
@@ -163,9 +157,6 @@ def paired_bootstrap(
     Args:
         a: scores of one system, shape (n,), n > 0.
         b: scores of the other on the same questions.
-        level: confidence level.
-        samples: number of resamples.
-        seed: seed of the resampling.
     """
     differences = _differences(a, b)
     found = float(differences.mean())
@@ -183,8 +174,6 @@ def randomisation(a: Sequence[float], b: Sequence[float], *, samples: int = SAMP
     Args:
         a: scores of one system, shape (n,), n > 0.
         b: scores of the other on the same questions.
-        samples: number of permutations.
-        seed: seed of the permutations.
     """
     differences = _differences(a, b)
     sizes, counts = np.unique(np.abs(differences[differences != 0]), return_counts=True)

@@ -37,9 +37,6 @@ def reference_sources(rows: Iterable[Row]) -> Breakdown:
     - `repeated`: share of non-empty passages that duplicate one of an earlier source;
     - `relevant`: share of the remaining passages judged relevant (None if none was judged);
     - `kept`: share of the remaining passages that the answer was generated from.
-
-    Args:
-        rows: rows of an evaluation (`evals.rows`).
     """
     sources: dict[str, _Tally] = {}
     questions = 0
@@ -52,12 +49,7 @@ def reference_sources(rows: Iterable[Row]) -> Breakdown:
 
 
 def theta_0(rows: Iterable[Row], c: float = 128.0) -> float | None:
-    """theta_0 of Know³-RAG, from the threshold of turn 0 (section 4.2: theta_0 * c / (1 + e)); None without one.
-
-    Args:
-        rows: rows of an evaluation (`evals.rows`).
-        c: the constant of the threshold.
-    """
+    """theta_0 of Know³-RAG, from the threshold of turn 0 (section 4.2: theta_0 * c / (1 + e)); None without one."""
     weighed = (step for row in rows for step in row["steps"] if step["kind"] == "weighed" and step["turn"] == 0)
     first = next(weighed, None)
     return None if first is None else float(first["threshold"]) * (1 + math.e) / c
@@ -68,9 +60,7 @@ class Kind:
     """A kind of breakdown.
 
     Attributes:
-        groups: heading of the groups.
         measures: names of the measures, in order.
-        of: computes the breakdown from rows.
     """
 
     groups: str
@@ -82,7 +72,6 @@ BREAKDOWNS: Mapping[str, Kind] = {
     "turns": Kind("answer output at", ("share",), stopped_at),
     "sources": Kind("source", ("asked", "declined", "repeated", "relevant", "kept"), reference_sources),
 }
-"""Breakdowns by name."""
 
 
 @dataclass

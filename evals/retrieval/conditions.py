@@ -32,7 +32,6 @@ class Condition:
     A pattern is (head, relation, tail) of ids. `?x` is the answer, `?y` another node, `?x:Type` a node of a type.
 
     Attributes:
-        patterns: patterns that all hold.
         without: groups of patterns; no group holds as a whole.
         text: regular expressions that all match the node's document (label and text, without relations),
             ignoring case.
@@ -106,8 +105,6 @@ def solve(kb: KnowledgeBase, patterns: Sequence[PatternText], *, missing_is_empt
     """Return all nodes for `?x` such that the patterns hold together. Exact, also for cyclic patterns.
 
     Args:
-        kb: the knowledge base.
-        patterns: patterns of ids and variables.
         missing_is_empty: return no nodes if the knowledge base lacks a name; otherwise that is an error.
     """
     for row in patterns:

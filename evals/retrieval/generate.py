@@ -136,10 +136,8 @@ def question_of(kind: str, clauses: Sequence[str], words: str, rng: random.Rando
     """Return a question from its clauses, in random order and with a random opening.
 
     Args:
-        kind: type of the answer.
         clauses: relative clauses about the answer.
         words: words of its description; empty: none.
-        rng: random generator.
     """
     parts = list(clauses)
     rng.shuffle(parts)
@@ -159,8 +157,6 @@ def clause_of(relation: str, name: str, *, outgoing: bool, how: int = 0) -> str:
     """Return a relative clause for an edge between the answer and a named node.
 
     Args:
-        relation: label or alias of the relation.
-        name: name of the other node.
         outgoing: whether the answer is the head of the edge.
         how: index of the wording, if the relation is a noun.
 
@@ -233,9 +229,6 @@ def generate(
     """Generate questions with their complete gold answers.
 
     Args:
-        kb: a knowledge base with documents.
-        count: number of questions.
-        seed: random seed.
         most_answers: maximum number of answers of a question; others are rejected.
         shapes: "one", "two" or "path", each optionally with "+words"; used in rotation.
 

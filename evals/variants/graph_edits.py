@@ -166,7 +166,6 @@ def _some_entity(graph: ColumnarGraph, rng: random.Random, fits: Callable[[int],
 
 
 def _another_tail(graph: ColumnarGraph, relation: int, not_these: set[int], rng: random.Random) -> int | None:
-    """The tail of another edge of the relation."""
     for _ in range(_ATTEMPTS):
         head = rng.randrange(graph.num_entities)
         tails: Sequence[int] = graph.neighbors(head, relation, Direction.OUT, 1).tolist()

@@ -38,9 +38,6 @@ def make_variant(
     """Make a harder variant of questions, or of their graph.
 
     Args:
-        name: one of `variants`.
-        questions: the questions to change.
-        base: their knowledge base.
         place: folder in which changed knowledge bases are built, one for each choice of questions and seed.
         seed: random choices depend on the seed and the question, not on other questions.
 

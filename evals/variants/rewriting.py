@@ -24,7 +24,6 @@ class TopicMention:
     """The name of a topic in a question.
 
     Attributes:
-        question: text of the question.
         start, end: character offsets of the name, [start, end).
         nodes: the topic's nodes, according to the data set.
     """
@@ -98,8 +97,6 @@ class Misspelt:
     """A text with typing errors.
 
     Attributes:
-        text: the misspelt text.
-        original: the original text.
         edits: the errors by position in the original; they do not overlap or touch.
     """
 

@@ -30,9 +30,7 @@ class Lookup:
     """Queries edges through a client, and numbers nodes and relations. Thread-safe.
 
     Args:
-        client: answers the queries.
         words: the properties that describe nodes.
-        key: see `read_schema`.
         schema: the schema, if it is known.
         described: descriptions of relations; a declared range of XSD is the datatype of the values.
     """
@@ -195,7 +193,6 @@ class Lookup:
         return sorted(found)
 
     def _values_of(self, entities: Sequence[tuple[int, int]], id: str | None) -> Iterator[Found]:
-        """Edges from entities to values."""
         keys = [key for key in self.queries.edge_keys if id in (None, key)]
         labels = [key for key in self.words.labels if key in self.schema.keys]
         for label, at in self.anchored(entities) if keys else ():
@@ -241,7 +238,6 @@ class Lookup:
             yield from self.client.rows(text, {f"values{index}": values for index, (_, values) in part})
 
     def _properties(self, id: str | None = None) -> list[Property]:
-        """The properties that are relations, or one."""
         keys = self.queries.edge_keys
         return [each for each in self.schema.properties if each.key in keys and id in (None, each.key)]
 

@@ -31,7 +31,6 @@ class BoltClient:
         url: its address, such as `neo4j+s://host:7687`; a path names the database.
         limits: limits of each query; bytes are not limited.
         user: the user; without one, a password is a token.
-        password: the password.
         database: its database; None: the user's home database.
         retries: further tries of a query when the server is not available or says that a query may be tried again.
         dialect: the Cypher that it understands; None: by how it names itself.

@@ -41,7 +41,6 @@ class LadybugClient:
     """Queries a database of Ladybug, the maintained fork of Kuzu, in process and read-only.
 
     Args:
-        path: the database.
         limits: limits of each query; bytes are not limited.
 
     Raises:

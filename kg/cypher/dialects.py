@@ -19,7 +19,6 @@ class Dialect:
         element: the engine's own id of a node.
         same: what tells two nodes apart, where they are counted.
         labels: the labels of a node, as a list.
-        type: the type of a relationship.
         text: a value as a string.
         kind: the type of a value as a string; empty: columns have types.
         relationship_types: a query with rows (type).

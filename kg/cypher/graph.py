@@ -46,7 +46,6 @@ class CypherGraph(QueriedGraph):
         described: descriptions of relations; a declared range of XSD is the datatype of the values.
         schemas: the schema of each of these relations; None: counted by the store when asked for.
         type_ids: types of entities, most frequent first. None: counted over the whole graph on first use.
-        type_labels: labels of types that are known.
         learned: what `learned` of an earlier graph of the same store was; None: it is read.
     """
 
@@ -329,7 +328,6 @@ class _Describer:
 
 
 def _first(cells: Iterable[Any]) -> str | None:
-    """The first text."""
     return next((text for cell in cells for text in _texts([cell])), None)
 
 

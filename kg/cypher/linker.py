@@ -9,11 +9,7 @@ from triplecheck.kg.queried_linker import QueriedLinker
 
 
 class CypherLinker(QueriedLinker):
-    """A linker by the properties that are names and aliases.
-
-    Args:
-        graph: the graph.
-    """
+    """A linker by the properties that are names and aliases."""
 
     def __init__(self, graph: CypherGraph) -> None:
         super().__init__(graph)

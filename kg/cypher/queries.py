@@ -24,7 +24,6 @@ class Place:
 
     Attributes:
         label: the label; None: all nodes.
-        key: the property.
         many: whether the values are in lists.
         kind: kind of the values, if all are of one.
     """
@@ -41,7 +40,6 @@ class Queries:
     Args:
         dialect: the engine's Cypher.
         schema: the labels, keys and types of the graph.
-        words: the properties that describe.
     """
 
     def __init__(self, dialect: Dialect, schema: Schema, words: Vocabulary) -> None:

@@ -47,8 +47,6 @@ class Property:
 
     Attributes:
         label: the label; None: nodes without one.
-        key: the property.
-        kind: kind of its values, see `values.kind_of`.
         many: whether a node has a list of them.
     """
 
@@ -64,8 +62,6 @@ class Schema:
 
     Attributes:
         key: the property whose value is the id of a node; None: the engine's own id.
-        labels: labels of nodes.
-        properties: properties of nodes.
         types: types of relationships that exist.
         edge_properties: whether any relationship has properties.
         numbers: labels by the number of their table, in an engine with tables.
@@ -114,7 +110,6 @@ def read_schema(client: CypherClient, key: str | None = None) -> Schema:
     """Read the schema: from the catalogue, or over all nodes where the engine has none.
 
     Args:
-        client: answers the queries.
         key: the property whose value is the id of a node; None: found.
 
     Raises:

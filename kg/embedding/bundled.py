@@ -40,9 +40,7 @@ def add_embeddings(graph: ColumnarGraph, base: Generation, stored: Path) -> bool
     """Put the stored embeddings into a newly built bundled base, unless they were trained on another graph.
 
     Args:
-        graph: of the base.
         base: `generation` of the base; open it again to use them.
-        stored: their folder.
 
     Returns:
         Whether they were put into it.

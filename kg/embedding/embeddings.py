@@ -39,14 +39,10 @@ class About:
     """The description of trained embeddings.
 
     Attributes:
-        options: the training options.
         quality: link prediction on the test triples.
         num_entities: nodes 0 ... num_entities - 1 have a vector.
-        num_relations: relations of the graph.
         scored_on: `arrays`, or `model` if PyKEEN has to compute scores.
         norm: norm of the distances of the model, None if it has no distances.
-        loop: the training loop.
-        epochs: number of epochs.
         looks: (epoch, MRR) of each validation.
         seconds: training time.
     """
@@ -134,8 +130,6 @@ class Embeddings:
         """The best tails by the model, best first; equal scores by node.
 
         Args:
-            head: an entity with a vector.
-            relation: a relation of the graph.
             k: number of tails; fewer are returned if there are fewer.
             exclude: nodes to leave out, such as the head itself and known tails.
 
@@ -215,9 +209,7 @@ def train_into(
     knowledge base until training ends.
 
     Args:
-        graph: of the knowledge base.
         base: `generation` of the knowledge base; open it again to use the embeddings.
-        options: see `TrainingOptions`.
         progress: called after each epoch.
 
     Raises:

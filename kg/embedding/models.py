@@ -32,7 +32,6 @@ class TrainingOptions:
         negatives: random tails to compare with; None for 1,500 shared by a batch (`sampled`), or 64 per triple (in
             PyKEEN's loop over single triples, for graphs too large to compare with all tails).
         optimizer: name of a torch optimizer.
-        learning_rate: learning rate.
         regularization: weight of N3 (Lacroix et al. 2018) for ComplEx and DistMult; the
             others keep PyKEEN's regulariser.
         held_out: share of triples held out from training: half for validation, half for testing.
@@ -185,9 +184,6 @@ class TorchScorer:
         """A model with stored weights.
 
         Args:
-            options: its training options.
-            num_entities: number of entities of its graph.
-            num_relations: number of relations of its graph.
             state: its `state_dict` as arrays.
         """
         model = make_model(options, num_entities, num_relations)

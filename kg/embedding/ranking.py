@@ -75,10 +75,7 @@ def split(triples: Triples, num_entities: int, num_relations: int, held_out: flo
 
     Args:
         triples: all triples, without duplicates.
-        num_entities: number of entities.
-        num_relations: number of relations.
         held_out: share to hold out; less if fewer can be held out.
-        seed: random seed.
     """
     order = np.random.default_rng(seed).permutation(len(triples))
     shuffled = triples[order]

@@ -142,7 +142,6 @@ class ArrayScorer:
     """Scores on arrays, which may be memory-mapped and in half precision.
 
     Args:
-        interaction: the interaction of the model.
         entities: shape (entities, width), float32 or float16.
         relations: shape (2 * relations, width): relation r in row 2r, its inverse in row 2r + 1.
     """

@@ -64,8 +64,6 @@ def sampled_epoch(model: Any, optimizer: Any, pairs: Pairs, options: TrainingOpt
 
     Args:
         model: a ComplEx or DistMult model of PyKEEN; trained in place.
-        optimizer: over its parameters.
-        pairs: the training pairs.
         options: batch size, number of negatives and seed are used.
         epoch: determines the random draws, together with the seed.
 
@@ -128,11 +126,6 @@ _NEGATIVES_PER_TRIPLE = 64
 
 class Epochs:
     """Trains a model epoch by epoch. An epoch depends only on the previous state, the seed and its number.
-
-    Args:
-        model: a PyKEEN model.
-        split: the training triples.
-        options: the training options.
 
     Attributes:
         loop: `sampled`, or PyKEEN's `lcwa` (a pair against all tails) or `slcwa` (a triple against random ones).
@@ -319,7 +312,6 @@ class Trained:
 
     Attributes:
         model: the `pykeen.models.Model` with its best weights.
-        options: its training options.
         split: training, validation and test triples.
         course: losses and validations.
         loop: the training loop (see `Epochs`).

@@ -65,7 +65,6 @@ class IndexedEndpoint:
         made: seconds since 1970.
         counts: entities, values, relations, triples, types, names.
         types: types of entities, most frequent first.
-        type_labels: their labels.
         relations: descriptions of all relations, in the order of their vectors.
         schemas: number of edges, and the types at both ends, of each relation.
         encoder: name and fingerprint of the encoder of the vectors, or None.
@@ -101,7 +100,6 @@ def build_index(
     """Read all names of an endpoint and write their index. The same call resumes an interrupted build.
 
     Args:
-        graph: the endpoint.
         endpoint: what identifies it, `EndpointOptions.identity`.
         out: the directory of the index; an older index there is replaced when the new one is complete.
         encoder: makes the vectors of the relations; None: no vectors.
@@ -241,9 +239,6 @@ def _write_nodes(entities: Sequence[Entity], values: Sequence[Literal], path: Pa
 
 class EndpointIndex:
     """An index that `build_index` wrote, opened by mapping.
-
-    Args:
-        folder: its directory.
 
     Raises:
         KnowledgeBaseError: it is missing, damaged or of another version.

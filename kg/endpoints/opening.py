@@ -28,8 +28,6 @@ class Endpoint:
 
     Attributes:
         options: where it is and how it is asked.
-        profile: the name of its profile.
-        graph: its graph.
         linker: finds its nodes by name.
         index: its local index, if there is one.
         counted: whether the server can count the whole graph.
@@ -185,7 +183,6 @@ def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> Endpoint:
 
 
 def _relation(row: Mapping[str, Any]) -> Relation:
-    """A row of `RELATION_SCHEMA`."""
     label, aliases = row["label"] or relation_label(row["id"]), tuple(row["aliases"] or ())
     return Relation(row["id"], label, aliases, row["description"] or "", row["domain"], row["range"])
 

@@ -45,7 +45,6 @@ class EndpointOptions:
         requests_per_second: most queries a second; None: no limit.
         retries: further tries if the server is busy or fails for the moment.
         cache_hours: age from which a cached reply is asked for again; 0: no cache.
-        cache_megabytes: size of the cache.
         index: directory that `triplecheck kb index` wrote; None: the default place for the URL, if there is one.
     """
 

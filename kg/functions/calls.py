@@ -24,7 +24,6 @@ class CallLimits:
     """Limits of calls.
 
     Attributes:
-        seconds: for one call.
         calls: entities that a function is called about at one hop.
         values: values and objects of one result.
         cache_seconds: how long a result is kept. Errors are kept a minute at most.
@@ -46,7 +45,6 @@ class Call:
     """One call of a function.
 
     Attributes:
-        function: its label.
         argument: what it was called about.
         result: plain JSON values; None if there is none.
         error: why there is none; empty if there is one.
@@ -59,11 +57,7 @@ class Call:
 
 
 class Caller:
-    """Calls functions, each about each argument once in the time that results are kept. Thread-safe.
-
-    Args:
-        limits: of calls.
-    """
+    """Calls functions, each about each argument once in the time that results are kept. Thread-safe."""
 
     def __init__(self, limits: CallLimits) -> None:
         self._limits = limits

@@ -28,11 +28,8 @@ class Function:
 
     Attributes:
         id: unique among the functions of a graph.
-        label: in words.
-        description: one line.
         subject: name of the argument that is the entity: its label, or its id if the name ends in "id".
         datatype: JSON type and format of the subject, such as `string` or `string date`.
-        shape: of the result.
         call: takes the subject and returns plain JSON values.
         bound: other arguments that this function is called with.
         kinds: labels of the types of entities that it takes; empty: by the name of the subject.
@@ -59,7 +56,6 @@ class Parameter:
     """An argument of a function.
 
     Attributes:
-        name: of the argument.
         schema: JSON schema of its values.
         required: whether it has no default.
     """
@@ -96,9 +92,6 @@ def bind(
     """The functions of one subject that a function with several arguments is: one for each choice of the others.
 
     Args:
-        id: of the function.
-        description: in words.
-        parameters: its arguments.
         returns: JSON schema of its result.
         call: takes the arguments by name.
         subject: the argument that is the entity; None: the first one that is required and no choice.

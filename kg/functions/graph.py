@@ -38,10 +38,8 @@ class _Offered:
     """A relation that functions add.
 
     Attributes:
-        relation: its description.
         function: what is called for it about its heads; None for a property of an object of a result.
         key: the property; empty for the result itself.
-        shape: of its tails.
         domain: type of its heads, if they are objects of a result.
     """
 
@@ -63,7 +61,6 @@ class FunctionGraph:
         graph: a graph in files, whose relations are all known.
         linker: finds its entities by name.
         functions: what can be called.
-        limits: of calls.
     """
 
     def __init__(

@@ -13,7 +13,6 @@ class FunctionLinker:
     """Implements `kg.linking.Linker`.
 
     Args:
-        linker: of the graph.
         graph: numbers the names that the graph does not have.
     """
 

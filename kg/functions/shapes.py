@@ -42,10 +42,6 @@ class Shape:
 def read_shape(function: str, schema: Mapping[str, Any]) -> Shape:
     """The shape of a JSON schema with its own definitions. A list has the shape of its items.
 
-    Args:
-        function: name of the function, for messages.
-        schema: of its result.
-
     Raises:
         UserError: it returns nothing, or the schema refers to what it does not have.
     """

@@ -47,11 +47,7 @@ class Adjacency(Protocol):
 
 
 class GraphAdjacency:
-    """Steps along the edges of any graph.
-
-    Args:
-        graph: the graph.
-    """
+    """Steps along the edges of any graph."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

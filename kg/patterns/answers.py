@@ -1,4 +1,4 @@
-"""What to do with a match: supporting triples, relaxation if nothing matches, counts and superlatives."""
+"""What to do with a match: supporting triples, relaxation if nothing matches, and superlatives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.patterns.adjacency import Adjacency, members
-from triplecheck.kg.patterns.match import BUDGET, Match, match, solutions
+from triplecheck.kg.patterns.match import Match, match
 from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 from triplecheck.kg.types import Direction, Edge
 from triplecheck.kg.values import Quantity, quantity, value_of
@@ -35,10 +35,6 @@ def support(
     `per_pattern`; every triple starts at the node or continues an earlier triple.
 
     Args:
-        graph: the graph.
-        found: a match.
-        variable: the variable of the node.
-        node: a node of its domain.
         per_pattern: maximum number of triples per pattern.
         steps: implementation of the steps; the fastest for this graph if not given.
     """
@@ -59,7 +55,6 @@ def support(
 
 
 def _domains_with(graph: Graph, found: Match, variable: str, node: int, steps: Adjacency | None) -> dict[str, Domain]:
-    """Domains of the variables given the node."""
     if found.rows is not None:
         part = next((rows for rows in found.rows if variable in rows.columns), None)
         if part is None:
@@ -100,7 +95,6 @@ class Relaxed:
 
     Attributes:
         match: the match of the remaining patterns.
-        left_out: the patterns that were dropped.
         tried: number of subsets of patterns that were tried.
     """
 
@@ -117,7 +111,6 @@ def relax(query: Query, answer: str, solve: Callable[[Query], Match], tries: int
 
     Args:
         query: patterns without a solution.
-        answer: the variable of the answer.
         solve: matches a subset of the patterns.
         tries: maximum number of subsets to try.
     """
@@ -141,17 +134,10 @@ def relax(query: Query, answer: str, solve: Callable[[Query], Match], tries: int
     return None
 
 
-# --- counts and superlatives ---------------------------------------------------------------------
+# --- superlatives ---------------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """A node with a comparable value.
-
-    Attributes:
-        node: the node.
-        relation: the relation to its value.
-        value: the value, a node.
-        size: the value as a quantity.
-    """
+    """A node with a comparable value."""
 
     node: int
     relation: int
@@ -203,9 +189,7 @@ def extreme(graph: Graph, nodes: IntArray, relation: int, *, greatest: bool) -> 
     Values of different kinds are not compared, such as numbers and points in time: the most frequent kind is used.
 
     Args:
-        graph: the graph.
         nodes: shape (n,).
-        relation: the relation to the compared values.
         greatest: the greatest (latest) value, else the smallest (earliest).
     """
     edges = graph.expand(nodes, relation, Direction.OUT)
@@ -223,27 +207,3 @@ def extreme(graph: Graph, nodes: IntArray, relation: int, *, greatest: bool) -> 
         kinds[kind],
         len(nodes) - kinds[kind],
     )
-
-
-def counts(graph: Graph, found: Match, of: str, by: str, budget: int = BUDGET) -> tuple[IntArray, IntArray] | None:
-    """For each node of one variable, the number of nodes of another ("films by director").
-
-    Args:
-        graph: the graph.
-        found: a match in which both variables are connected.
-        of: the variable to count.
-        by: the variable to group by.
-        budget: maximum number of rows of the join.
-
-    Returns:
-        Nodes and their counts, highest first, then by node; None if the join would exceed its budget or the variables
-        are not connected.
-    """
-    parts = solutions(graph, found, budget)
-    part = next((rows for rows in parts or () if of in rows.columns and by in rows.columns), None)
-    if part is None:
-        return None
-    both = np.unique(np.stack([part.columns[by], part.columns[of]]), axis=1)
-    nodes, numbers = np.unique(both[0], return_counts=True)
-    order = np.argsort(-numbers, kind="stable")
-    return nodes[order], numbers[order]

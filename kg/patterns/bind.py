@@ -23,11 +23,7 @@ _SUGGESTED = 3
 
 
 class SchemaNames:
-    """Looks up relations and types of one graph by name.
-
-    Args:
-        graph: the graph.
-    """
+    """Looks up relations and types of one graph by name."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
@@ -106,7 +102,6 @@ class Constants:
     """Looks up the constants of one query, each once (4StepFocus, Algorithm 3).
 
     Args:
-        graph: the graph.
         linker: finds names in it; None if all constants are ids.
         cutoff: minimum similarity of misspelt names, used if no name matches exactly.
         by_vector: if no similar name is found either, take the nearest by name vectors.
@@ -131,7 +126,6 @@ class Constants:
         """The nodes of a name.
 
         Args:
-            name: the name.
             type_id: only nodes of this type, if given.
         """
         if name not in self._known:
@@ -185,13 +179,11 @@ def bind(
     An unknown relation or type gives a warning; the pattern then allows any.
 
     Args:
-        graph: the graph.
         patterns: an end that is a `str` or `Literal` is an id, a `Name` is looked up.
         constants: looks up names.
         schema: names of relations and types; built from the graph if not given.
         enforce_relation: if False, any relation matches (better, according to 4StepFocus).
         enforce_direction: if False, edges match in both directions.
-        write: a pattern as text.
     """
     binding = _Binding(graph, constants, schema or SchemaNames(graph), enforce_relation, enforce_direction)
     return binding.run(patterns, write)

@@ -45,8 +45,6 @@ def propagate(query: Query, adjacency: Adjacency, candidates: Mapping[str, IntAr
     """Reduce the domains of a query to the fixpoint, which does not depend on the order of the patterns.
 
     Args:
-        query: the patterns.
-        adjacency: of the graph.
         candidates: allowed nodes by variable, ascending; other variables may be any node of their type.
     """
     return _Propagation(query, adjacency, candidates or {}).run()
@@ -181,9 +179,6 @@ def join(
     """Join patterns, each connected component of the query separately.
 
     Args:
-        graph: the graph.
-        query: the patterns.
-        domains: by variable, from `propagate`.
         budget: maximum number of rows at a time.
         check: called between the steps; what it raises ends the join.
 
@@ -281,7 +276,6 @@ class Match:
     """The nodes that satisfy the patterns of a query.
 
     Attributes:
-        query: the patterns.
         domains: nodes of each variable, including constants; None: any node.
         rounds: size of each domain before propagation and after each round; None: any node.
         emptied_by: the pattern that emptied a domain, if any.
@@ -323,8 +317,6 @@ def match(
     does not depend on the order of the patterns.
 
     Args:
-        graph: the graph.
-        query: the patterns, see `bind`.
         candidates: allowed nodes by variable (usually the answer), ascending and distinct.
         exact: join the patterns if they form a cycle.
         budget: maximum rows of the join; if it needs more, the domains of propagation are returned.

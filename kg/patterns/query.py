@@ -45,7 +45,6 @@ class BoundPattern:
     Attributes:
         head, tail: names of two different variables.
         link: the edges allowed between them.
-        text: the pattern as text.
     """
 
     head: str

@@ -53,7 +53,6 @@ class Relations:
 
     Attributes:
         text: as it is written in a plan.
-        numbers: the relations, ascending.
     """
 
     text: str
@@ -76,7 +75,6 @@ class Classes:
 
     Attributes:
         text: as it is written in a plan.
-        ids: type ids.
     """
 
     text: str
@@ -88,7 +86,6 @@ class Path:
     """A property path that is no sequence: `*`, `+`, `?`, `!` and `|` over predicates.
 
     Attributes:
-        operator: the operator.
         parts: what it applies to.
     """
 
@@ -156,7 +153,6 @@ class Aggregate:
         name: count, sum, avg, min, max, sample or group_concat.
         of: what is aggregated; None: whole rows, as in `COUNT(*)`.
         distinct: each value once.
-        result: the column of the result.
         separator: of group_concat.
     """
 

@@ -65,12 +65,7 @@ class _Clocked:
 
 
 class BasicSolver:
-    """Solves triple patterns over one graph.
-
-    Args:
-        terms: of the run.
-        limits: of the run.
-    """
+    """Solves triple patterns over one graph."""
 
     def __init__(self, terms: Terms, limits: Limits) -> None:
         self._graph: ColumnarGraph = terms.graph
@@ -82,7 +77,6 @@ class BasicSolver:
         """All solutions.
 
         Args:
-            basic: the patterns.
             bounds: solutions with other nodes may be left out.
 
         Raises:

@@ -42,7 +42,6 @@ class Hint:
     """Why a plan finds nothing.
 
     Attributes:
-        text: a sentence.
         alone: one of its patterns finds nothing alone.
         turned: the relation of this pattern leads the other way round.
         instead: another relation leads from things of the same class to the same thing.
@@ -59,7 +58,6 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ..
 
     Args:
         graph: the graph whose names it was read with.
-        plan: from `read_plan`.
         seconds: maximum time; what was found until then is returned.
 
     Returns:
@@ -81,7 +79,6 @@ def excluding_nothing(graph: Graph, plan: Plan) -> frozenset[int]:
 
     Args:
         graph: the graph whose names it was read with.
-        plan: from `read_plan`.
     """
     kinds = {
         pattern.head: set(pattern.tail.ids)
@@ -173,7 +170,6 @@ class _Check:
         ]
 
     def _heads(self, relations: Relations) -> IntArray:
-        """The things that have a relation."""
         query = Query((BoundPattern("head", Link(relations.numbers), "tail", relations.text),))
         found = match(self._graph, query).nodes("head")
         return np.empty(0, np.int64) if found is None else found

@@ -25,7 +25,6 @@ class CypherQuery:
 
     Attributes:
         text: the query; its rows have two cells for a node, the engine's id and the key, and one for a value.
-        parameters: its values.
         kinds: of each column, NODE, VALUE or COMPUTED, and the property of a VALUE.
     """
 
@@ -39,7 +38,6 @@ def write_cypher(graph: CypherGraph, plan: Plan, rows: int) -> CypherQuery:
 
     Args:
         graph: the graph whose names the plan was read with.
-        plan: from `read_plan`.
         rows: most rows that are wanted.
 
     Raises:

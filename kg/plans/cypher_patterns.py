@@ -33,10 +33,8 @@ class Patterns:
     """Writes clauses, one after the other.
 
     Attributes:
-        graph: the graph.
         scope: the variables so far: what each is, and the property of a VALUE.
         clauses: the clauses so far.
-        parameters: values.
         optional: variables that may be null.
     """
 

@@ -21,11 +21,7 @@ _TYPE_LABELS = frozenset(("type", "instance of", "is a"))
 
 
 class Evidence:
-    """Finds the triples of solutions in one graph.
-
-    Args:
-        graph: the graph.
-    """
+    """Finds the triples of solutions in one graph."""
 
     def __init__(self, graph: ColumnarGraph) -> None:
         self._graph = graph

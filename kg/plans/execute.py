@@ -45,7 +45,6 @@ class Step:
         text: the condition, as it is written in a plan.
         seen: the rows that were looked through.
         kept: the numbers of those that remained; None: all.
-        variables: the variables of the condition.
         against: for `not exists`, `exists` and `minus`, solutions of the pattern in it, and its triple patterns.
     """
 
@@ -94,7 +93,6 @@ class Run:
     """One run of a plan.
 
     Attributes:
-        graph: the graph.
         limits: what it may use.
         steps: what it looked through, of the query itself.
         notes: what went wrong, as sentences.

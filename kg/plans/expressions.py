@@ -52,7 +52,6 @@ class Expressions:
     """Evaluates expressions over tables.
 
     Args:
-        terms: of the run.
         having: decides EXISTS.
     """
 

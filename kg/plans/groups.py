@@ -27,12 +27,6 @@ ValuesOf = Callable[[Expression, Table], Values]
 def grouped(terms: Terms, values_of: ValuesOf, group: Group, table: Table) -> tuple[Table, IntArray, tuple[str, ...]]:
     """One row per group.
 
-    Args:
-        terms: of the run.
-        values_of: evaluates expressions.
-        group: keys and aggregates.
-        table: the rows to group.
-
     Returns:
         Keys that are variables, aggregates and the number of the group; the group of each row, shape (length,); and
         what went wrong, as sentences.

@@ -17,7 +17,6 @@ class Limits:
 
     Attributes:
         seconds: time from the making of this object on.
-        rows: rows at a time.
     """
 
     seconds: float

@@ -29,7 +29,6 @@ class PlanNames:
     """Looks up the names of plans about one graph.
 
     Args:
-        graph: the graph.
         linker: finds its nodes by name; None: by id and value only.
         schema: names of its relations and types; read from the graph if not given.
         topics: nodes of names that are known beforehand; they are used before all others.

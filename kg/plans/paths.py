@@ -37,12 +37,7 @@ def is_covered(predicate: Predicate) -> bool:
 
 @dataclass(frozen=True)
 class Paths:
-    """Follows paths over one graph.
-
-    Attributes:
-        graph: the graph.
-        limits: of the run.
-    """
+    """Follows paths over one graph."""
 
     graph: ColumnarGraph
     limits: Limits
@@ -51,7 +46,6 @@ class Paths:
         """The pairs of nodes that a path joins. Only those of `!` may be there more than once, once for each edge.
 
         Args:
-            path: see `is_covered`.
             heads, tails: the nodes that it may begin and end with; None: any.
 
         Returns:

@@ -72,8 +72,6 @@ def evaluate(store: GraphStore, plan: Plan, rows: int) -> tuple[list[Row], int]:
 
 
 class _Cells:
-    """Cells of results."""
-
     def __init__(self, store: GraphStore) -> None:
         self._store = store
         self._known: dict[Node, int | Literal] = {}

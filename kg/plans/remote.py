@@ -118,8 +118,6 @@ class _Endpoint:
 
 
 class _PropertyGraph:
-    """Asks a property graph."""
-
     def __init__(self, graph: CypherGraph, plan: Plan) -> None:
         self._look, self._plan = graph.lookup, plan
         self._graph = graph

@@ -32,9 +32,6 @@ def has_cycle(patterns: Iterable[of.TriplePattern]) -> bool:
 def bridges(select: of.Select) -> list[tuple[int, ...]]:
     """The relations of each triple at a variable that joins two triples and stands nowhere else.
 
-    Args:
-        select: a plan.
-
     Returns:
         The numbers of the relation of each such triple, in no order.
     """

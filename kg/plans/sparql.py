@@ -46,7 +46,6 @@ def write_query(query: of.Select, spelling: Spelling, *, ask: bool = False, rows
     """A plan as a query in SPARQL 1.1.
 
     Args:
-        query: what it computes.
         spelling: writes the terms of the graph whose names were looked up.
         ask: whether it asks if there is any solution.
         rows: most rows that are wanted.

@@ -36,7 +36,6 @@ class GraphStore(Store):  # type: ignore[misc]
     an IRI, so that a query can name it.
 
     Args:
-        graph: the graph.
         limits: of the run; time that is over is a `PlanError` while triples are read.
     """
 

@@ -99,11 +99,7 @@ Made = tuple[int, int, float, float, str, int]
 
 
 class Terms:
-    """The terms of one run of a plan.
-
-    Args:
-        graph: the graph.
-    """
+    """The terms of one run of a plan."""
 
     def __init__(self, graph: ColumnarGraph) -> None:
         self.graph = graph

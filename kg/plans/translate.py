@@ -31,8 +31,6 @@ def translate(found: Any, names: PlanNames, shown: Sequence[str] = ()) -> to.Sel
     """A query in our algebra.
 
     Args:
-        found: the algebra of rdflib.
-        names: looks up its names.
         shown: the variables of `SELECT *` in their order, which rdflib does not keep.
 
     Raises:

@@ -34,8 +34,6 @@ class Roc:
 
     Attributes:
         method: of `kg.plausibility.scores.METHODS`.
-        corruption: of `CORRUPTIONS`.
-        unit: of `UNITS`.
         auroc: the probability that a corrupted one has a higher score than a true one; equal scores count half.
         threshold: maximises true positives minus false positives (Youden's J); lower scores count as true.
         false_positives, true_positives: the curve, shares, from (0, 0) to (1, 1).
@@ -121,8 +119,6 @@ def corrupt(
         graph: a corrupted triple must not be in it.
         triples: shape (n, 3).
         num_entities: tails are drawn from 0 ... num_entities - 1.
-        corruption: of `CORRUPTIONS`.
-        rng: random number generator.
     """
     corrupted = triples.copy()
     open_ = np.arange(len(triples))

@@ -74,8 +74,6 @@ class Grounder:
     """Grounds text triples in one graph. Each distinct string is linked or encoded once.
 
     Args:
-        graph: the graph.
-        linker: finds its entities.
         relations: vectors of its relations, or None to match them by name only.
         least_cosine: minimum similarity of a predicate and a relation.
     """

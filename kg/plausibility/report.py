@@ -47,7 +47,6 @@ def write_report(found: Sequence[Calibrated], out: Path, command: str = "") -> P
     Args:
         found: one or several knowledge bases.
         out: directory, created if missing.
-        command: the command that made it.
 
     Returns:
         The path of the report.
@@ -118,7 +117,6 @@ def draw(curves: Sequence[Roc], corruption: str, name: str, out: Path) -> Path:
 
     Args:
         curves: of all corruptions; others are left out.
-        corruption: the corruption to draw.
         name: of the knowledge base, for the title.
         out: an existing directory.
 

@@ -78,9 +78,6 @@ class Plausibility:
     """Scores triples of one knowledge base. Statistics of heads and relations are cached.
 
     Attributes:
-        graph: the graph.
-        embeddings: trained on it.
-        method: of `METHODS`.
         aggregate: `sum` as in the paper, which penalises long answers, or `mean`.
         references: maximum number of triples per head or relation for the statistics; of more, a fixed random sample.
         leave_out: compare a triple of the graph only with the others, as if the graph did not contain it.

@@ -37,7 +37,6 @@ class JudgedTriple:
 
     Attributes:
         grounded: the statement, grounded in the graph.
-        verdict: the verdict.
         why: the reason in words.
         evidence: edges that support the verdict: the statement itself, or what the graph has instead.
         tail_rank: share of all entities that the embeddings prefer as its tail; None if not ranked.
@@ -54,7 +53,6 @@ class GraphJudge:
     """Judges statements by one graph. Which relations are functional is cached.
 
     Args:
-        graph: the graph.
         ranks: its plausibility by `tail_rank`; None for a graph without embeddings.
         plausible: maximum rank of a plausible tail, a share of all entities.
         functional: minimum share of heads with one tail of a functional relation.

@@ -143,11 +143,9 @@ class TripleFiles:
 
     Args:
         triples, entities, relations, mapping, header, skip_bad, axioms, language: see `graphs_of`.
-        strict: see `rdf.read_rdf`.
         tables: how wide tables are read; they are one part.
 
     Attributes:
-        paths: the files of triples.
         skipped: lines that were skipped under `skip_bad`, known when all is read.
 
     Raises:

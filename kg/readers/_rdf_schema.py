@@ -63,7 +63,6 @@ def resolve(structure: Iterable[Statement], axioms: Iterable[Statement]) -> Reso
     expressions are left out.
 
     Args:
-        structure: statements whose predicate is in `STRUCTURE`.
         axioms: statements of classes, such as subClassOf and equivalentClass.
     """
     found = Resolved()
@@ -150,7 +149,6 @@ def stated_properties(
 def _rows_of(
     triples: set[tuple[str, str, str]], columns: tuple[pa.DictionaryArray, ...]
 ) -> dict[tuple[str, str, str], int]:
-    """Row of each of some triples."""
     candidates: npt.NDArray[np.bool_] = np.ones(len(columns[0]), bool)
     for column, wanted in zip(columns, map(set, zip(*triples, strict=True)) if triples else (), strict=False):
         known = pc.is_in(column.dictionary, value_set=pa.array(list(wanted), pa.string()))

@@ -76,7 +76,6 @@ def read(
     """The triples of the well-formed statements.
 
     Args:
-        document: in Turtle.
         base: of relative IRIs.
         leniency: whether IRIs and language tags that RDF does not allow are read.
         skip: receives the line and the error of each malformed statement.

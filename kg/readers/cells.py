@@ -64,7 +64,6 @@ class Value:
     Attributes:
         text: a name, or the lexical form of a literal.
         datatype: of a literal; None for a name.
-        unit: a currency, or "%".
     """
 
     text: str

@@ -74,7 +74,6 @@ def read_documents(
     """Documents of a JSON lines file (also with `.gz`), one JSON object per line.
 
     Args:
-        path: the file.
         mapping: field names of the file by standard name, if they differ. Standard names are `text`, and optionally
             `id` (default: the line number), `title` and `node`. Other fields are ignored.
         skip_bad: skip malformed lines and list them in `skipped`.

@@ -77,7 +77,6 @@ class RawGraph:
         entities: rows of `ENTITY_SCHEMA`; several rows of one id are merged.
         relation_rows: rows of `RELATION_SCHEMA`; several rows of one id are merged.
         edge_properties: rows of `EDGE_PROPERTY_SCHEMA`: what is said about single triples, such as a start time.
-        type_labels: label by type id.
         superclasses: direct superclasses by class id; what has a type has its superclasses as types, too.
         skipped: lines skipped under `skip_bad`.
         read: number of statements in the source; None: as many as triples.

@@ -323,7 +323,6 @@ def statements(
         path: the file, plain or gzipped; its extension determines the format.
         blank: returns the id of a blank node.
         skipped: receives the malformed lines of N-Triples and N-Quads and statements of Turtle; None: they are errors.
-        fetch_contexts: see `read_rdf`.
         leniency: whether what RDF does not allow is read; None: it is.
 
     Raises:
@@ -512,7 +511,6 @@ def _convert(quads: Iterable[ox.Quad], blank: Blank) -> list[Statement]:
 
 
 def _reified(statement: str, triple: Any, blank: Blank) -> list[Statement]:
-    """A quoted triple as a reified statement."""
     parts = zip(("subject", "predicate", "object"), (triple.subject, triple.predicate, triple.object), strict=True)
     return [
         (

@@ -41,7 +41,6 @@ def shape_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, sure: bool
     A wide table has a header, a column of unique names, and columns of numbers or dates under headers that are none.
 
     Args:
-        header: the first line.
         rows: the other lines, or some of them.
         sure: whether the first line is a header.
     """
@@ -83,7 +82,6 @@ def shape_of_file(path: Path, header: bool | None) -> Shape | None:
     """What a delimited file holds; None if it cannot be told.
 
     Args:
-        path: the file.
         header: whether the first line is a header. None: it may be one.
     """
     if header is False:

@@ -68,7 +68,6 @@ def read_stark(folder: Path, candidate_types: Collection[str] = ()) -> tuple[Raw
     """The graph and the documents of a folder.
 
     Args:
-        folder: the folder of the parts, or a folder above it.
         candidate_types: node types of answers: only these get documents. Default: all.
 
     Raises:
@@ -122,7 +121,6 @@ def _raw_graph(
 
 
 def _place(folder: Path) -> Path:
-    """The folder of the parts."""
     place = folder / "processed" if (folder / "processed").is_dir() else folder
     caches = sorted(cache for cache in place.glob("cache/*") if any(cache.glob("node_info.*")))
     if len(caches) > 1:

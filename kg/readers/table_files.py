@@ -42,7 +42,6 @@ def read_table_files(
         paths: .csv, .tsv, .txt, .parquet, .xlsx and .xlsm files.
         mapping, header, edge_properties, skip_bad, progress: see `tables.read_triples`.
         options: how wide tables are read, and which files are what.
-        more: wide tables from elsewhere.
 
     Raises:
         ReadError: a file cannot be read, or it cannot be told what it holds.
@@ -134,7 +133,6 @@ def read_tables(
 
     Args:
         tables: data frames, lists of dicts or paths of files by name; or a path, or several.
-        options: how they are read.
         progress: called for each.
 
     Raises:

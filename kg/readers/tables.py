@@ -76,14 +76,12 @@ def read_triples(
     head, relation and tail.
 
     Args:
-        path: the file.
         mapping: column names of a file with a header, such as `{"head": "customer"}`; the optional key `datatype` gives
             the column with the datatype IRI of literal tails.
         header: whether the first line is a header. None: if it has the usual names. If it has not and its cells
             occur nowhere else in the file, `notes` says how it was read: as a header if the second is a word for
             relations ("person relation company"), else as a triple.
         edge_properties: further columns to keep as properties of the edges; `*` for all.
-        skip_bad: skip malformed lines.
         progress: called once.
 
     Raises:

@@ -80,7 +80,6 @@ class WideTable:
         key: the column that a database declares as the key.
         references: the table whose key a column holds, as a database declares it.
         how: how it was read, such as "delimiter ';'".
-        skipped: lines that were skipped.
         notes: what is not sure.
     """
 
@@ -121,8 +120,6 @@ class _Column:
     """A column of a table.
 
     Attributes:
-        name: its header.
-        typed: its cells.
         link: the table whose rows it names, and the rows by the text of a cell.
     """
 

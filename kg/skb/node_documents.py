@@ -110,7 +110,6 @@ def described(graph: ColumnarGraph, documented: RowArray) -> RowArray | None:
     any node is a candidate.
 
     Args:
-        graph: the graph.
         documented: nodes with a document, ascending.
     """
     kinds = [
@@ -141,7 +140,6 @@ def build(
     """Render and index the documents of all nodes with documents.
 
     Args:
-        graph: the graph.
         documents: texts about its nodes; texts about no node are ignored.
         folder: created, or replaced when the new one is complete.
         progress: called as ("indexing node documents", done, total).

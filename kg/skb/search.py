@@ -48,10 +48,7 @@ class LazyVectors:
 
     Args:
         folder: created if missing. If it is not writable, the vectors are kept in memory.
-        rows: number of texts.
-        text: the text of a row.
         encoder: makes the vectors. A folder of another encoder or number of rows is replaced.
-        what: the texts, for progress.
     """
 
     def __init__(
@@ -203,7 +200,6 @@ class NodeSearch(Protocol):
         """The best of the candidates.
 
         Args:
-            query: any text.
             candidates: nodes, in any order; None: all nodes with a document. Candidates without a document or
                 vector rank last.
             limit: number of nodes. Exactly min(limit, number of candidates) are returned.
@@ -237,7 +233,6 @@ class VectorSearch:
     candidates are compared.
 
     Args:
-        documents: the documents of the nodes.
         fields: one or several sets of vectors, rows as in `documents`.
         at_once: maximum number of vectors that one query computes.
     """
@@ -290,7 +285,6 @@ class FusedSearch:
 
     Args:
         words: BM25.
-        vectors: by vectors.
     """
 
     def __init__(self, words: BM25Search, vectors: VectorSearch) -> None:
@@ -317,7 +311,6 @@ class NodeSearches:
     """The searches of one knowledge base. Copies of a program share it.
 
     Args:
-        documents: the documents of its nodes.
         base: the knowledge base, which keeps the vectors.
         encoder: makes the vectors; without one only BM25 is available.
     """

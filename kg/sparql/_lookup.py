@@ -415,7 +415,6 @@ class Describer:
 
     # --- parts -----------------------------------------------------------------------------------
     def _properties(self, nodes: Sequence[int], predicates: Iterable[str], language: str = "") -> list[Properties]:
-        """Objects of the predicates for each node."""
         look, predicates = self._look, tuple(predicates)
         rows: list[tuple[int, Binding]] = []
         if not predicates:

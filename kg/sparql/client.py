@@ -27,7 +27,6 @@ class QueryLimits:
 
     Attributes:
         seconds: from the request to the last row. An engine in process is checked between rows only.
-        rows: solutions of one query.
         bytes: size of one HTTP reply.
     """
 
@@ -66,7 +65,6 @@ class SparqlClient(Protocol):
         """All solutions of a SELECT query.
 
         Args:
-            query: the text.
             bindings: terms for variables that the query projects; only with `keeps_blank_nodes`.
 
         Raises:

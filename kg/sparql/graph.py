@@ -46,7 +46,6 @@ class SparqlGraph(QueriedGraph):
         type_ids: types of entities, most frequent first. None: counted over the whole store on first use. Give them
             (or none) for a large public endpoint.
         relations: all relations, numbered in this order. None: queried from the whole store on first use.
-        type_labels: labels of types that are known.
         schemas: the schema of each of these relations; None: counted by the store when asked for.
         profile: what is special about the server; its vocabulary and value types count where none are given.
     """

@@ -64,9 +64,6 @@ class HttpClient:
 
     Args:
         endpoint: its URL (http or https); URL parameters such as `?default-graph-uri=...` are sent with each query.
-        limits: limits of each query.
-        user: for HTTP basic authentication.
-        password: for HTTP basic authentication.
         manners: headers, rate and retries.
         cache: keeps replies; closed with the client.
         keeps_blank_nodes: False, as labels of blank nodes need not outlive a reply.
@@ -184,7 +181,6 @@ class HttpClient:
         return True
 
     def _failure(self, reply: httpx.Response, meter: Meter) -> GraphUnavailableError:
-        """The error for a reply that reports one."""
         status, text = reply.status_code, _first_line(self._read(reply, meter).decode("utf-8", "replace"))
         if status == 400:
             return QueryRefusedError(f"{self.name} rejects a query (HTTP 400): {text}")

@@ -19,7 +19,6 @@ class SparqlLinker(QueriedLinker):
     """A linker by label and alias queries: names without a language and in the language of the vocabulary.
 
     Args:
-        graph: numbers the nodes.
         client: answers the queries; may be the client of the graph.
         vocabulary: predicates of labels and aliases.
         profile: what is special about the server, such as its text index.

@@ -29,7 +29,6 @@ class Profile:
     """How one graph or engine is queried.
 
     Attributes:
-        name: its name.
         vocabulary: the predicates that describe; None: `Vocabulary()`.
         edges: prefixes of the predicates that are edges; empty: all that the vocabulary does not name.
         relations: a query with rows (?p) of all relations, where the general one takes too long.
@@ -39,7 +38,6 @@ class Profile:
         text_search: finds names in the server's text index; None: it has none that works without a configuration.
         literal_kinds: (datatype, language) of the values; None: asked of the server, over the whole store.
         counted: whether the server can count the whole graph within a query's limits.
-        texts_apart: see `Queries`.
     """
 
     name: str
@@ -193,7 +191,6 @@ PROFILES: Mapping[str, Profile] = {
         Profile("graphdb", text_search=_graphdb),
     )
 }
-"""The profiles by name."""
 
 _BY_PLACE = (
     (re.compile(r"(^|\.)query\.wikidata\.org/|wikidata.*/bigdata/"), "wikidata"),
@@ -225,12 +222,7 @@ def profile_named(name: str) -> Profile:
 
 
 def detect(url: str, headers: Mapping[str, str]) -> Profile:
-    """The profile of an endpoint, `general` if nothing tells.
-
-    Args:
-        url: its URL.
-        headers: of one of its replies.
-    """
+    """The profile of an endpoint, `general` if nothing tells."""
     parts = urllib.parse.urlsplit(url)
     place = f"{parts.hostname or ''}{parts.path}"
     for pattern, name in _BY_PLACE:

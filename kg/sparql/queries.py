@@ -26,7 +26,6 @@ class Queries:
         words: predicates that are not edges.
         blank_nodes: whether to include edges from and to blank nodes.
         edges: prefixes of the predicates that are edges; empty: all that the vocabulary does not name.
-        all_relations: a query that replaces the one of `relations`.
         apart: ask for texts with a language apart from other values; Virtuoso 7 never answers a query that makes
             both one column by `IF`.
     """
@@ -165,7 +164,6 @@ class Queries:
 
         Args:
             head, relation: of the edge.
-            tail: all ways to write its tail.
             as_terms: whether statements name the edge as a term (RDF 1.2) or by its three parts (reification).
         """
         parts = [iri(RDF + name) for name in ("subject", "predicate", "object", "reifies", "type")]

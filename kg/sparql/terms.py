@@ -41,7 +41,6 @@ class Term:
     """An RDF term.
 
     Attributes:
-        kind: its kind.
         value: the IRI, the label of a blank node (without `_:`), or the lexical form.
         datatype: datatype IRI of a literal, `xsd:string` if it has a language.
         language: language tag of a literal.

@@ -49,8 +49,6 @@ def rewrite_follow_up(prompt: Prompt) -> dict[str, object]:
 
 
 class _Rules:
-    """The rules in a language."""
-
     def __init__(self, language: str) -> None:
         self._language = language
         words = lexicon(pipeline(language).code)

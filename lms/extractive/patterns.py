@@ -95,11 +95,8 @@ def read_clauses(
     """Parse the clauses that use the graph's own terms.
 
     Args:
-        question: the question.
         names: known names, each as the question writes it and as the graph does.
         relations: each "label" or "label / alias"; the first part names it in a pattern.
-        types: of the graph.
-        language: of the question.
     """
     small = _Small(language)
     return _ClauseParser(_items(question, names, relations, types, language, small), small).read()

@@ -25,7 +25,6 @@ _SHARE_OF_BEST = 0.55
 # Of a relation to what singles things out: the least cosine, the cost of each later word that says it, and what it
 # gains by leading to the things that are counted.
 _LEAST_FIT, _LATER_WORD, _COUNTED = 0.35, 0.01, 0.3
-_MEASURES = frozenset({"number", "date"})
 
 _MOST_FIRST, _MARGIN_FIRST = 7, 0.4
 _MOST_LATER, _MARGIN_LATER = 8, 0.45

@@ -73,10 +73,8 @@ class Reader:
     """Extracts answers to one question.
 
     Args:
-        text: the question.
         references: passages, "Title: text" or text.
         encode: texts to L2-normalised vectors, (n, d).
-        language: of the texts.
     """
 
     def __init__(self, text: str, references: Sequence[str], encode: Encode, language: str) -> None:

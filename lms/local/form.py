@@ -69,7 +69,6 @@ def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] =
 
     Args:
         messages: (role, content) in order.
-        steps: the known steps.
     """
     return _fields(messages, len(messages), steps)
 
@@ -83,7 +82,6 @@ def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _ST
 
     Args:
         messages: (role, content) in order.
-        steps: the known steps.
     """
 
     def as_shown(at: int, role: str, content: str) -> str:
@@ -100,8 +98,6 @@ def written(messages: Sequence[tuple[str, str]], reply: str, steps: Sequence[typ
 
     Args:
         messages: (role, content) in order, up to the request.
-        reply: to it.
-        steps: the known steps.
     """
     return _rewritten(fields_of(messages, steps), reply, _items)
 

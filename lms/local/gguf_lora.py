@@ -30,7 +30,6 @@ def write_gguf_lora(adapter: Path, base: Path, target: Path) -> None:
     Args:
         adapter: directory with `adapter_config.json` and `adapter_model.safetensors`.
         base: GGUF file of the base model; it holds the number of heads.
-        target: file to write.
 
     Raises:
         ModelUnavailableError: the base is not a llama architecture, or the adapter has tensors that it does not

@@ -62,7 +62,6 @@ class Guide:
 
     Args:
         fields: of the reply, in order.
-        vocabulary: of the model.
         limit: maximum tokens of the reply.
         longest: maximum tokens of one field.
     """
@@ -311,11 +310,7 @@ def _written(field: Field, value: str, vocabulary: GuideVocabulary) -> list[int]
 
 
 class TokenVocabulary(ABC):
-    """The tokens of a model as `lms.local.guide.GuideVocabulary`; classified at first use.
-
-    Args:
-        ends: tokens that end a message.
-    """
+    """The tokens of a model as `lms.local.guide.GuideVocabulary`; classified at first use."""
 
     def __init__(self, ends: frozenset[int]) -> None:
         self.ends = ends
@@ -364,7 +359,6 @@ class TokenizerVocabulary(TokenVocabulary):
     """Of a Hugging Face tokenizer.
 
     Args:
-        tokenizer: of `transformers`.
         eos: the model's own end tokens.
     """
 
@@ -383,11 +377,7 @@ class TokenizerVocabulary(TokenVocabulary):
 
 
 class LlamaVocabulary(TokenVocabulary):
-    """Of a model that llama.cpp has loaded.
-
-    Args:
-        model: of `llama_cpp`.
-    """
+    """Of a model that llama.cpp has loaded."""
 
     def __init__(self, model: Any) -> None:
         from llama_cpp import llama_model_get_vocab, llama_vocab_is_eog

@@ -209,7 +209,6 @@ class _Prefixes:
     messages, so a reply does not depend on what is kept.
 
     Args:
-        model: of `llama_cpp`.
         limit: bytes of all states together.
     """
 
@@ -227,7 +226,6 @@ class _Prefixes:
         """Evaluate a prompt up to its last message, as far as no state is at hand, and keep the state.
 
         Args:
-            tokens: of the prompt.
             starts: where its messages begin.
 
         Returns:

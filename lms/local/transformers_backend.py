@@ -34,8 +34,6 @@ class TransformersBackend:
     """Runs a model with `transformers`.
 
     Args:
-        weights: of the model.
-        config: of the engine.
         loaded: the model, if it is in memory already; None: it is loaded.
 
     Raises:
@@ -184,10 +182,6 @@ def load_tokenizer(weights: Weights) -> Any:
 def load_model(weights: Weights, dtype: Any) -> Any:
     """A model with plain weights in main memory: GGUF is dequantised, an adapter is merged.
 
-    Args:
-        weights: of the model.
-        dtype: of `torch`.
-
     Raises:
         ModelUnavailableError: a library is missing.
     """
@@ -209,7 +203,6 @@ def prompt_tokens(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> list[i
     """The prompt text of a chat, up to the start of the reply.
 
     Args:
-        tokenizer: of the model.
         messages: (role, content) in order.
     """
     chat = [{"role": role, "content": content} for role, content in messages]

@@ -23,7 +23,6 @@ class ReaderEngine:
     """Answers `AnswerFromFacts` with the likeliest reading of the facts, and other steps by rules.
 
     Args:
-        folder: of a reader.
         rules: that answer all other steps.
 
     Raises:

@@ -32,7 +32,6 @@ class Reader:
 
     Attributes:
         weights: `mean` and `scale` of the features, `hidden` (n, `FEATURES`), `bias` (n,) and `out` (n,).
-        ranker: of paths.
         encoder: fingerprint of the sentence encoder that it was trained with.
         fingerprint: hash of all weights.
         about: what it was trained on and how well it does.
@@ -72,11 +71,7 @@ def save_reader(
     """Write a reader: `reader.safetensors` in a folder.
 
     Args:
-        weights: see `Reader`.
         ranker: weights of its own ranker of paths; None: that in the package.
-        encoder: fingerprint of the sentence encoder.
-        about: see `Reader`.
-        out: the folder.
 
     Raises:
         StorageError: the disk is full, read-only or broken.

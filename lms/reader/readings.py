@@ -45,8 +45,6 @@ class Reading:
     """One way to read the facts.
 
     Attributes:
-        kind: of `KINDS`.
-        conclusion: the reply.
         features: by which it is chosen, shape (`FEATURES`,).
     """
 
@@ -59,7 +57,6 @@ def readings(prompt: Prompt, encode: Encode, ranker: PathRanker) -> list[Reading
     """Every reading of the facts in a prompt; the first is that they tell nothing.
 
     Args:
-        prompt: of the answering step.
         encode: texts to L2-normalised vectors, (n, d).
         ranker: scores paths, beside the score set by hand; also those from several topics (`PathRanker.several`).
     """
@@ -212,7 +209,6 @@ def _listed(described: _Described) -> Iterator[Listed]:
 
 
 def _of_one(described: _Described, at: int, path: FactPath) -> Iterator[Listed]:
-    """The readings of one path."""
     ends, question = path.ends, described.question
     if question.excludes_topics or len(path.hops) > 1:
         ends = [end for end in ends if end != path.topic] or ends

@@ -19,14 +19,13 @@ import numpy as np
 
 from triplecheck.evals.configuration import plain
 from triplecheck.evals.metrics import area_under_risk_coverage, expected_calibration_error
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg._atomic import write_bytes, write_text
 from triplecheck.kg.errors import extra
 from triplecheck.lms import Budget, Roles, Usage, session
 from triplecheck.optimize.bundle import Bundle, save_bundle
-from triplecheck.optimize.candidates import Objective
 from triplecheck.optimize.fit.risk_control import (
     Choice,
     Guarantee,
@@ -49,14 +48,11 @@ class FitPlan:
     """What to fit, and on which questions.
 
     Attributes:
-        kind: class of the program.
         sources: the graph and its indexes.
         questions: dev questions; only those with published answers are used.
-        roles: the models of the roles.
         options: options that are not fitted, and initial values of the others.
         compiled: a bundle of the program, if the compiled program is fitted.
         space: options to fit, with the values to try; empty: fit only the threshold.
-        objective: how to choose among candidates.
         guarantee: see `optimize.fit.risk_control`.
         alpha: maximum share of wrong answers.
         delta: maximum probability that `answered` fails.
@@ -71,7 +67,6 @@ class FitPlan:
     options: Mapping[str, Any] = field(default_factory=dict)
     compiled: Bundle | None = None
     space: tuple[Option, ...] = ()
-    objective: Objective = "accuracy"
     guarantee: Guarantee = "answered"
     alpha: float = 0.1
     delta: float = 0.05
@@ -186,7 +181,6 @@ class Fitted:
             "abstain_below": choice.abstain_below,
             "calibration": _point(choice.point) | _quality(self.calibration),
             "notes": self.notes,
-            "objective": plan.objective,
             "candidates": [
                 {
                     "setting": plain(dict(one.setting)),
@@ -220,8 +214,6 @@ def fit_program(
     If it was killed or stopped by its budget, the same call resumes it; no question is asked twice.
 
     Args:
-        plan: what to fit.
-        out: directory of the run.
         knowledge_base: the knowledge base of the program's graph, if any.
         progress: called with the current part and its progress.
 
@@ -240,7 +232,7 @@ def fit_program(
         raise UserError(f"{out}: is not empty and holds no fit; choose another directory")
     with session(plan.roles, plan.budget) as ledger:
         asking = Asking(plan.make, out, ledger, knowledge_base, plan.workers, progress)
-        searched = Search(asking, fitting, plan.space, plan.objective, len(calibrating)).run()
+        searched = Search(asking, fitting, plan.space, len(calibrating)).run()
         chosen = searched.chosen
         calibration = observe(asking.rows(chosen.setting, calibrating, CALIBRATION))
         proposing, deciding = sample(chosen.observed), sample(calibration)
@@ -294,9 +286,7 @@ class Bin:
     """Answers of about the same confidence.
 
     Attributes:
-        confidence: mean confidence.
         right: share of correct answers.
-        answers: number of answers.
     """
 
     confidence: float

@@ -136,9 +136,7 @@ def choose_threshold(proposing: Sample, deciding: Sample, guarantee: Guarantee, 
     """The lowest threshold that meets a guarantee.
 
     Args:
-        proposing: the half that proposes thresholds.
         deciding: the half that tests them.
-        guarantee: see the module.
         alpha: maximum share of wrong answers.
         delta: maximum probability that `answered` fails; with `asked`, used only for `Point.most_wrong`.
     """

@@ -12,14 +12,14 @@ from triplecheck.evals import evaluate
 from triplecheck.evals.asking import names_for
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.metrics.trace import Row
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import scored_row
 from triplecheck.evals.run_directory import ROWS, complete_lines, read_rows
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
 from triplecheck.lms import BudgetExceededError, Usage
 from triplecheck.lms.ledger import LIMITS, Ledger, total
-from triplecheck.optimize.candidates import CandidateProgram, Objective, choose
+from triplecheck.optimize.candidates import CandidateProgram, choose
 from triplecheck.optimize.fit.risk_control import Sample, sample_of
 from triplecheck.programs import Know3RAG, Program
 from triplecheck.programs.know3rag.replay import REPLAYED, Recorded, read_turns, replay_turns
@@ -133,7 +133,6 @@ class Observed:
     """The result of one question.
 
     Attributes:
-        id: of the question.
         answered: whether the program gave an answer.
         right: whether the answer is correct; an abstention is correct if the question has no answer (CRAG).
         confidence: of the answer; None if there is no answer or no confidence.
@@ -185,7 +184,6 @@ class Asking:
     """Evaluates candidates, each in its own run directory (`evals.evaluate`), so that no question is asked twice.
 
     Attributes:
-        make: makes the program.
         out: directory of the run.
         ledger: ledger of the session, with the budget of the whole run.
         knowledge_base: the knowledge base of the graph, if any.
@@ -209,8 +207,6 @@ class Asking:
 
         Args:
             setting: options of the program, by name.
-            questions: of one half.
-            part: name of the half.
             reserved: number of questions that the rest of the budget must still cover.
 
         Raises:
@@ -296,7 +292,7 @@ class Searched:
     """What the search found.
 
     Attributes:
-        chosen: the best candidate by the objective.
+        chosen: the best candidate.
         tried: all candidates, in order; the first is the unchanged program.
         left_out: settings that were not evaluated, each with the reason.
     """
@@ -312,16 +308,13 @@ class Search:
 
     Attributes:
         asking: runs the questions.
-        questions: of that half.
         space: the options to fit, in this order.
-        objective: how to choose (`optimize.candidates`).
         reserved: number of questions of the other half that the budget must still cover.
     """
 
     asking: Asking
     questions: Sequence[Question]
     space: Sequence[Option]
-    objective: Objective
     reserved: int
     _recorded: dict[str, list[tuple[Row, Recorded]]] = field(default_factory=dict)
 
@@ -349,7 +342,7 @@ class Search:
         return Searched(self._best(tried), tuple(tried.values()), left_out)
 
     def _best(self, tried: Mapping[str, Tried]) -> Tried:
-        return tried[choose([one.scored for one in tried.values()], self.objective).key]
+        return tried[choose([one.scored for one in tried.values()]).key]
 
     def _try(self, setting: Mapping[str, Any], given: Program) -> Tried:
         if isinstance(given, Know3RAG):

@@ -121,7 +121,6 @@ def proved(case: Case, prediction: dspy.Prediction, trace: Sequence[TracedCall] 
     evidence is in the graph, and the reasoning names the cited facts and the answer.
 
     Args:
-        case: the question.
         prediction: what the program returned.
         trace: its calls, made with the models of the current context. The templates of the rule-based baseline and of
             gold replies are not checked.

@@ -87,7 +87,6 @@ class Case:
     Copies share one object: optimizers deep-copy their data.
 
     Args:
-        question: with its answers.
         sources: the graph and how to find things in it.
     """
 

@@ -192,7 +192,6 @@ def scores_candidates(call: StepCall, case: Case) -> StepScore | None:
 
 
 def _first_line(candidate: str) -> str:
-    """The first line of a candidate is its name."""
     return candidate.partition("\n")[0]
 
 

@@ -22,7 +22,6 @@ def extracts_triples(output: str, texts: str) -> StepMetric:
     refuses do not count either.
 
     Args:
-        output: field with the triples, one a line.
         texts: input field with what they were extracted from.
     """
 

@@ -276,7 +276,6 @@ def read_wording(text: str) -> Wording | None:
 
 
 def _with_preposition(words: list[str]) -> Wording | None:
-    """A wording that ends with a preposition."""
     first, last, text = words[0].lower(), words[-1].lower(), " ".join(words)
     if is_participle(first):
         return Wording(WordingKind.PASSIVE if last == "by" or first in _PASSIVE else WordingKind.PAST, text)
@@ -347,9 +346,7 @@ def predicate(wording: Wording, direction: Direction, name: str, *, many: bool =
     """A predicate about the other end of a relation of a named node.
 
     Args:
-        wording: of the relation.
         direction: from the named node. OUT: the named node is the head, and the predicate is about the tail.
-        name: of the node.
         many: plural ("border France" for "borders France").
 
     Returns:
@@ -435,8 +432,6 @@ def questions(wording: Wording, direction: Direction, name: str, end: End, *, ma
     """All questions for the other end of a relation of a named node; empty if this wording gives none.
 
     Args:
-        wording: of the relation.
-        direction: from the named node.
         name: of the node, or a noun phrase for it.
         end: kind and noun of the answer.
         many: whether there are several answers.

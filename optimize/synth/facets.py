@@ -67,8 +67,6 @@ class Facet:
     """A relation of the things of a class.
 
     Attributes:
-        label: of the relation.
-        wording: of the relation.
         sort: what its ends are: thing, number or year.
         ends: the label of the class of most ends; empty if they have none.
         heads, tails: edges of the things.
@@ -100,8 +98,6 @@ class Kind:
 
     Attributes:
         label: of the class; empty for the whole graph.
-        nodes: its things.
-        facets: its relations.
     """
 
     label: str
@@ -137,12 +133,7 @@ def noun(label: str) -> str:
 
 
 class Lot:
-    """Draws classes, relations and things of a knowledge base at random.
-
-    Args:
-        kb: the knowledge base.
-        lot: the only source of randomness.
-    """
+    """Draws classes, relations and things of a knowledge base at random."""
 
     def __init__(self, kb: KnowledgeBase, lot: random.Random) -> None:
         self.graph, self.lot = kb.columnar, lot

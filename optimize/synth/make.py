@@ -34,7 +34,6 @@ def paraphrased(
     """Paraphrases of questions by the model of the role `query`; an empty list if it gives no valid ones.
 
     Args:
-        questions: as worded by templates.
         names: per question, the names that must stay unchanged.
         count: maximum paraphrases per question.
         workers: questions to run in parallel.
@@ -105,9 +104,7 @@ def synthesise(
     knowledge base, seed and models give the same questions; a larger `count` starts with the same ones.
 
     Args:
-        kb: the knowledge base.
         count: number of questions, counting every wording.
-        seed: of all random choices.
         kinds: from `optimize.synth.shapes.KINDS`.
         most_answers: maximum answers of a question.
         phrasings: maximum wordings of each question.

@@ -15,7 +15,6 @@ class PlanDraft:
     """A question with a plan, before it is run.
 
     Attributes:
-        question: in words.
         plan: in the notation of `kg.plans`, or `none`.
         topics: things that it names.
         expects: what the plan must give: `some` (things, not all), `value` (one that is not 0), `zero`, `yes`, `no`,

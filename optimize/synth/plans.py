@@ -50,10 +50,7 @@ def synthesise_plans(
     """Make questions with plans; the same knowledge base and seed give the same ones.
 
     Args:
-        kb: the knowledge base.
         each: maximum number of questions of a kind.
-        seed: of all random choices.
-        kinds: from `PLAN_KINDS`.
         most_answers: maximum answers of a question.
         avoid: test questions; no question with the same text, or the same topics and answers, is made.
         progress: called with the stage, the number done and the total.

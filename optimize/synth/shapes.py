@@ -37,12 +37,7 @@ _MEASURED = {
 
 
 class Surroundings:
-    """Draws nodes and edges of a knowledge base at random.
-
-    Args:
-        kb: the knowledge base.
-        lot: the only source of randomness.
-    """
+    """Draws nodes and edges of a knowledge base at random."""
 
     def __init__(self, kb: KnowledgeBase, lot: random.Random) -> None:
         self.kb, self.graph, self.lot = kb, kb.columnar, lot
@@ -114,7 +109,6 @@ class Draft:
 
     Attributes:
         kind: from `optimize.synth.shapes.KINDS`.
-        wordings: possible wordings.
         topics: nodes that it names.
         answers: nodes; empty if the answer is `computed`, or if there is none.
         paths: to the answers, or to the values by which they are compared.

@@ -29,7 +29,6 @@ class Pass:
     """One run over the questions.
 
     Attributes:
-        name: in the manifest.
         folder: of its evaluation and its records.
         stopped: why it stopped early; None: it did not.
         sampled: whether it is one of several samples, which may agree.
@@ -67,10 +66,8 @@ class LeftOut:
     """A step that is not learnt.
 
     Attributes:
-        id: of the question.
         run: name of the pass.
         step: name of the signature.
-        reason: see `manifest.LEFT_OUT`.
         score: by the step's own metric; None: it was not scored.
         told: by the metric, in words.
         outputs: of the step, by field.
@@ -129,11 +126,7 @@ def assemble(
     """Write the rows of all passes and their manifest; see `TraceManifest`.
 
     Args:
-        out: directory to write to.
-        program: its name.
-        questions: that were asked.
         passes: in the order of preference.
-        how: which rows are kept.
         rationalized: by question, the row that was written with the known answer, or why there is none.
         rejected: a file for the steps that are left out, as JSON lines (`LeftOut`).
         graph: content hash of the graph.

@@ -80,10 +80,7 @@ def collect(
 
     Args:
         program: to run; from several threads if `workers` is above 1.
-        questions: with their answers.
-        out: directory to write to.
         roles: the models of the roles in the pass `verified`; None: as in `lms.session`.
-        knowledge_base: as for `evals.evaluate`.
         passes: `verified`, `gold` or both; None: `verified` if a language model has a role, whose reasoning is not
             mixed with templates; else both if gold replies to all steps can be computed.
         samples: how often each question is asked in the pass `verified`.
@@ -95,7 +92,6 @@ def collect(
         steps: names of the signatures whose rows are written; empty: all. The passes are the same.
         workers: questions to run in parallel.
         timeout: maximum seconds per question.
-        budget: of the models.
         cap: maximum rows per question; of more, the first ones and the last are kept.
         dev_share: share of the questions held out, from 0 to 1.
         least_share: least share of each kind of question in the rows of a step, if there is a row of it: rows of rare
@@ -230,11 +226,9 @@ class _Planned:
     """A pass that is to be run.
 
     Attributes:
-        name: in the manifest.
         folder: of its evaluation and its records.
         kind: `VERIFIED` or `GOLD`.
         sample: number of the sample, from 1; 0: the models are called as they are.
-        temperature: of the sample.
     """
 
     name: str
@@ -288,7 +282,7 @@ class _Recording:
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
     ) -> Iterator[Result]:
         """See `evals.executors.Executor`."""
-        asker = Asker(job.program, job.knowledge_base, job.timeout, job.judge)
+        asker = Asker(job.program, job.knowledge_base, job.timeout)
 
         def ask(question: Question) -> tuple[Question, Finished | OutOfBudget, Recorder]:
             with self.planned.active(), recording() as recorder:

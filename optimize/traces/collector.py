@@ -37,8 +37,6 @@ class Collector:
     """Makes the record of a question.
 
     Attributes:
-        program: that was run.
-        kind: of the pass.
         engine: knows the gold replies.
         taught: whether a language model takes some steps: only its replies are kept then.
     """
@@ -156,7 +154,6 @@ def refusal(step: JudgedStep, whole: str | None, *, assisted: bool, by_metric: b
     answer needs its own proof in any case. An abstention proves only steps that select nothing.
 
     Args:
-        step: to judge.
         whole: why the answer of the question is rejected; None: it is right and proved.
         assisted: whether an assist changed something.
         by_metric: whether the score counts; else all is proved by what followed.

@@ -54,7 +54,6 @@ class Asked:
 
     Attributes:
         sources: the graph, and how to find things in it.
-        question: with its answers.
         gold: its answers and topics as nodes.
         hops: maximum distance of answers from the topics.
     """

@@ -34,9 +34,6 @@ def export(rows: Sequence[TraceRow], form: str, out: Path, student: StudentKind 
     """Write rows in one of the formats into a directory. Chats of rare kinds are repeated (`TraceRow.times`).
 
     Args:
-        rows: of `read_traces`.
-        form: see above.
-        out: the directory.
         student: the kind of model that will be trained.
 
     Returns:
@@ -56,15 +53,9 @@ def examples(rows: Sequence[TraceRow], step: str) -> list[dspy.Example]:
     """The rows of a step as `dspy.Example`s with its inputs: demonstrations, or a training set of the step.
 
     Args:
-        rows: of `read_traces`.
         step: name of its signature; base rows have no reasoning.
-
-    Raises:
-        UserError: the rows were collected by an older version, which did not keep their fields.
     """
     own = [row for row in rows if row.signature == step]
-    if not all(row.inputs for row in own):
-        raise UserError("these traces were collected by an older version, which kept no fields: collect them again")
     return [dspy.Example({**row.inputs, **row.outputs}).with_inputs(*row.inputs) for row in own]
 
 

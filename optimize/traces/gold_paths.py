@@ -63,10 +63,7 @@ def named_paths(
     """The paths to an answer along the relations that the data set names, by id or label, in either direction.
 
     Args:
-        graph: the graph.
-        gold: `Question.gold`.
         topics: per topic, its candidate nodes.
-        answers: nodes at the ends.
     """
     several = gold.get("gold_paths")
     one = gold.get("relations", gold.get("gold_path"))
@@ -114,7 +111,6 @@ def found_paths(
     not found.
 
     Args:
-        graph: the graph.
         topics: per topic, its candidate nodes.
         answers: per answer, the nodes that it may be.
         hops: maximum length of a path.
@@ -176,7 +172,6 @@ def leading(
     """Paths that lead to at least one answer, each with all nodes at its end.
 
     Args:
-        graph: the graph.
         topic: where they start.
         near: see `near`; its length is that of the longest path.
         returning: whether a path may go on from the topic when it comes back to it.

@@ -23,7 +23,6 @@ def kinds_of(derivation: Derivation | None, *, answerable: bool, topics: int) ->
 
     Args:
         derivation: how its answers follow from the graph; None: not known, or there are none.
-        answerable: whether it has an answer.
         topics: number of its topics, where the derivation does not tell.
     """
     several = len(derivation.topics if derivation else range(topics)) > 1

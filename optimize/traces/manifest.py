@@ -44,22 +44,17 @@ class TraceManifest:
     """The manifest of a directory of fine-tuning data.
 
     Attributes:
-        program: name of the program.
-        questions: number of questions.
         verified_by: how answers were verified.
         passes: by name: numbers of questions `asked`, `kept` and `rejected` (by reason), `stopped` (why the pass
             stopped early, or null), and the `configuration` that the steps depend on.
         agreement: by agreement of the samples: numbers of questions `asked`, `kept`, and of the kept ones with a known
             answer the `known` and the `right` ones; null if there is one sample.
-        rows: number of rows.
         by_source, by_signature, by_split: numbers of rows.
         kinds: by step and kind of question: the training `rows`, and their `share` with repetitions.
         left_out: numbers of steps left out, by reason; see `LEFT_OUT`.
-        scores: by step, see `scores_of`.
         graph: content hash of the graph; null if it is not in a local knowledge base.
         cap: maximum rows per question.
         dev_share: share of the questions held out.
-        sha256: of `traces.jsonl`.
     """
 
     program: str
@@ -113,10 +108,6 @@ class TraceManifest:
 def scores_of(steps: Sequence[JudgedStep], rows: Sequence[TraceRow]) -> dict[str, dict[str, float | None]]:
     """By step, over all its replies: `calls`; of these `scored` by its own metric; their `mean` score and the share
     with the `full` score, both None if none is scored; and `learnt`, the number of its rows.
-
-    Args:
-        steps: of all passes.
-        rows: that are learnt.
     """
     learnt, found = Counter(row.signature for row in rows), {}
     for name in sorted({step.signature for step in steps}):

@@ -37,7 +37,6 @@ def right_query(asked: Asked, derivation: Derivation | None) -> str | None:
     It is `none` if a look-up from one topic is enough, or if there is no answer.
 
     Args:
-        asked: the question.
         derivation: how its answers follow from the graph; None: not known, or there are none.
     """
     if asked.question.plan is not None:

@@ -39,8 +39,6 @@ def rationalize(
     Args:
         program: its answering step explains, with the models of the session.
         wrong: questions with their answering steps; of several the first is explained.
-        folder: keeps the replies.
-        workers: questions in parallel.
 
     Raises:
         UserError: the program has no answering step.

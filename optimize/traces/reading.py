@@ -18,7 +18,6 @@ def read_traces(out: Path | str, graph: str | None = None) -> list[TraceRow]:
     """The rows that `collect` wrote into a directory.
 
     Args:
-        out: the directory.
         graph: content hash of the graph that they must be of (`graph_of`); None: any.
 
     Raises:

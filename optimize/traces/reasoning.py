@@ -37,11 +37,6 @@ def reasoning_gap(inputs: Mapping[str, Any], outputs: Mapping[str, Any], languag
     A fact is named by two of its three parts: the thing, the relation, a value. A thing is named by its name or a
     distinctive part of it, a relation by one of its words, a value by its name, or by the date or number in other
     words. Three facts or answers are all named; of more, at least two.
-
-    Args:
-        inputs: of the step, by field.
-        outputs: of the step, by field.
-        language: of the reasoning.
     """
     if "reasoning" not in outputs or not {"answers", "answer"} & outputs.keys():
         return None

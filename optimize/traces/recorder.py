@@ -24,9 +24,6 @@ class StepRecord:
     """One finished step, including a second reply if the first could not be parsed.
 
     Attributes:
-        signature: of the step.
-        role: of the step.
-        model: the model of the role.
         inputs, outputs: by field; outputs are those of the last reply.
         replies: number of replies; 2 if the first could not be parsed.
         cut: whether the last reply ended at its length limit.

@@ -46,11 +46,7 @@ class TraceRow:
     Attributes:
         key: hash of the messages.
         prompt: hash of the messages but the last.
-        id: of the question.
-        program: name of the program.
         signature: name of the step's signature.
-        role: of the step.
-        source: of the reply.
         model: that wrote the reply.
         messages: system, user, assistant.
         split: the same for all rows of a question, and of its group if it has one.
@@ -162,9 +158,6 @@ class JudgedStep:
     """One step of a question, and what speaks for and against learning it.
 
     Attributes:
-        signature: its name.
-        model: that replied.
-        outputs: by field.
         row: of the step; None: it has a problem.
         problem: what is wrong with it whatever the answer is; None: nothing.
         score: by the step's own metric, from 0 to 1; None: it cannot be scored.
@@ -189,7 +182,6 @@ class Record:
     """What a program did with one question, once.
 
     Attributes:
-        id: of the question.
         key: of its row in the evaluation.
         rejected: why its steps are rejected, by the known answer; None: they are kept.
         unproved: why its steps are rejected without the known answer; None: the answer is supported by the graph.

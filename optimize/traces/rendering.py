@@ -21,10 +21,6 @@ _STEPS: Mapping[str, type[Step]] = {step.__name__: step for step in STEPS}
 def rendered(row: TraceRow, student: StudentKind) -> list[dict[str, str]]:
     """The chat of a row as a student reads and writes it.
 
-    Args:
-        row: of `read_traces`.
-        student: its kind.
-
     Raises:
         UserError: no such kind; or the step is none of this project, so that its prompt with labels is not known.
     """

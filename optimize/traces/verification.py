@@ -57,10 +57,6 @@ def rejection(
 
     Args:
         graph: to check citations against.
-        question: with its answers.
-        row: of its evaluation (`evals.rows`).
-        prediction: of the program.
-        calls: the steps of the question.
     """
     broken = _broken(row, prediction)
     if broken is not None or prediction is None:
@@ -85,9 +81,6 @@ def unproved(
 
     Args:
         graph: to check citations against.
-        row: of its evaluation (`evals.rows`).
-        prediction: of the program.
-        calls: the steps of the question.
     """
     broken = _broken(row, prediction)
     if broken is not None or prediction is None:

@@ -21,10 +21,8 @@ class Rule:
     """When the first answer stands, and what that gives.
 
     Attributes:
-        sure: see `Cascade.sure`.
         right: questions that are answered rightly.
         asked: questions that the second model is asked.
-        questions: in all.
     """
 
     sure: float | None

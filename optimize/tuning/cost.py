@@ -51,8 +51,6 @@ def cost_of(program: Program, recorded: Recorded, split: Split, bracketed: int, 
     Args:
         program: as written.
         recorded: calls of the training questions.
-        split: the questions.
-        bracketed: questions that each step is bracketed on.
         rewrites: whether instructions are rewritten.
         tested: programs that are measured on the test questions.
     """
@@ -87,8 +85,6 @@ def check_budget(cost: Cost, budget: Budget, model: str) -> None:
     """Refuse a budget that cannot show a gain.
 
     Args:
-        cost: of the run.
-        budget: of the run.
         model: whose price is taken.
 
     Raises:
@@ -115,8 +111,6 @@ class Purse:
     """What is left of a budget.
 
     Attributes:
-        cost: of the run.
-        budget: of the run.
         ledger: of the calls so far.
         reserved: questions that are asked at the end in any case.
     """

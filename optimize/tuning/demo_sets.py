@@ -34,8 +34,6 @@ def demo_sets(step: RolePredict, calls: Sequence[RecordedCall], seed: int = 0, m
 
     Args:
         step: with the demonstrations that it has, by default its worked examples.
-        calls: recorded on training questions.
-        seed: of the draw of own ones.
         most: maximum number of own ones.
     """
     worked, own = tuple(step.demos), tuple(own_demos(calls, seed, most))

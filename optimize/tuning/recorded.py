@@ -35,7 +35,6 @@ class RecordedCall:
     """One call of a step.
 
     Attributes:
-        id: of the question.
         kind: of the question, and of the reply: what demonstrations are drawn by.
         example: the inputs and the reply, by field.
         full: whether the reply has the full score of the step's metric and no assist mended it.
@@ -66,7 +65,6 @@ def record(
 
     Args:
         program: it is not changed.
-        questions: with known answers.
         folder: of the recorded calls; runs may share it.
         progress: called with what is done, questions done and in all.
 

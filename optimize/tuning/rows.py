@@ -26,7 +26,6 @@ class Row:
     """A line of the table.
 
     Attributes:
-        name: of the choice.
         scores: on the test questions.
         calls: of language models, of one question.
         tokens: of their prompts, roughly.
@@ -64,8 +63,6 @@ def states(written: State, best: State, tried: Sequence[Try], cascade: Try) -> I
 
     Args:
         written: the program as written.
-        best: with all that were kept.
-        tried: the choices.
         cascade: made for the program as written.
     """
     program = written.program
@@ -84,12 +81,7 @@ def states(written: State, best: State, tried: Sequence[Try], cascade: Try) -> I
 
 
 def table_rows(measured: Mapping[str, Measured], tokens: Mapping[str, float]) -> list[Row]:
-    """The lines of the table, by name of the choice.
-
-    Args:
-        measured: on the test questions.
-        tokens: of the prompts of one question.
-    """
+    """The lines of the table, by name of the choice."""
     hits = {name: _hits(one) for name, one in measured.items()}
     found = []
     for name, one in measured.items():

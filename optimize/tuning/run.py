@@ -63,8 +63,6 @@ def tune(
     test questions choose nothing. An interrupted run is resumed by the same call.
 
     Args:
-        plan: what to compile.
-        out: directory of the run.
         knowledge_base: of the program's graph; without one no student is trained.
         calls: directory of the models' replies and of recorded calls; None: one in `out`.
         announce: called with what the run takes, before a model is asked.
@@ -138,8 +136,6 @@ def _opened(
 
 
 class _Run:
-    """The stages of a run."""
-
     def __init__(
         self, plan: TunePlan, out: Path, knowledge_base: KnowledgeBase | None, progress: ProgressCallback
     ) -> None:

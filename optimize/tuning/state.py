@@ -20,7 +20,6 @@ class State:
 
     Attributes:
         program: with the prompts, the ranker and the threshold that were chosen.
-        roles: its models.
         first: models that are asked before them (`programs.cascade`); None: none are.
         sure: the confidence from which their answer stands; None: it does if it is proved.
     """

@@ -43,9 +43,6 @@ class StepChoice:
 
     Attributes:
         step: its name in the program.
-        what: the choice, in words.
-        demos: the demonstrations.
-        instructions: the instruction.
         before, after: mean of the step's metric over recorded calls.
         calls: their number.
     """
@@ -138,11 +135,8 @@ def best_demos(
 
     Args:
         program: it is not changed.
-        name: of the step.
         train: calls to draw demonstrations from.
         validation: calls to score on.
-        cases: by id of the question.
-        seed: of the draw.
         workers: calls in parallel.
     """
     step = steps_of(program)[name]
@@ -172,9 +166,7 @@ def rewritten(
     """The step with an instruction that a model rewrote (GEPA, on recorded calls); None: no better one was found.
 
     Args:
-        prompt_model: writes instructions.
         out: directory, where an interrupted search is resumed.
-        **others: see `best_demos`.
     """
     step = steps_of(program)[name]
     train_examples, validation_examples = _examples(sample(train, seed), step), _examples(validation, step)

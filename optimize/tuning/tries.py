@@ -46,9 +46,7 @@ class TunePlan:
     Attributes:
         program: it is not changed.
         questions: to draw demonstrations from, to choose by, and to measure on.
-        roles: the models.
         prompt_model: writes instructions; None: none are written.
-        seed: of all draws.
         workers: questions in parallel.
         budget: of the whole run.
         students: to train and try; see `optimize.students`.
@@ -71,10 +69,8 @@ class Try:
     """A choice.
 
     Attributes:
-        name: in the table.
         change: what it makes of a program; None: it is not tried.
         note: why it is not tried, or what is known of it before the whole program is asked.
-        model: of a student.
         kind: of choice; empty: another one.
     """
 
@@ -90,7 +86,6 @@ class Tries:
     """All that is tried, in order.
 
     Attributes:
-        plan: of the run.
         out: directory of the run; what was chosen for a step is kept there.
         knowledge_base: of the program's graph.
         train, validation: recorded calls.
@@ -148,7 +143,6 @@ class Tries:
         return {question.id: Case(question, self.plan.program.sources) for question in asked}
 
     def _taught(self, student: Student) -> Try:
-        """A student, trained."""
 
         def lesson(base: KnowledgeBase) -> Lesson:
             place = self.out / student.name
@@ -198,7 +192,6 @@ class Tries:
 
         Args:
             name: of what is asked first.
-            first: its models.
             state: what is asked after it.
             measured: the state on the validation questions.
         """

@@ -46,7 +46,6 @@ class Briefing:
     """What all agents of one question know.
 
     Attributes:
-        question: proofread.
         anchors: names of all anchors by node.
         shown: the anchors as prompts show them.
         relations: the wording of each relation in prompts.
@@ -100,12 +99,8 @@ class Retriever:
     """One agent.
 
     Args:
-        graph: the graph that it explores.
-        anchor: where it starts.
         briefing: information shared by all agents.
-        options: of the program.
         calls: which calls to the model it makes.
-        steps: the steps that make them.
 
     Attributes:
         facts: those it kept.

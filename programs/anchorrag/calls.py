@@ -24,11 +24,8 @@ class Explored:
     """The agents after one hop.
 
     Attributes:
-        briefing: of the question.
-        agents: all agents.
         found: those that explored at this hop, each with its new facts.
         hop: from 1.
-        trace: of the question.
     """
 
     briefing: Briefing

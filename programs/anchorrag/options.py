@@ -75,7 +75,6 @@ PAPER: Mapping[str, Any] = {
     "prefilter": None,  # section 3.4: the LLM scores all relations
     "assist": "none",
 }
-"""The preset `paper`."""
 
 
 def compiled(patterns: Sequence[str]) -> list[re.Pattern[str]]:

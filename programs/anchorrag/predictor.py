@@ -18,7 +18,6 @@ class Anchor:
     """An entity that an agent starts from.
 
     Attributes:
-        node: the entity.
         name: its name in prompts and in the trace, unique among the anchors.
         shown: the name with the question's spelling, if that differs.
     """
@@ -42,12 +41,9 @@ def choose_anchors(
     Homonyms are separate candidates: agents may start from several of them, and the facts decide.
 
     Args:
-        assists: those in use.
-        graph: of the candidates.
         linker: gives candidates, scored by name and grounding.
         keywords: most important first.
         question: proofread; a keyword that it contains is spelt as there.
-        top_m: m of the paper.
         trace: records all candidates and those that were chosen.
     """
     found: list[tuple[str, str, Sequence[Candidate]]] = []

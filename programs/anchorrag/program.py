@@ -69,17 +69,6 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
     name: ClassVar[str] = "anchorrag"
     Options: ClassVar[type[ProgramOptions]] = AnchorRAGOptions
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
-    renamed: ClassVar[Mapping[str, str]] = {
-        "limits.ahead": "limits.path_tokens",
-        "limits.judged": "limits.judge_tokens",
-        "limits.read": "limits.tokens",
-    }
-    assisting: ClassVar[Mapping[str, str | tuple[str, Any]]] = {
-        "anchor_ranking": ("names_first", "relations"),
-        "anchor_margin": ("names_first", 1.0),
-        "union": ("names_first", True),
-        "only_sufficient": ("unjudged_facts", True),
-    }
     options: AnchorRAGOptions
 
     def __init__(self, sources: AnySources, **options: Any) -> None:

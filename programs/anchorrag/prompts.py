@@ -31,10 +31,7 @@ def fact_lines(
     """The facts that a prompt shows and their lines.
 
     Args:
-        graph: of the facts.
-        briefing: of the question.
         groups: the facts of each agent; each agent has an equal share of the prompt.
-        tokens: estimated tokens of all lines.
         trace: records what is left out.
         whole: show all values of a fact; else some (`shortened`).
     """

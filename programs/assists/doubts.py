@@ -123,8 +123,6 @@ def opposite_extreme(question: Question, operation: str, kinds: Collection[str])
     """A message if an operation is the opposite of the one that a question seems to ask for; else None.
 
     Args:
-        question: read.
-        operation: that is computed.
         kinds: of the compared values, `time` or `number`: the oldest has the largest age, and the first date of birth.
     """
     senses = question.compares.senses if question.compares and operation in EXTREMES else ()

@@ -22,9 +22,6 @@ def homonyms(
     """What each name of a question means, and the years that single out one of several: these are no topics themselves.
 
     Args:
-        assists: those in use.
-        graph: the graph.
-        question: the question.
         names: as the question writes them, with their candidates.
         trace: records the candidates that are left out.
     """

@@ -20,9 +20,6 @@ def leading_facts(
     """Of some facts those that the model judged relevant, and those that lead on.
 
     Args:
-        assists: those in use.
-        facts: new facts of one agent.
-        relevant: the facts that the model named.
         shown: the facts in its prompt. A fact that it had no room for counts as those on the same path.
         followed: the paths that are followed, without their last hops.
         trace: records what was added.

@@ -24,8 +24,6 @@ def likely_answers(
     Without the assist the answer is the first of the ranking.
 
     Args:
-        assists: those in use.
-        graph: of the nodes.
         ranked: the candidates, best first, with their scores.
         satisfying: those that satisfy the patterns.
         named: nodes that the patterns name, which are no answers.

@@ -19,10 +19,6 @@ def loosened_patterns(
     patterns or for a target with a type: a single one would match every neighbour of its constant.
 
     Args:
-        assists: those in use.
-        query: the patterns.
-        target: the variable that is asked for.
-        solve: matches patterns.
         trace: records how they are satisfied.
     """
     if "loosened_patterns" not in assists:

@@ -14,11 +14,8 @@ def measured_theta(
     """The given theta_0; without one what is measured, or the other where the assist is off or nothing can be measured.
 
     Args:
-        assists: those in use.
-        given: the option.
         otherwise: theta_0 of the paper.
         measure: separates held-out triples from corrupted ones; None without any, or without embeddings.
-        trace: records the measured value.
     """
     if given is not None:
         return given

@@ -21,9 +21,6 @@ def names_first(
     """The best candidate of each keyword, then the others by their names and, where these are similar, relations.
 
     Args:
-        assists: those in use.
-        ranked: all candidates by their relations.
-        of_keywords: the candidates of each keyword, best names first.
         top_m: how many become anchors.
         trace: records the anchors that change.
     """

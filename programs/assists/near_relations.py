@@ -21,11 +21,7 @@ def near_relations(
     vectors all others follow, if the graph has at most `most` relations.
 
     Args:
-        assists: those in use.
         sources: the graph, and the vectors of its relations if there are any.
-        texts: sentences or passages.
-        top_k: similar relations of each text.
-        most: labels in all.
     """
     if "near_relations" not in assists:
         return []

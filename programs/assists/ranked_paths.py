@@ -57,9 +57,6 @@ def path_scores(
     """The scores of paths from some topics; without scores if no assist uses them.
 
     Args:
-        assists: those in use.
-        sources: the graph and its ranker.
-        question: the question, with its topics masked.
         topics: the name of each topic node in prompts.
         depth: how far to go by default.
         at_most: how far the user wants to go. None: as far as a ranker that was trained on the graph reads.

@@ -50,7 +50,6 @@ def stated_triples(
         lines: as the model wrote them.
         texts: what they were extracted from, numbered from 1.
         around: other texts and names from which head and tail may come, such as the question.
-        language: of the texts.
     """
     found, refused = read_triples(lines, texts)
     known = _words(" ".join((*texts, *around)))

@@ -35,14 +35,10 @@ def stops_early(
     all where paths from different topics have met.
 
     Args:
-        assists: those in use.
-        graph: the graph.
-        scores: of the ranker.
         reached: the paths so far, with the nodes at their ends.
         offered: these paths with one further hop.
         lines: the offered paths in words.
         mentions: the question's spelling of each topic; homonyms share it.
-        trace: records the stop.
     """
     if not scores or "stop_early" not in assists:
         return False

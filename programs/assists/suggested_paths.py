@@ -29,13 +29,9 @@ def suggested_paths(
     them to all shorter paths. Where the model selects nothing, nothing is followed.
 
     Args:
-        assists: those in use.
         graph: of the paths; a function is called only if the model selects its path.
-        scores: of the ranker.
         offered: the paths that the model read, in their order.
-        lines: these in words.
         keep: the numbers that the model selected, from 1.
-        limit: paths of each topic.
         trace: records what was added.
     """
     if not keep or not limit or "suggested_paths" not in assists:

@@ -20,7 +20,6 @@ class Assist:
         name: of its module, and in the option `assist`.
         place: what it changes.
         does: what it does, in a sentence.
-        programs: the programs that have it.
     """
 
     name: str

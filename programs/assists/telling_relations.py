@@ -23,11 +23,7 @@ def telling_relations(
     an end, such as a class and its superclasses, the one that is rarest in the graph.
 
     Args:
-        assists: those in use.
-        graph: of the relations.
         vectors: of the relations; None to write labels alone.
-        numbers: the relations.
-        question: the question.
         trace: records the lines that change.
     """
     names, asked = RelationNames(graph, vectors, question), Words(question)

@@ -34,7 +34,6 @@ class TimeCondition:
     Attributes:
         text: in the question's words.
         start, end: the first and the last day.
-        moments: see `Lexicon.moments`.
     """
 
     text: str

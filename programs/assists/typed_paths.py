@@ -31,14 +31,7 @@ def class_asked_for(graph: Graph, read: Question) -> AskedClass | None:
 def typed_paths(
     assists: Assists, graph: Graph, offers: list[tuple[Path, int]], asked: AskedClass | None
 ) -> list[tuple[Path, int]]:
-    """The offers, with hops to things of the asked class in place of those that lead to these alone, else after them.
-
-    Args:
-        assists: those in use.
-        graph: the graph.
-        offers: of `one_hop_paths`.
-        asked: of `class_asked_for`.
-    """
+    """The offers, with hops to things of the asked class in place of those that lead to these alone, or after them."""
     if asked is None or "typed_paths" not in assists:
         return offers
     kind, types = asked

@@ -15,11 +15,7 @@ def unjudged_facts(
     """The answer from all facts that were kept; None without one, or if the model has read all of them.
 
     Args:
-        assists: those in use.
-        kept: the number of facts.
         read: how many of them the model has answered from without success.
-        answer: answers from all of them.
-        trace: records the answer.
     """
     found = answer() if "unjudged_facts" in assists and kept > read else None
     if found is None or found.abstained is not None:

@@ -15,10 +15,7 @@ def without_topics(
     """The nodes of an answer without the topics, unless there are no others.
 
     Args:
-        assists: those of the program.
-        nodes: of the answer.
         topics: those that are no answer; empty where the question asks to choose one.
-        graph: for the names in the trace.
         trace: records what is left out.
     """
     if "without_topics" not in assists:

@@ -102,7 +102,6 @@ class SelfConsistency(ClosedBook):
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        options: fields of `SelfConsistencyOptions`.
 
     Raises:
         UserError: no sample, a negative seed, or a temperature of 0 or below.

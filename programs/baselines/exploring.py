@@ -118,16 +118,12 @@ class Exploration:
     """The state of one question.
 
     Attributes:
-        question: as asked.
-        read: the question, read.
         topics: names of the topics by node.
         shown: the topics as prompts show them.
         relations: the wording of each relation in prompts.
         likeness: cosine of each relation with the question, shape (relations,); None without vectors.
-        trace: of the question.
         facts: what was kept.
         seen: nodes of all triples that were fetched.
-        followed: (entity, hop) that were followed.
     """
 
     question: str
@@ -151,7 +147,6 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        options: fields of `Options`.
 
     Raises:
         UserError: depth or width below 1.
@@ -159,7 +154,6 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
 
     Options: ClassVar[type[ProgramOptions]] = ExploringOptions
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": {"assist": "none"}}
-    renamed: ClassVar[Mapping[str, str]] = {"reach": "limits"}
     options: ExploringOptions
 
     def __init__(self, sources: AnySources, **options: Any) -> None:

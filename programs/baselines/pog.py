@@ -77,7 +77,6 @@ class PoG(ExploringProgram):
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        options: fields of `PoGOptions`.
 
     Raises:
         UserError: a number below 1.

@@ -30,7 +30,6 @@ class RankingOptions(ProgramOptions):
     """Options of a ranking baseline. With `grounded_only` it abstains and gives the ranking alone.
 
     Attributes:
-        limit: length of the ranking.
         candidate_types: types that an answer can have; none: every node that has a document.
     """
 
@@ -43,7 +42,6 @@ class RankingBaseline(Program):
 
     Args:
         sources: a knowledge base, its directory, `bundled`, or `Sources` with a knowledge base.
-        options: fields of `Options`.
     """
 
     cites_graph: ClassVar[bool] = False

@@ -19,11 +19,9 @@ class RankedNode:
     """A node that may be an answer (an element of C_filtered or C_additional).
 
     Attributes:
-        node: the node.
         vector_score: similarity of its document and the question; None if there was nothing to compare.
         triples: what made it a candidate; none for one that the search added.
         satisfies: whether it satisfies the patterns (C_filtered).
-        score: by the reranker.
     """
 
     node: int

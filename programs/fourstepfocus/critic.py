@@ -24,10 +24,7 @@ def revise(
     """What the better triplets lead to, the first or the revised ones.
 
     Args:
-        step: rewrites them.
-        wrote: `Program.wrote`.
         inputs: of the step that wrote the first triplets.
-        triplets: the first ones.
         found: what they lead to.
         again: reads and substitutes triplets, given the lines and the variable that is asked for.
         trace: records the reply, and which triplets are better.

@@ -76,4 +76,3 @@ PAPER: Mapping[str, Any] = {
     "rerank": "each",  # section 2: the reranker asks for a score of each candidate
     "assist": "none",
 }
-"""The preset `paper`."""

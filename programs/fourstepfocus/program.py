@@ -53,7 +53,6 @@ class FourStepFocus(Program):
     name: ClassVar[str] = "4stepfocus"
     Options: ClassVar[type[ProgramOptions]] = FourStepFocusOptions
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
-    renamed: ClassVar[Mapping[str, str]] = {"shown": "limits", "limits.relations": "limits.offered"}
     options: FourStepFocusOptions
 
     def __init__(self, sources: AnySources, **options: Any) -> None:

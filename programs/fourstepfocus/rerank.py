@@ -33,7 +33,6 @@ class CandidateScore:
 
     Attributes:
         value: from 0 to 1; None if it gave no score or an invalid one.
-        reason: in its words.
     """
 
     value: float | None = None
@@ -61,10 +60,7 @@ class Reranker(dspy.Module):
         """A score for each candidate, in order.
 
         Args:
-            question: the question.
-            candidates: their texts.
             trace: records replies and rejected scores.
-            wrote: `Program.wrote`.
             batches: prompts of a listwise ranking at most.
 
         Raises:

@@ -52,7 +52,6 @@ class Substituted:
     Attributes:
         nodes: the nodes that it can be bound to, ascending; None: the patterns do not constrain it.
         match: of the patterns that were used.
-        target: its variable.
         faults: patterns that could not be used or satisfied, each with the reason.
         unproved: why the match does not prove all patterns; empty if it does.
     """
@@ -81,12 +80,9 @@ def substitute(
     """The nodes that satisfy the patterns.
 
     Args:
-        assists: those in use.
-        sources: the graph and its linker.
         triplets: the patterns, and which variable is asked for.
         known: what a name means that the question was found to have; nothing for others.
         candidates: C of the paper, which restricts the target alone; None: any node.
-        how: the switches.
         trace: records what was linked, dropped and matched.
     """
     graph = sources.graph

@@ -152,7 +152,6 @@ def weights_of(groups: Sequence[str], shares: Sequence[float] | None = None) -> 
     """The weight of each of n answers, shape (n,): a group of more than 300 answers weighs as much as one of 300.
 
     Args:
-        groups: the graph of each answer.
         shares: how much each answer counts, before groups are weighed; None: all alike.
     """
     names, of = np.unique(np.array(groups), return_inverse=True)
@@ -175,11 +174,6 @@ def fit_model(
 
     Args:
         rows: features of each answer, n of them.
-        right: whether each answer is right.
-        groups: the graph of each answer.
-        shares: see `weights_of`.
-        names: of the features that the model has.
-        proved: see `ConfidenceModel`.
 
     Raises:
         UserError: there is no right or no wrong answer.

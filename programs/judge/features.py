@@ -32,8 +32,6 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
     An answer of a query has those of `query_features` alone.
 
     Args:
-        proof: of the answer.
-        ranker: of paths.
         relations: vectors of the graph's relations; None: not known.
     """
     found = proof.found

@@ -21,7 +21,6 @@ class Nearest:
 
     Attributes:
         missing: the part of the question that the graph says least of; empty if there is none.
-        triples: the facts.
     """
 
     missing: str = ""

@@ -53,12 +53,8 @@ class Proof:
     """The evidence of an answer, read as paths from the topics.
 
     Args:
-        graph: the graph of the evidence.
         encode: texts to L2-normalised vectors.
-        question: the question.
-        found: the answer and its evidence.
         steps: the trace, for the linked topics and the paths that were offered.
-        language: of the question.
         relations: vectors of the graph's relations; None: not known.
     """
 

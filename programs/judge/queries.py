@@ -24,8 +24,6 @@ def query_features(
     - `ties`: whether other rows equal the given ones in what they are sorted by.
 
     Args:
-        plan: the query.
-        answers: its result.
         said: what it leaves out of the question.
         hints: why it may find nothing.
         tries: how many queries were written before it.

@@ -43,8 +43,6 @@ def ranked_features(proof: Proof, ranker: PathRanker, relations: RelationVectors
     - `ideal_hop`: of the weakest hop, and the best of all these relations in its place.
 
     Args:
-        proof: of the answer.
-        ranker: of paths.
         relations: of the graph; None: not known.
 
     Returns:

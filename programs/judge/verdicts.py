@@ -33,10 +33,8 @@ class Judge:
     """Gives one outcome its verdict and confidence.
 
     Args:
-        graph: the graph of the evidence.
         ranker: file of the ranker of paths; the general one in its place if it was trained with another encoder.
         relations: their vectors; None: relations that are nowhere around the topics are not compared.
-        language: of the questions.
     """
 
     def __init__(

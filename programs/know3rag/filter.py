@@ -53,7 +53,6 @@ class ReferenceFilter(dspy.Module):
     """Checks references against the question and against the graph.
 
     Args:
-        assists: those in use.
         supervisor: scores their triples.
         relevance: ask whether they help.
         triples: score what they say.
@@ -85,11 +84,8 @@ class ReferenceFilter(dspy.Module):
         """A verdict on each reference, in order. An unreadable reply counts as not relevant.
 
         Args:
-            question: Q, the original question.
             entities: E_Q with their descriptions.
-            references: those to check.
             trace: records replies and errors.
-            wrote: `Program.wrote`.
         """
         texts = [reference.text for reference in references]
         found = _Found()

@@ -194,7 +194,6 @@ class Reference:
     """A passage that may help to answer a question; may be empty.
 
     Attributes:
-        text: the passage.
         origin: the role of the knowledge model, or `corpus`; `+ entities` for the enriched query.
     """
 
@@ -212,7 +211,6 @@ class ReferenceQuery:
     """A query for passages.
 
     Attributes:
-        text: the query.
         entities: its related entities with their descriptions.
         labels: of the same entities, for a search by words.
         raw: also ask the query without entities.
@@ -233,7 +231,6 @@ class Corpus:
     """The documents of a knowledge base as a source of references.
 
     Args:
-        sources: may have documents.
         search: by words, by meaning, or not at all.
         passages: documents per query.
 

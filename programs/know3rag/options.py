@@ -24,7 +24,6 @@ class Know3RAGOptions(ProgramOptions):
         turns: T, iterations at most (section 4.2).
         theta_0: of the threshold; None: what the assist `measured_theta` measures, else 1. It depends on the model and
             the questions, too: `triplecheck fit` sets it.
-        c: of the threshold.
         scoring: of triples, see `kg.plausibility.scores`; `relative` is Eq. 2.
         aggregate: how the scores of triples make up that of a text (Eq. 1): `sum`, which punishes long answers,
             or `mean`.
@@ -102,4 +101,3 @@ PAPER: Mapping[str, Any] = {
     "assist": "none",
     "paper_calls": True,  # Eq. 4 to 6: a call for each passage, each check of each passage
 }
-"""The preset `paper`."""

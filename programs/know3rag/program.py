@@ -67,7 +67,6 @@ class Know3RAG(Program):
     name: ClassVar[str] = "know3rag"
     Options: ClassVar[type[ProgramOptions]] = Know3RAGOptions
     presets: ClassVar[Mapping[str, Mapping[str, Any]]] = {"paper": PAPER}
-    renamed: ClassVar[Mapping[str, str]] = {"related": "limits"}
     options: Know3RAGOptions
 
     def __init__(self, sources: AnySources, **options: Any) -> None:

@@ -36,7 +36,6 @@ class Rated:
 
     Attributes:
         grounded: the triple in words, and its nodes and relation in the graph.
-        in_graph: whether the graph has it.
         score: the relative triple score S (Eq. 2); None if it was skipped.
         skipped: why; empty if it was not.
     """
@@ -112,9 +111,6 @@ class Supervisor:
         """theta_0 whose threshold of turn 0 separates the graph's own triples from corrupted ones best.
 
         Computed once for each scoring and aggregate of the sources. None without embeddings or held-out triples.
-
-        Args:
-            c: the constant of `threshold`.
         """
         if self._plausibility is None:
             return None
@@ -128,7 +124,6 @@ class Supervisor:
         """Ground the triples of one text in the graph, look them up, and score them.
 
         Args:
-            triples: in words.
             question: tells homonyms apart.
         """
         grounded = self._grounder.ground(triples, question)
@@ -162,11 +157,7 @@ class Supervisor:
 
 
 class NameLinker:
-    """A linker that takes nothing for a name that only shares a word or a topic with it.
-
-    Args:
-        linker: finds the candidates.
-    """
+    """A linker that takes nothing for a name that only shares a word or a topic with it."""
 
     def __init__(self, linker: Linker) -> None:
         self._linker = linker
@@ -189,7 +180,6 @@ def threshold(theta_0: float, turn: int, c: float = 128.0) -> float:
     Args:
         theta_0: at least 0; depends on the model and the data set (Table 6).
         turn: t, from 0.
-        c: a constant.
 
     Raises:
         UserError: theta_0 is negative.
@@ -209,12 +199,7 @@ def supported(
     another name of the end of such a triple, the entity is in `answers`, and so is a value at this end.
 
     Args:
-        assists: those in use.
-        sources: the graph and its linker.
-        answer: in words.
         reliability: the triples of the surrounding text.
-        entities: of the question.
-        trace: records the check.
     """
     graph = sources.graph
     stated = [(rated, edge) for rated in reliability.triples if (edge := rated.edge) is not None]

@@ -29,7 +29,6 @@ class Recorded:
     """A question in a trace with all turns.
 
     Attributes:
-        question: the question.
         entities: those it names.
         turns: the answer of each turn, scored against the graph.
         calls: replies read up to each turn; a repeated call after an unreadable reply is not counted.
@@ -48,7 +47,6 @@ def read_turns(program: Know3RAG, question: str, steps: Sequence[Mapping[str, An
 
     Args:
         program: with the options of the one that made the trace, except `REPLAYED` and `adaptive`.
-        question: the question of the trace.
         steps: the trace as plain data.
     """
     entities = linked_entities(program.sources, question, program.options.limits.linked, Trace())
@@ -67,7 +65,6 @@ def replay_turns(program: Know3RAG, recorded: Recorded) -> dspy.Prediction:
     """What a program would return.
 
     Args:
-        program: with the values to replay.
         recorded: `read_turns` of a program with the same options, except `REPLAYED` and `adaptive`.
 
     Returns:

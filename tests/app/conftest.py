@@ -83,7 +83,7 @@ def process() -> Process:
 @pytest.fixture
 def reader() -> Iterator[str]:
     """Name of a model that answers `QUESTION`, once."""
-    from triplecheck.lms.testing import scripted_model
+    from model_stand_ins import scripted_model
 
     with scripted_model(READS_THE_GRAPH, "reader") as engine:
         yield engine.name
@@ -92,7 +92,7 @@ def reader() -> Iterator[str]:
 @pytest.fixture
 def ignorant() -> Iterator[str]:
     """Name of a model that finds no answer in the facts."""
-    from triplecheck.lms.testing import scripted_model
+    from model_stand_ins import scripted_model
 
     nothing = fields(reasoning="none", cited="none", operation="none", answers="none")
     with scripted_model([*READS_THE_GRAPH[:-1], nothing], "ignorant") as engine:

@@ -251,7 +251,7 @@ def test_an_interrupt_ends_quietly(kb: Path) -> None:
 
 
 def test_a_question_ends_at_its_time_limit(run: Run, kb: Path) -> None:
-    from triplecheck.lms.testing import scripted_model
+    from model_stand_ins import scripted_model
 
     go_on = threading.Event()
     replied: list[bool] = []

@@ -13,11 +13,11 @@ from typing import Any
 
 import pytest
 from cli_support import QUESTION, READS_THE_GRAPH, fields
+from model_stand_ins import scripted_model
 from typer.testing import CliRunner, Result
 
 from triplecheck.app.chat import COMMANDS
 from triplecheck.app.main import app
-from triplecheck.lms.testing import scripted_model
 
 
 def chat(kb: Path, *lines: str, words: tuple[str, ...] = ()) -> Result:

@@ -84,7 +84,6 @@ def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Pa
     [
         (("compile", "kerag", "--optimizer", "GEPA"), 2, "name one with --prompt-model"),
         (("compile", "kerag", "--optimizer", "Avatar-Optimizer"), 2, "does not run with this DSPy"),
-        (("compile", "kerag", "--objective", "speed"), 2, "accuracy, cost, balanced"),
         (("compile", "kerag", *FEW[:2], "--set", "demos=many"), 2, "demos is 'many'"),
         (("compile", "kerag", "--set", "demos=4"), 2, "--set belongs to an optimizer"),
         (("compile", "kerag", "--limit", 30), 2, "30 questions with answers are too few"),

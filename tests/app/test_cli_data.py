@@ -22,7 +22,7 @@ def metaqa(elsewhere: Path) -> Path:
 
 def test_data_sets_are_listed_and_shown(run: Run) -> None:
     known = json.loads(run("data", "list", "--json").stdout)
-    assert {"hotpotqa", "popqa", "stark-prime", "crag", "mintaka"} <= set(known)
+    assert {"hotpotqa", "popqa", "stark-prime", "crag", "grailqa"} <= set(known)
     assert "popqa" in run("data", "list").stdout
     shown = run("data", "show", "popqa").stdout
     for part in ("14,267 questions", "MIT", "2212.10511", "akariasai/PopQA", "--path"):
@@ -73,7 +73,7 @@ def test_contradictions_are_refused(run: Run, words: list[str], said: str) -> No
 
 def test_a_hub_out_of_reach_ends_soon_with_a_code_of_its_own(process: Process) -> None:
     began = time.perf_counter()
-    result = process("data", "convert", "mintaka", "out.jsonl", HF_ENDPOINT="http://127.0.0.1:9", HF_HOME="hf")
+    result = process("data", "convert", "2wikimultihopqa", "out.jsonl", HF_ENDPOINT="http://127.0.0.1:9", HF_HOME="hf")
     assert result.returncode == 3, result.stderr
     assert time.perf_counter() - began < 30
     assert "--path" in result.stderr

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 from cli_support import Run, fields
+from model_stand_ins import scripted_model
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.lms.testing import scripted_model
 
 DOCUMENTS = [
     {"id": "1", "title": "Paul Hindemith", "text": "Paul Hindemith was born in Hanau. He died in Frankfurt."},

@@ -40,7 +40,7 @@ def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path) -> N
     [
         (("fit", "kerag", "--try", "hops"), 2, "write NAME=VALUE,VALUE"),
         (("fit", "kerag", "--try", "hops=1", "--threshold-only"), 2, "keep one"),
-        (("fit", "kerag", "--promise", "all"), 2, "answered, asked"),
+        (("fit", "kerag", "--guarantee", "all"), 2, "answered, asked"),
         (("fit", "kerag", "--alpha", 0), 2, "alpha must lie between 0 and 1"),
         (("fit", "kerag", "--limit", 1), 2, "too few to be halved"),
         (("fit", "kerag", "--split", "dev"), 2, "name it with --data"),

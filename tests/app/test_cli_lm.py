@@ -21,7 +21,7 @@ def test_models_are_listed_with_what_they_need(run: Run, monkeypatch: pytest.Mon
 
 
 def test_a_model_that_keeps_to_the_format(run: Run) -> None:
-    from triplecheck.lms.testing import scripted_model
+    from model_stand_ins import scripted_model
 
     with scripted_model(GOOD, "good"):
         result = run("lm", "check", "good", "--quick")
@@ -33,7 +33,7 @@ def test_a_model_that_keeps_to_the_format(run: Run) -> None:
 
 
 def test_a_model_that_does_not_is_shown_with_its_reply(run: Run) -> None:
-    from triplecheck.lms.testing import scripted_model
+    from model_stand_ins import scripted_model
 
     with scripted_model([GOOD[0], "I'd rather\x1b[2J not [say].", GOOD[2]], "bad"):
         result = run("lm", "check", "bad", "--quick")
@@ -44,7 +44,7 @@ def test_a_model_that_does_not_is_shown_with_its_reply(run: Run) -> None:
 
 
 def test_scripts_get_one_object(run: Run) -> None:
-    from triplecheck.lms.testing import scripted_model
+    from model_stand_ins import scripted_model
 
     with scripted_model(GOOD, "good"):
         report = json.loads(run("lm", "check", "good", "--quick", "--json").stdout)
@@ -70,7 +70,7 @@ def test_every_step_is_checked_and_scored(run: Run) -> None:
 def test_the_steps_show_worked_examples_unless_an_option_says_none(
     option: tuple[str, ...], shown: bool, run: Run
 ) -> None:
-    from triplecheck.lms.testing import STAND_IN, stand_in_server
+    from model_stand_ins import STAND_IN, stand_in_server
 
     with stand_in_server(lambda _: "I would rather talk.") as server, server.environment():
         assert run("lm", "check", STAND_IN, *option).exit_code == 1
@@ -80,9 +80,9 @@ def test_the_steps_show_worked_examples_unless_an_option_says_none(
 
 def test_the_step_that_a_model_cannot_do_is_named_with_its_reply(run: Run) -> None:
     from dspy.lm15 import Request
+    from model_stand_ins import scripted_model
 
     from triplecheck.lms.engines import messages_of
-    from triplecheck.lms.testing import scripted_model
 
     def reply(request: Request) -> str:
         asked = messages_of(request)[-1]["content"]

@@ -48,8 +48,6 @@ def test_an_unknown_relation_is_a_warning(run: Run, kb: object) -> None:
         (["?a b"], "2 parts"),
         ([PUPILS, "--answer", "?nobody"], "?pupil"),
         (["?x 'student of' 'Zzyzx Qqq'"], "nothing in the graph is named"),
-        ([PUPILS, "--max", "heightt"], "no relation"),
-        ([PUPILS, "--max", "a", "--min", "b"], "exclude"),
     ],
 )
 def test_mistakes_are_explained(run: Run, kb: object, words: list[str], said: str) -> None:

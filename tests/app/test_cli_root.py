@@ -52,18 +52,6 @@ def test_the_options_of_a_run_stand_in_panels(run: Run, command: str) -> None:
         assert flag in shown
 
 
-@pytest.mark.parametrize(("former", "name"), [("distil", "distill"), ("synth", "synthesize")])
-def test_the_former_name_of_a_command_works_and_is_hidden(run: Run, former: str, name: str) -> None:
-    assert run(former, "--help").stdout.replace(f"{former} ", f"{name} ").split() == run(name, "--help").stdout.split()
-    assert f" {former} " not in run("--help").stdout
-
-
-def test_former_names_of_flags_work_and_are_hidden(run: Run) -> None:
-    assert "--writer" not in run("compile", "--help").stdout
-    result = run("compile", "kerag", "--optimizer", "none", "--writer", "openai/x")
-    assert result.exit_code == 2 and "no optimizer 'none'" in result.stderr
-
-
 def test_programs_are_listed_with_their_options(run: Run) -> None:
     assert "kerag           Knowledge-enhanced RAG\n" in run("programs").stdout
     shown = run("programs", "kerag").stdout

@@ -1,4 +1,4 @@
-"""`triplecheck runs` and `triplecheck rescore`: runs listed, shown and compared, predictions scored."""
+"""`triplecheck runs`: runs listed, shown and compared."""
 
 from __future__ import annotations
 
@@ -73,40 +73,3 @@ def test_a_folder_that_is_not_a_run_is_refused(run: Run, elsewhere: Path) -> Non
         result = run("runs", *words)
         assert result.exit_code == 2
         assert "holds no evaluation" in result.stderr
-
-
-def test_a_judge_that_is_not_a_language_model_is_rejected(run: Run, kb: Path) -> None:
-    Path("questions.jsonl").write_text(json.dumps(QUESTIONS[0]), "utf-8")
-    result = run("eval", "kerag", "--kb", kb, "--questions", "questions.jsonl", "--judge", "--out", "out")
-    assert result.exit_code == 2
-    assert "--role" in result.stderr
-    assert not Path("out").exists()
-
-
-class TestRescore:
-    @pytest.fixture
-    def predictions(self, elsewhere: Path) -> Path:
-        path = elsewhere / "predictions.jsonl"
-        rows = [{"question": QUESTION, "results": "It is {Germany}."}, {"question": "?", "results": "x"}, {}]
-        path.write_text("\n".join(map(json.dumps, rows)), "utf-8")
-        (elsewhere / "gold.jsonl").write_text("\n".join(map(json.dumps, QUESTIONS)), "utf-8")
-        return path
-
-    WORDS = ("--gold", "gold.jsonl", "--prediction-field", "results", "--braces")
-
-    def test_strict_and_lenient_scores_are_printed(self, run: Run, predictions: Path) -> None:
-        result = run("rescore", predictions, *self.WORDS)
-        assert result.exit_code == 0, result.output
-        assert "3 rows, 1 scored" in result.stdout
-        assert "strict" in result.stdout and "lenient" in result.stdout
-        assert "gold questions without a prediction: 1" in result.stdout
-        assert "line 3: has no field 'results'" in result.stdout
-        found = json.loads(run("rescore", predictions, *self.WORDS, "--json").stdout)
-        assert found["scores"]["exact_match"] == {"mean": 1.0, "low": 1.0, "high": 1.0}
-
-    @pytest.mark.parametrize("words", [["--format", "xml"], ["--yes-no", "maybe"], ["--prediction-field", "nope"]])
-    def test_a_mistake_is_one_clear_message(self, run: Run, predictions: Path, words: list[str]) -> None:
-        result = run("rescore", predictions, *words)
-        assert result.exit_code == 2
-        assert words[-1] in result.stderr
-        assert not result.stdout

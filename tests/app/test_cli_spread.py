@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from triplecheck.app.command import spread, with_arguments, with_new_names
+from triplecheck.app.command import spread, with_arguments
 
 
 @pytest.mark.parametrize(
@@ -54,19 +54,3 @@ def test_an_argument_may_be_given_as_a_flag(words: str, expected: str) -> None:
 
 def test_several_flags_stand_for_an_argument_with_several_values() -> None:
     assert with_arguments("--kb a --kb b".split(), ["kb"], ["kb"], {"--kb"}) == ["--", "a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("words", "known", "expected"),
-    [
-        ("--half dev", ["--part"], "--part dev"),
-        ("--half=dev", ["--part"], "--part=dev"),
-        ("--half", ["--part", "--half"], "--half"),
-        ("--half", ["--limit"], "--half"),
-        ("-- --half", ["--part"], "-- --half"),
-    ],
-)
-def test_the_former_name_of_a_flag_works_where_it_has_no_other_meaning(
-    words: str, known: list[str], expected: str
-) -> None:
-    assert with_new_names(words.split(), known) == expected.split()

@@ -14,12 +14,12 @@ import httpx
 import openai
 import pytest
 from cli_support import fields
+from model_stand_ins import scripted_model
 from serving import SIBLINGS, TEACHER, Running, service_of, serving
 
 from triplecheck.app.config import load_settings
 from triplecheck.app.serve.service import Service
 from triplecheck.kg import KnowledgeBase
-from triplecheck.lms.testing import scripted_model
 
 TOPICS = fields(topics="Bernhard Heiden", domain="composer")
 ALICE, BOB = "alice-has-this-long-key", "bob-has-another-long-key"

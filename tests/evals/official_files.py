@@ -152,82 +152,6 @@ HEAD_TO_TAIL = {
     "torso": [["tt02", "imdb-title-4", "Who directed Dawn?", ["Bo Vey", "Ana Vey"]]],
     "tail": [[["<http://x/A>", "<http://x/r>", "<http://x/B>"], "<http://x/r>", "What is the r of A?", "B"]],
 }
-QALD = {
-    "questions": [
-        {
-            "id": 0,
-            "question": [{"language": "de", "string": "Wer?"}, {"language": "en", "string": "Who rules Tarvos?"}],
-            "answers": [
-                {
-                    "head": {"vars": ["x"]},
-                    "results": {
-                        "bindings": [
-                            {"x": {"type": "uri", "value": "http://www.wikidata.org/entity/Q7"}},
-                            {"x": {"type": "uri", "value": "http://www.wikidata.org/entity/Q8"}},
-                        ]
-                    },
-                }
-            ],
-            "query": {"sparql": "SELECT ?x { wd:Q5 wdt:P6 ?x }"},
-        },
-        {
-            "id": 1,
-            "question": [{"language": "en", "string": "Is Tarvos old?"}],
-            "answers": [{"head": {}, "boolean": True}],
-            "query": {"sparql": "ASK { <http://dbpedia.org/resource/Tarvos> dbo:age dbr:Old }"},
-        },
-        {
-            "id": 2,
-            "question": [{"language": "en", "string": "Who sank it?"}],
-            "answers": [{"head": {}, "results": {"bindings": []}}],
-            "query": {},
-        },
-    ]
-}
-LC_QUAD = [
-    {
-        "uid": 17,
-        "question": "Who rules Tarvos?",
-        "NNQT_question": "What is {ruler} of {Tarvos}",
-        "subgraph": "simple question right",
-        "sparql_wikidata": "select ?x where { wd:Q5 wdt:P6 ?x . ?x wdt:P19 wd:Q9 }",
-        "sparql_dbpedia18": "",
-        "answer": [],
-    },
-    {"uid": 18, "question": None, "paraphrased_question": "n/a", "NNQT_question": "What is {it} ?", "subgraph": []},
-]
-MINTAKA: list[dict[str, Any]] = [
-    {
-        "id": "m0",
-        "question": "What is the fourth book of the Tide series?",
-        "questionEntity": [
-            {"name": "Q5", "entityType": "entity", "label": "Tide"},
-            {"name": 4, "entityType": "ordinal", "mention": "fourth"},
-        ],
-        "answer": {"answerType": "entity", "answer": [{"name": "Q6", "label": "Ebb"}], "mention": "Ebb"},
-        "category": "books",
-        "complexityType": "ordinal",
-    },
-    {
-        "id": "m1",
-        "question": "How many Tide books are there?",
-        "questionEntity": [],
-        "answer": {
-            "answerType": "entity",
-            "answer": [{"name": "Q6", "label": "Ebb"}, {"name": "Q7", "label": "Flow"}],
-            "answerNum": 2,
-        },
-        "complexityType": "count",
-    },
-    {
-        "id": "m2",
-        "question": "Is Ebb longer than Flow?",
-        "questionEntity": [],
-        "answer": {"answerType": "boolean", "answer": [False], "mention": "No"},
-        "complexityType": "yesno",
-    },
-    {"id": "m3", "question": "Who?", "answer": {"answerType": "string", "answer": None}, "complexityType": "generic"},
-]
 POPQA_COLUMNS = "id subj prop obj s_uri o_uri s_wiki_title s_pop o_pop question possible_answers o_aliases".split()
 POPQA = [
     [
@@ -319,7 +243,4 @@ OFFICIAL = (
         },
         2,
     ),
-    Official("qald-10", "test", {"data/qald_10/qald_10.json": QALD}, 3),
-    Official("lc-quad-2", "test", {"dataset/test.json": LC_QUAD}, 2),
-    Official("mintaka", "dev", {"data/mintaka_dev.json": MINTAKA}, 4),
 )

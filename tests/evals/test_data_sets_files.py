@@ -153,30 +153,6 @@ def test_path_question_reads_all_answers_and_the_path(tmp_path: Path) -> None:
     assert (band.answers, band.hops) == (("AC/DC_(band)",), 3)
 
 
-def test_qald_has_entities_yes_or_no_and_nothing(tmp_path: Path) -> None:
-    rules, old, sank = _by_id("qald-10", tmp_path).values()
-    assert rules.answers == ("http://www.wikidata.org/entity/Q7", "http://www.wikidata.org/entity/Q8")
-    assert (rules.question, rules.topic) == ("Who rules Tarvos?", ("Q5",))
-    assert (old.answers, old.computed, old.kind) == (("yes",), True, "boolean")
-    assert old.topic == ("http://dbpedia.org/resource/Tarvos", "http://dbpedia.org/resource/Old")
-    assert (sank.answerable, sank.answers_known) == (False, True)
-
-
-def test_lc_quad_has_queries_in_place_of_answers(tmp_path: Path) -> None:
-    first, second = _by_id("lc-quad-2", tmp_path).values()
-    assert (first.topic, first.answers_known, first.answerable) == (("Q5", "Q9"), False, True)
-    assert second.question == "What is {it} ?"
-
-
-def test_mintaka_counts_numbers_and_not_the_counted(tmp_path: Path) -> None:
-    found = _by_id("mintaka", tmp_path)
-    assert (found["m0"].answers, found["m0"].answer_labels) == (("Q6",), ("Ebb",))
-    assert (found["m0"].topic, found["m0"].topic_labels) == (("Q5",), ("Tide",))
-    assert (found["m1"].answers, found["m1"].computed) == (("2",), True)
-    assert (found["m2"].answers, found["m2"].computed) == (("no",), True)
-    assert not found["m3"].answerable
-
-
 def test_a_larger_sample_begins_with_the_smaller_one(tmp_path: Path) -> None:
     lines = "".join(f"who made [Film {n}]\tAna {n}\n" for n in range(40))
     file = tmp_path / "1-hop" / "qa_dev.txt.gz"
@@ -189,25 +165,25 @@ def test_a_larger_sample_begins_with_the_smaller_one(tmp_path: Path) -> None:
 
 
 def test_a_repeated_id_gets_a_suffix(tmp_path: Path) -> None:
-    row = {"id": "m", "question": "Who?", "answer": {"answer": ["x"]}}
-    (tmp_path / "mintaka_dev.json").write_text(json.dumps([row, row]), "utf-8")
-    assert [one.id for one in load_dataset("mintaka", "dev", path=tmp_path)] == ["m", "m#2"]
+    row = {"_id": "m", "question": "Who?", "answer": "x"}
+    (tmp_path / "dev.json").write_text(json.dumps([row, row]), "utf-8")
+    assert [one.id for one in load_dataset("2wikimultihopqa", "dev", path=tmp_path)] == ["m", "m#2"]
 
 
 def test_invalid_requests_are_rejected(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="did you mean popqa"):
         data_set("PopQA!")
     with pytest.raises(UserError, match="train, dev, test"):
-        load_dataset("mintaka", "validation")
+        load_dataset("2wikimultihopqa", "validation")
     with pytest.raises(UserError, match="limit is 0"):
-        load_dataset("mintaka", "dev", path=tmp_path, limit=0)
-    with pytest.raises(UserError, match=r"no mintaka_dev\.json in the folder or below.*github\.com/amazon"):
-        load_dataset("mintaka", "dev", path=tmp_path)
+        load_dataset("2wikimultihopqa", "dev", path=tmp_path, limit=0)
+    with pytest.raises(UserError, match=r"no dev\.json in the folder or below.*github\.com/Alab-NII"):
+        load_dataset("2wikimultihopqa", "dev", path=tmp_path)
     for folder in ("a", "b"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "mintaka_dev.json").write_text("[]", "utf-8")
+        (tmp_path / folder / "dev.json").write_text("[]", "utf-8")
     with pytest.raises(UserError, match="2 files match"):
-        load_dataset("mintaka", "dev", path=tmp_path)
+        load_dataset("2wikimultihopqa", "dev", path=tmp_path)
 
 
 def test_every_data_set_says_what_it_is() -> None:

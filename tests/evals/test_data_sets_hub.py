@@ -54,35 +54,6 @@ ROG_ROWS = [
         "graph": [["a", "b", "c"]],
     },
 ]
-MINTAKA_ROWS = [
-    {
-        "id": "m0",
-        "lang": "en",
-        "question": "What is the fourth book?",
-        "answerText": "Ebb",
-        "complexityType": "ordinal",
-        "questionEntity": [{"name": "Q5", "entityType": "entity", "label": "Tide"}],
-        "answerEntity": [{"name": "Q6", "label": "Ebb"}],
-    },
-    {
-        "id": "m1",
-        "lang": "en",
-        "question": "How many?",
-        "answerText": "4",
-        "complexityType": "count",
-        "questionEntity": [],
-        "answerEntity": [],
-    },
-    {
-        "id": "m2",
-        "lang": "en",
-        "question": "Is it?",
-        "answerText": "Yes",
-        "complexityType": "yesno",
-        "questionEntity": [],
-        "answerEntity": [],
-    },
-]
 
 
 @pytest.fixture(autouse=True)
@@ -147,13 +118,6 @@ def test_grail_qa_answers_stored_by_column(tmp_path: Path) -> None:
     assert (found.id, found.answers, found.computed, found.topic) == ("grailqa-31", ("3",), True, ("m.0aa",))
 
 
-def test_mintaka_answers_on_the_hub_have_a_separate_text(tmp_path: Path) -> None:
-    _parquet(MINTAKA_ROWS, tmp_path / "en" / "test" / "0000.parquet")
-    found = _load("mintaka", "test", tmp_path)
-    assert (found["m0"].answers, found["m0"].answer_labels) == (("Q6",), ("Ebb",))
-    assert [(found[id].answers, found[id].computed) for id in ("m1", "m2")] == [(("4",), True), (("Yes",), True)]
-
-
 def test_tables_and_packed_lines(tmp_path: Path) -> None:
     (tmp_path / "pop").mkdir()
     (tmp_path / "pop" / "test.tsv").write_text(popqa_table(), "utf-8")
@@ -188,8 +152,8 @@ def test_a_saved_copy_is_read_from_its_folder(tmp_path: Path) -> None:
 
 
 def test_parquet_files_are_read_from_their_folder(tmp_path: Path) -> None:
-    _parquet(MINTAKA_ROWS, tmp_path / "data" / "test-00000-of-00001.parquet")
-    assert len(load_dataset("mintaka", "test", path=tmp_path)) == 3
+    _parquet(HOTPOT_ROWS, tmp_path / "data" / "validation-00000-of-00001.parquet")
+    assert len(load_dataset("hotpotqa", "dev", path=tmp_path)) == 2
 
 
 def test_official_files_and_the_hub_agree(tmp_path: Path) -> None:
@@ -208,9 +172,9 @@ def test_a_hub_out_of_reach_says_at_once_how_else_to_get_it(monkeypatch: pytest.
     monkeypatch.setattr(datasets.config, "HF_MODULES_CACHE", str(tmp_path))
     began = time.perf_counter()
     with pytest.raises(UnavailableError) as caught:
-        load_dataset("mintaka", "dev")
+        load_dataset("2wikimultihopqa", "dev")
     assert time.perf_counter() - began < 30
-    for part in ("AmazonScience/mintaka", "github.com/amazon-science", "mintaka_dev.json", "--path", "hf download"):
+    for part in ("ohjoonhee/2WikiMultihopQA", "github.com/Alab-NII", "dev.json", "--path", "hf download"):
         assert part in str(caught.value)
     assert not constants.HF_HUB_OFFLINE
 

@@ -21,8 +21,8 @@ from triplecheck.evals.experiments import (
 from triplecheck.evals.experiments.config import FOLDER, RowSpec
 from triplecheck.evals.experiments.directions import direction
 from triplecheck.evals.experiments.paired import Pairs, paired_rows
+from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
-from triplecheck.evals.trackers import Progress
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms import Roles

@@ -11,13 +11,13 @@ from typing import Any
 
 import pytest
 from eval_parts import OneHop, sources
+from model_stand_ins import STAND_IN, stand_in_server
 from ray_parts import Deadly
 
 from triplecheck.evals import Question, evaluate
 from triplecheck.evals.executors import RayProcesses
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, session
-from triplecheck.lms.testing import STAND_IN, stand_in_server
 
 ray = pytest.importorskip("ray")
 

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import pytest
 from eval_parts import sources
+from model_stand_ins import STAND_IN, stand_in_server
 from ray_parts import Deadly
 
 from triplecheck.evals import Question, evaluate
 from triplecheck.evals.executors import RayProcesses
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Budget
-from triplecheck.lms.testing import STAND_IN, stand_in_server
 
 pytest.importorskip("ray")
 

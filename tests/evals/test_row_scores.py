@@ -1,4 +1,4 @@
-"""What a row says about the ranking, the citations, the confidence and a judge's verdict; and their summary."""
+"""What a row says about the ranking, the citations, and the confidence; and their summary."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
-from eval_parts import SILENT, OneHop, run, sources
+from eval_parts import OneHop, run, sources
 
-from triplecheck.evals import Question, evaluate, summarize
+from triplecheck.evals import Question, summarize
 from triplecheck.evals.summary import Scores
-from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.lms import Budget, Roles
-from triplecheck.lms.testing import scripted_model
+from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import Outcome
 from triplecheck.programs.outcome import evidence_edges, evidence_rows
 from triplecheck.programs.steps import Trace
@@ -213,86 +211,3 @@ class TestGroups:
         )
         assert rows["hidden"]["crag"] is rows["hidden"]["hits_at_1"] is rows["hidden"]["lost"] is None
         assert (scores.coverage, scores.accuracy, scores.hits_at_1) == (0.5, 1, 1)
-
-
-def judged(correct: str) -> str:
-    return f"[[ ## correct ## ]]\n{correct}\n\n[[ ## completed ## ]]"
-
-
-class TestJudge:
-    ASKED = (
-        Question("right", "capital of Q142", ("Q90",)),
-        Question("meant", "wrong capital of Q142", ("Q90",)),
-        Question("wrong", "wrong capital of Q183", ("Q64",)),
-        Question("silent", "abstain capital of Q142", ("Q90",)),
-        Question("unanswerable", "capital of Q142"),
-    )
-
-    def test_it_is_asked_only_where_exact_comparison_failed(
-        self, knowledge_base: KnowledgeBase, tmp_path: Path
-    ) -> None:
-        with scripted_model([judged("True"), judged("False")], "referee") as referee:
-            summary = evaluate(
-                OneHop(sources(knowledge_base)),
-                self.ASKED,
-                tmp_path,
-                roles=Roles(SILENT, {"judge": "referee"}),
-                knowledge_base=knowledge_base,
-                judge=True,
-            )
-        rows = rows_of(tmp_path)
-        assert len(referee.requests) == 2
-        assert "[1] Paris" in referee.prompts[0] and "France" in referee.prompts[0] and "Q90" not in referee.prompts[0]
-        assert {id: (row["crag"], row["judged"] and row["judged"]["correct"]) for id, row in rows.items()} == {
-            "right": ("accurate", None),
-            "meant": ("accurate", True),
-            "wrong": ("hallucinated", False),
-            "silent": ("missing", None),
-            "unanswerable": ("hallucinated", None),
-        }
-        assert rows["meant"]["hits_at_1"] == 0, "strict scores stay as they are"
-        assert rows["meant"]["lost"] is None
-        assert rows["meant"]["judged"]["model"] == "referee"
-        assert rows["meant"]["judged"]["usage"]["calls"] == 1
-        assert rows["meant"]["usage"]["calls"] == 0, "what judging takes is not the program's"
-        assert summary.scores.judged == {"right": 1, "wrong": 1}
-        assert summary.scores.accuracy == pytest.approx(2 / 5)
-
-    def test_a_verdict_that_cannot_be_read_changes_nothing(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        with scripted_model([judged("perhaps"), judged("who knows")], "referee"):
-            summary = evaluate(
-                OneHop(sources(knowledge_base)),
-                self.ASKED[1:2],
-                tmp_path,
-                roles=Roles(SILENT, {"judge": "referee"}),
-                judge=True,
-            )
-        assert summary.scores.judged == {"unreadable": 1}
-        assert summary.scores.hallucination == 1
-
-    def test_its_calls_count_in_the_budget(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        with scripted_model([judged("True")], "referee"):
-            summary = evaluate(
-                OneHop(sources(knowledge_base)),
-                self.ASKED[1:3],
-                tmp_path,
-                roles=Roles(SILENT, {"judge": "referee"}),
-                budget=Budget(calls=1),
-                judge=True,
-            )
-        assert summary.scores.status == {"not_run": 1, "ok": 1}
-        assert summary.stopped is not None
-
-    def test_an_engine_that_is_not_a_language_model_is_rejected_at_once(
-        self, knowledge_base: KnowledgeBase, tmp_path: Path
-    ) -> None:
-        program = OneHop(sources(knowledge_base))
-        with pytest.raises(UserError, match="--role"):
-            evaluate(program, self.ASKED, tmp_path / "out", roles="extractive", judge=True)
-        assert program.asked == [] and not (tmp_path / "out").exists()
-
-    def test_rows_with_and_without_a_judge_are_not_mixed(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        program = OneHop(sources(knowledge_base))
-        evaluate(program, self.ASKED, tmp_path, roles=SILENT)
-        with pytest.raises(UserError, match="judge was null"):
-            evaluate(program, self.ASKED, tmp_path, roles=SILENT, judge=True)

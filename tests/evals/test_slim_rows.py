@@ -33,11 +33,9 @@ def rows(knowledge_base: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory
 
 
 def test_the_summary_is_the_same(rows: list[dict[str, Any]]) -> None:
-    rows[0]["judged"] = {"correct": True, "reason": "it is"}
     whole = summarize(rows)
     assert summarize(map(SlimRow, rows)) == whole
     assert whole.scores.status == {"abstained": 2, "error": 1, "ok": 2, "parse_error": 1}
-    assert whole.scores.judged == {"right": 1}
 
 
 def test_a_row_takes_little_memory(rows: list[dict[str, Any]]) -> None:

@@ -10,10 +10,10 @@ import dspy
 import pytest
 from documents import blocks_of
 from dspy.clients.openai import OpenAIProvider
+from model_stand_ins import StandInServer, stand_in_server
 from users_model import users_reply
 
 from triplecheck.kg import KnowledgeBase, knowledge_base
-from triplecheck.lms.testing import StandInServer, stand_in_server
 
 BLOCKS = [(block.title, block.code) for block in blocks_of("dspy.md") if block.language == "python"]
 FIRST = BLOCKS.pop(0)[1]

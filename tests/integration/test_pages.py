@@ -14,6 +14,7 @@ import pyoxigraph
 import pytest
 from bolt_server import PASSWORD, USER, bolt_server, writing
 from documents import DOCS, RUN, Reader, blocks_of
+from model_stand_ins import stand_in_server
 from serving import service_of, serving
 from sparql_endpoint import serve
 from users_model import users_reply
@@ -21,7 +22,6 @@ from users_model import users_reply
 from triplecheck.app.config import load_settings
 from triplecheck.kg import KnowledgeBase, knowledge_base
 from triplecheck.kg.bundled_files import turtle_files
-from triplecheck.lms.testing import stand_in_server
 
 ROOT = DOCS.parent
 Stage = Callable[[KnowledgeBase], AbstractContextManager[Reader]]

@@ -1,4 +1,4 @@
-"""Counts and superlatives over what patterns found."""
+"""Superlatives over what patterns found."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import pytest
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.kg.patterns import Constants, Match, bind, counts, extreme, match, parse_patterns
+from triplecheck.kg.patterns import Constants, Match, bind, extreme, match, parse_patterns
 
 TRIPLES = """\
 nolan\tdirected\tinception
@@ -35,19 +35,6 @@ def found(films: KnowledgeBase, text: str) -> Match:
 
 def names(films: KnowledgeBase, nodes: object) -> list[str]:
     return [films.graph.node_id(int(node)) for node in nodes]  # type: ignore[attr-defined]
-
-
-def test_counts_go_most_first(films: KnowledgeBase) -> None:
-    counted = counts(films.graph, found(films, "?who directed ?film"), of="film", by="who")
-    assert counted is not None
-    assert names(films, counted[0]) == ["scott", "nolan"]
-    assert counted[1].tolist() == [3, 2]
-
-
-def test_what_is_not_connected_or_over_budget_is_not_counted(films: KnowledgeBase) -> None:
-    apart = found(films, "?who directed ?film; ?other released ?when")
-    assert counts(films.graph, apart, of="when", by="who") is None
-    assert counts(films.graph, found(films, "?who directed ?film"), of="film", by="who", budget=2) is None
 
 
 def test_superlatives_keep_ties_and_their_proof(films: KnowledgeBase) -> None:

@@ -2,8 +2,9 @@ from __future__ import annotations
 
 import json
 
+from model_stand_ins import scripted_model
+
 from triplecheck.lms import check
-from triplecheck.lms.testing import scripted_model
 
 
 def test_a_model_that_keeps_the_format_passes_all_trials() -> None:

@@ -7,12 +7,12 @@ from typing import Any
 import dspy
 import pytest
 from dspy.utils.exceptions import AdapterParseError
+from model_stand_ins import STAND_IN, stand_in_server
 
 from triplecheck.kg import UserError
 from triplecheck.lms import RolePredict, session
 from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
 from triplecheck.lms.predict import ModelReplyError
-from triplecheck.lms.testing import STAND_IN, stand_in_server
 from triplecheck.signatures import STEPS, AnswerFromFacts, NameTopics, ScoreRelations, SelectPaths, Step, demonstrations
 
 PATHS = ["Oak → part of → height (1 × number)", "Oak ← planted / set by (2 × person)", "Elm → height (1 × number)"]

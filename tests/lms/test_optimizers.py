@@ -6,9 +6,9 @@ from typing import Any
 
 import dspy
 from dspy.teleprompt import BootstrapFewShot, LabeledFewShot
+from model_stand_ins import STAND_IN, scripted_model, stand_in_server
 
 from triplecheck.lms import RolePredict, Roles, session
-from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
 from triplecheck.signatures import JudgeKnowledge, demonstrations
 from triplecheck.signatures.demonstrations import is_worked
 

@@ -13,6 +13,7 @@ from dspy.lm15 import ContextLengthError, Message, RateLimitError, Response, Tex
 from dspy.teleprompt.bootstrap_trace import bootstrap_trace_data
 from dspy.utils.dummies import DummyLM
 from dspy.utils.exceptions import AdapterParseError
+from model_stand_ins import scripted_model
 
 from triplecheck.kg.errors import TriplecheckError, UserError
 from triplecheck.lms import (
@@ -27,7 +28,6 @@ from triplecheck.lms import (
 )
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.predict import Doubt
-from triplecheck.lms.testing import scripted_model
 from triplecheck.signatures import STEPS, NameTopics, SelectPaths, Step, demonstrations
 from triplecheck.signatures.demonstrations import is_worked
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import dspy
 import pytest
+from model_stand_ins import stand_in_server
 from openai_server import Behaviour, OpenAIServer, drips, fails, floods, hangs, says, says_bytes
 
 from triplecheck.kg.errors import TriplecheckError, UserError
@@ -26,7 +27,6 @@ from triplecheck.lms import (
     limits,
     session,
 )
-from triplecheck.lms.testing import stand_in_server
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 MODEL = "openai/gpt-4o-mini"

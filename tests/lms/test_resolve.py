@@ -9,11 +9,11 @@ from pathlib import Path
 
 import dspy
 import pytest
+from model_stand_ins import QueueEngine, scripted_model
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms import ModelUnavailableError, Roles, language_model, register_engine, session, unregister_engine
 from triplecheck.lms.metering import MeteredLM, price_of
-from triplecheck.lms.testing import QueueEngine, scripted_model
 
 PARIS = "[[ ## answer ## ]]\nParis"
 

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import dspy
 import pytest
+from model_stand_ins import scripted_model
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.errors import UserError
 from triplecheck.lms import ModelUnavailableError, RolePredict, Roles, TolerantAdapter, session
 from triplecheck.lms.roles import restrict_cache
-from triplecheck.lms.testing import scripted_model
 
 
 def test_a_session_sets_roles_ledger_adapter_and_model_and_takes_them_back() -> None:

@@ -7,9 +7,9 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
+from model_stand_ins import STAND_IN, ChatRequest, stand_in_server
 
 from triplecheck.lms import ModelUnavailableError, RolePredict, language_model, session
-from triplecheck.lms.testing import STAND_IN, ChatRequest, stand_in_server
 
 
 def test_a_program_reaches_it_through_the_environment_and_gets_what_the_reply_makes_of_the_request() -> None:

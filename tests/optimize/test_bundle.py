@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
 import subprocess
@@ -60,14 +59,6 @@ def test_a_saved_program_is_loaded_unchanged(saved: Path, bundled: KnowledgeBase
     assert bundle.notes(Sources.of(bundled)) == []
 
 
-def test_options_saved_under_former_names_are_read(saved: Path, bundled: KnowledgeBase) -> None:
-    manifest = json.loads((saved / "manifest.json").read_text())
-    manifest["options"]["bounds"] = manifest["options"].pop("limits") | {"tokens": 123}
-    (saved / "manifest.json").write_text(json.dumps(manifest))
-    program = load_bundle(saved).program(Sources.of(bundled))
-    assert isinstance(program, KERAG) and program.options.limits.tokens == 123
-
-
 def test_options_given_on_loading_win_over_those_saved(saved: Path, bundled: KnowledgeBase) -> None:
     program = load_bundle(saved).program(Sources.of(bundled), {"preset": "paper", "abstain_below": 0.5})
     assert isinstance(program, KERAG)
@@ -87,37 +78,6 @@ def test_options_given_on_loading_may_exclude_steps_and_add_some(bundled: Knowle
 
 def test_without_worked_examples_a_bundle_keeps_its_own(saved: Path, bundled: KnowledgeBase) -> None:
     program = load_bundle(saved).program(Sources.of(bundled), {"demos": "none"})
-    assert {name: len(step.demos) for name, step in steps_of(program).items() if step.demos} == {"select_paths": 1}
-
-
-def version_1(bundle: Path, roles: dict[str, str] | None = None) -> Path:
-    """Rewrite a bundle as the first version: no worked examples, and a step that was never used."""
-    program, manifest = bundle / "program.json", bundle / "manifest.json"
-    state, about = json.loads(program.read_text()), json.loads(manifest.read_text())
-    for row in state.values():
-        row["demos"] = [demo for demo in row["demos"] if not demo.pop("worked", False)]
-    for rows in (state, about["signatures"]):
-        rows["unused"] = rows["name_topics"]
-    del about["options"]["demos"]
-    program.write_text(json.dumps(state))
-    about |= {"version": 1, "sha256": hashlib.sha256(program.read_bytes()).hexdigest()}
-    about["roles"] |= roles or {}
-    manifest.write_text(json.dumps(about))
-    return bundle
-
-
-def test_a_bundle_from_before_shows_the_worked_examples_that_it_showed_then(
-    saved: Path, bundled: KnowledgeBase
-) -> None:
-    program = load_bundle(version_1(saved)).program(Sources.of(bundled))
-    assert state_of(program) == state_of(compiled(bundled))
-    assert [len(step.demos) for step in (program.select_paths, program.name_topics)] == [1, 4]
-
-
-def test_a_bundle_from_before_without_worked_examples_shows_none(saved: Path, bundled: KnowledgeBase) -> None:
-    bundle = load_bundle(version_1(saved, {"demos": "off"}))
-    assert bundle.roles == EXTRACTIVE
-    program = bundle.program(Sources.of(bundled))
     assert {name: len(step.demos) for name, step in steps_of(program).items() if step.demos} == {"select_paths": 1}
 
 

@@ -12,6 +12,7 @@ import dspy.predict.parallel as parallel
 import pytest
 from dspy.clients.provider import Provider
 from dspy.lm15 import Request, Response
+from model_stand_ins import scripted_model
 from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag, plan, questions, small_split
 
 from triplecheck.kg import KnowledgeBase, UserError
@@ -19,7 +20,6 @@ from triplecheck.lms import RolePredict, session
 from triplecheck.lms.adapter import UnreadableReplyError
 from triplecheck.lms.extractive.engine import ExtractiveEngine
 from triplecheck.lms.resolve import language_model
-from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize import compile_program, load_bundle
 from triplecheck.optimize.dspy_patches import (
     calls_kept_in,

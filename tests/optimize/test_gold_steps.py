@@ -184,7 +184,6 @@ def test_every_step_there_is_can_be_computed_or_it_is_said_why_not() -> None:
     assert set(reasons) == {
         "AnswerDirectly",
         "AnswerWithTriples",
-        "JudgeAnswer",
         "ParaphraseQuestion",
         "RewriteFollowUp",
     }

@@ -1,4 +1,4 @@
-"""The Pareto front of accuracy and cost, and the candidate that each objective chooses."""
+"""The Pareto front of accuracy and cost, and the candidate that is chosen."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.kg import UserError
-from triplecheck.optimize.candidates import CandidateProgram, Candidates, check_objective, choose, pareto_front
+from triplecheck.optimize.candidates import CandidateProgram, Candidates, choose, pareto_front
 
 
 def candidate(key: str, score: float, calls: float, size: int = 100) -> CandidateProgram:
@@ -29,26 +29,22 @@ def test_dominated_candidates_are_not_on_the_front() -> None:
     assert pareto_front(ALL) == [DEAR, MIDDLE, CHEAP]
 
 
-def test_each_objective_chooses_its_candidate() -> None:
-    assert choose(ALL, "accuracy") == DEAR
-    assert choose(ALL, "cost") == MIDDLE, "the cheapest that is hardly worse"
-    assert choose(ALL, "balanced") == MIDDLE
-    assert choose([DEAR], "balanced") == DEAR
+def test_the_most_accurate_is_chosen() -> None:
+    assert choose(ALL) == DEAR
 
 
 def test_among_equal_calls_the_shorter_prompt_is_cheaper() -> None:
     long, short = candidate("long", 0.5, 3, 9_000), candidate("short", 0.5, 3, 200)
     assert pareto_front([long, short]) == [short]
-    assert choose([candidate("best", 0.51, 3, 9_000), short], "cost") == short
+    assert choose([long, short]) == short
 
 
 def test_a_change_without_a_gain_is_not_chosen() -> None:
     written, shorter = candidate("written", 0.5, 3, 900), candidate("shorter", 0.5, 3, 200)
-    assert choose([written, shorter], "accuracy", "written") == written
-    assert choose([written, shorter], "cost", "written") == shorter
+    assert choose([written, shorter], "written") == written
     cheaper, better = candidate("cheaper", 0.5, 2), candidate("better", 0.6, 5)
-    assert choose([written, cheaper], "accuracy", "written") == cheaper
-    assert choose([written, better], "accuracy", "written") == better
+    assert choose([written, cheaper], "written") == cheaper
+    assert choose([written, better], "written") == better
 
 
 @pytest.mark.parametrize(
@@ -71,11 +67,9 @@ def test_what_is_won_and_lost_against_the_program_as_written(
     assert gain.to_json()["p"] == pytest.approx(gain.p, abs=1e-6)
 
 
-def test_no_candidates_and_unknown_objectives_are_errors() -> None:
+def test_no_candidates_are_an_error() -> None:
     with pytest.raises(UserError, match="larger budget"):
-        choose([], "accuracy")
-    with pytest.raises(UserError, match="there are: accuracy, cost, balanced"):
-        check_objective("speed")
+        choose([])
 
 
 ROWS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 3)), min_size=1, max_size=12)
@@ -95,5 +89,4 @@ def test_the_front_has_exactly_the_candidates_that_are_not_dominated(rows: list[
             for other in given_
         )
         assert (worth(one) in map(worth, front)) is not beaten
-    assert choose(given_, "accuracy").score == max(one.score for one in given_)
-    assert all(choose(given_, objective) in front for objective in ("accuracy", "cost", "balanced"))  # type: ignore[arg-type]
+    assert choose(given_).score == max(one.score for one in given_)

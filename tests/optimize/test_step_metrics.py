@@ -60,7 +60,6 @@ def test_every_step_of_every_program_has_a_metric_or_none_is_possible() -> None:
         "WritePassage",
         "WritePassages",
         "JudgeKnowledge",
-        "JudgeAnswer",
     }
 
 

@@ -10,12 +10,12 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from model_stand_ins import scripted_model
 from program_parts import build_rows, fields
 
 from triplecheck.evals import read_questions, write_questions
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Direction, KnowledgeBase, UserError, normalize
-from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize.synth import KINDS, synthesise
 from triplecheck.optimize.synth.english import (
     End,

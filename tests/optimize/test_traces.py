@@ -9,12 +9,12 @@ from typing import Any
 import dspy
 import pytest
 from dspy.lm15 import Message, Response, TextPart, Usage
+from model_stand_ins import ScriptedReply, scripted_model
 from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, kerag, topics
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import RolePredict, Roles, TolerantAdapter, language_model, session
-from triplecheck.lms.testing import ScriptedReply, scripted_model
 from triplecheck.optimize.traces import (
     FORMS,
     GOLD,

@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_stand_ins import ScriptedReply, scripted_model
 from program_parts import EX, WORLD, build_turtle, conclude_with, keep, kerag, topics
 
 from triplecheck.evals import Question
 from triplecheck.kg import Direction, KnowledgeBase, UserError
-from triplecheck.lms.testing import ScriptedReply, scripted_model
 from triplecheck.optimize.traces import TraceManifest, TraceRow, collect, read_traces
 from triplecheck.optimize.traces.collector import refusal
 from triplecheck.optimize.traces.derivations import Derivation

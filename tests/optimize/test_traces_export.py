@@ -9,6 +9,7 @@ from pathlib import Path
 import dspy
 import pytest
 from distil_parts import colour_row, tiny_llama
+from model_stand_ins import scripted_model
 from program_parts import EX, WORLD, build_turtle, conclude_with, keep, kerag, topics
 
 from triplecheck.evals import Question
@@ -16,7 +17,6 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import RolePredict, language_model, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
-from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize.traces import collect, examples, export, read_traces
 from triplecheck.optimize.traces.rendering import rendered, step_of_row
 from triplecheck.signatures import AnswerFromFacts, without_reasoning

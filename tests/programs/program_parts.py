@@ -10,13 +10,13 @@ from typing import Any
 
 import dspy
 from dspy.lm15 import Request
+from model_stand_ins import QueueEngine, ScriptedReply, scripted_model
 
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.kg import build as build_knowledge_base
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.engines import messages_of
-from triplecheck.lms.testing import QueueEngine, ScriptedReply, scripted_model
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.kerag import KERAGLimits
 from triplecheck.programs.steps import TraceEvent

@@ -13,6 +13,7 @@ import dspy
 import numpy as np
 import pytest
 from dspy.lm15 import Request
+from model_stand_ins import STAND_IN, scripted_model, stand_in_server
 from program_parts import Build, ask, fields, numbers, sources_of, steps
 
 from triplecheck.kg import Direction, UserError
@@ -20,7 +21,6 @@ from triplecheck.language.question import read_question
 from triplecheck.lms import Budget, BudgetExceededError, TolerantAdapter, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import Prompt, read_request
-from triplecheck.lms.testing import STAND_IN, scripted_model, stand_in_server
 from triplecheck.programs import AnchorRAG, Sources, replay, resolve_program, to_json
 from triplecheck.programs.anchorrag.prompts import fact_lines
 from triplecheck.programs.assists import Assists

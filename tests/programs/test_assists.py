@@ -17,7 +17,6 @@ from triplecheck import programs
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import KERAG, Program, Sources, program_names, resolve_program
 from triplecheck.programs.assists import ASSISTS, Assists
-from triplecheck.programs.options import with_new_names
 from triplecheck.programs.steps import Assisted, Trace, in_words
 
 FOLDER = Path(programs.__file__).parent
@@ -103,13 +102,6 @@ def test_an_unknown_assist_is_rejected_with_the_names_there_are(sources: Sources
     with pytest.raises(UserError, match=r"no assist 'doubt'; there are all, none, and all_topics, .*plans"):
         program(sources, assist="doubt")
     assert program(sources, assist="-doubts").assists.names == NAMES - {"doubts"}
-
-
-def test_a_former_option_names_its_assist(sources: Sources) -> None:
-    with pytest.raises(UserError, match="'stop_early' is an assist of 'kerag': assist='-stop_early' turns it off"):
-        KERAG(sources, stop_early=False)
-    saved = with_new_names(KERAG, {"stop_early": False, "ranker": False, "described": True, "hops": 1})
-    assert KERAG(sources, **saved).assists.names == NAMES - {"stop_early", "ranked_paths"}
 
 
 def test_a_change_is_in_the_trace_and_no_change_is_not() -> None:

@@ -9,11 +9,11 @@ from baseline_parts import recall
 from dspy.lm15 import Request
 from hypothesis import given
 from hypothesis import strategies as st
+from model_stand_ins import scripted_model
 from program_parts import EX, ask, fields, kinds, play, steps
 
 from triplecheck.kg import KnowledgeBase, UserError, normalize
 from triplecheck.lms import session
-from triplecheck.lms.testing import scripted_model
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.baselines import IO, ChainOfThought, SelfConsistency
 from triplecheck.programs.baselines.closed_book import majority

@@ -9,13 +9,13 @@ from typing import Any
 
 import dspy
 import pytest
+from model_stand_ins import scripted_model
 from program_parts import conclude_with, fields, keep, kinds, steps, topics
 
 import triplecheck
 from triplecheck.evals.configuration import describe
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, ModelReplyError, Roles, session
-from triplecheck.lms.testing import scripted_model
 from triplecheck.programs import KERAG, Cascade, Outcome, Sources
 from triplecheck.programs.base import Program, make_program
 from triplecheck.programs.cascade import CascadeOptions

@@ -17,6 +17,7 @@ import dspy
 import pytest
 from dspy.adapters.baml_adapter import BAMLAdapter
 from dspy.lm15 import Request, Response
+from model_stand_ins import scripted_model
 from program_parts import conclude_with, fields, keep, topics
 from users_model import UsersEngine
 
@@ -26,7 +27,6 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, language_model, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.roles import warn_of_baseline
-from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize.metrics import feedback_metric
 from triplecheck.programs import KERAG, AnchorRAG, Cascade, Program, Sources, resolve_program
 from triplecheck.programs.steps import TraceEvent, Wrote, in_words

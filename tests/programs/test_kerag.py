@@ -9,6 +9,7 @@ from typing import Any
 
 import dspy
 import pytest
+from model_stand_ins import scripted_model
 from program_parts import (
     Build,
     WatchedGraph,
@@ -28,7 +29,6 @@ from program_parts import (
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
-from triplecheck.lms.testing import scripted_model
 from triplecheck.programs import KERAG, Sources, program_names, replay, resolve_program, to_json
 from triplecheck.programs.steps import Assisted, Checked, Expanded, Linked, Pruned, Stopped, Wrote
 

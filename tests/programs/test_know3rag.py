@@ -7,13 +7,13 @@ from typing import Any
 
 import dspy
 import pytest
+from model_stand_ins import STAND_IN, stand_in_server
 from program_parts import EX, fields, steps
 from text_parts import QUESTION, asked, build_text_world, knows, section, step_of, talk
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.plausibility import Plausibility, separating_threshold
 from triplecheck.lms import ModelUnavailableError, Roles, TolerantAdapter, session
-from triplecheck.lms.testing import STAND_IN, stand_in_server
 from triplecheck.programs import Know3RAG, Sources, replay, resolve_program
 from triplecheck.programs.know3rag.reliability import threshold
 from triplecheck.programs.options import check_options

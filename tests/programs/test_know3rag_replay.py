@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_stand_ins import scripted_model
 from program_parts import fields, steps
 from text_parts import DEFAULTS, QUESTION, StepReply, build_text_world, knows, step_of, talk
 
 from triplecheck.evals import Question
 from triplecheck.lms import Roles
-from triplecheck.lms.testing import scripted_model
 from triplecheck.optimize.fit import FitPlan, fit_program, read_space
 from triplecheck.programs import Know3RAG, Sources
 from triplecheck.programs.know3rag.replay import Recorded, read_turns, replay_turns

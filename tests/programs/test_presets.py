@@ -22,7 +22,6 @@ from triplecheck.programs import (
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.names_first import names_first
 from triplecheck.programs.base import make_program
-from triplecheck.programs.options import with_new_names
 from triplecheck.programs.steps import Linked, Trace
 
 PAPERS = [KERAG, AnchorRAG, FourStepFocus, Know3RAG]
@@ -83,23 +82,6 @@ def test_an_explicit_limit_keeps_the_other_limits_of_the_preset(sources: Sources
     assert (limits.tokens, limits.candidates) == (400, 1)
 
 
-@pytest.mark.parametrize(
-    ("program", "former", "now"),
-    [
-        (KERAG, {"bounds": {"tokens": 9}}, "limits"),
-        (AnchorRAG, {"limits": {"read": 9}}, r"limits\.tokens"),
-        (FourStepFocus, {"shown": {"characters": 9}}, "limits"),
-        (Know3RAG, {"related": {"local": 9}}, "limits"),
-    ],
-)
-def test_a_former_option_name_is_rejected_but_read_from_saved_options(
-    sources: Sources, program: type[Program], former: dict[str, Any], now: str
-) -> None:
-    with pytest.raises(UserError, match=f"is called '{now}' now"):
-        program(sources, **former)
-    assert 9 in vars(program(sources, **with_new_names(program, former)).options.limits).values()  # type: ignore[attr-defined]
-
-
 class TestCalls:
     """The preset `paper` needs more model calls for the same question."""
 
@@ -138,25 +120,6 @@ def test_names_rank_before_relations_with_the_assist_and_relations_alone_in_the_
     by_names = names_first(Assists(), ranked, [candidates], 1, Trace())
     assert by_names[0] is candidates[0]
     assert names_first(Assists("none"), ranked, [candidates], 1, Trace()) is ranked
-
-
-@pytest.mark.parametrize(
-    ("program", "former", "assist"),
-    [
-        (AnchorRAG, {"anchor_ranking": "relations"}, "names_first"),
-        (AnchorRAG, {"only_sufficient": True}, "unjudged_facts"),
-        (KERAG, {"all_topics": False}, "all_topics"),
-    ],
-)
-def test_a_former_option_that_is_an_assist_is_rejected_but_read_from_saved_options(
-    sources: Sources, program: type[Program], former: dict[str, Any], assist: str
-) -> None:
-    with pytest.raises(UserError, match=f"assist='-{assist}' turns it off"):
-        program(sources, **former)
-    assert assist not in program(sources, **with_new_names(program, former)).assists
-    ((name, value),) = former.items()
-    on = {name: "names" if isinstance(value, str) else not value}
-    assert assist in program(sources, **with_new_names(program, on)).assists
 
 
 def test_a_path_without_a_knowledge_base_is_rejected(tmp_path: Path) -> None:

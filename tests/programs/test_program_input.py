@@ -11,12 +11,12 @@ import pytest
 from dspy.lm15 import RateLimitError
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from model_stand_ins import scripted_model
 from program_parts import ask, build_rows, build_turtle, conclude_with, fields, items, keep, kerag, play, topics
 
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.lms import ModelUnavailableError, session
 from triplecheck.lms.engines import messages_of
-from triplecheck.lms.testing import scripted_model
 from triplecheck.programs import Sources, replay, to_json
 from triplecheck.programs.base import checked_question
 

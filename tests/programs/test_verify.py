@@ -6,6 +6,7 @@ import json
 from typing import Any
 
 import pytest
+from model_stand_ins import scripted_model
 from program_parts import PREFIXES, WORLD, fields
 from text_parts import PUPILS, build_text_world
 
@@ -14,7 +15,6 @@ from triplecheck.kg.plausibility import GraphJudge, Grounder, Plausibility, Trip
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import BudgetExceededError, session
 from triplecheck.lms.ledger import Budget
-from triplecheck.lms.testing import scripted_model
 from triplecheck.programs import Sources
 from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.verify import Verified, Verifier, to_json

@@ -9,6 +9,7 @@ from typing import Any
 
 import dspy
 from dspy.lm15 import Request
+from model_stand_ins import QueueEngine, scripted_model
 from program_parts import PREFIXES, WORLD, fields
 
 from triplecheck.kg import KnowledgeBase, build
@@ -19,7 +20,6 @@ from triplecheck.kg.readers import read_graph
 from triplecheck.lms import Roles, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import read_request
-from triplecheck.lms.testing import QueueEngine, scripted_model
 from triplecheck.signatures import STEPS
 
 PASSAGES = {

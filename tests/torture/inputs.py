@@ -396,20 +396,6 @@ def _read_experiment(folder: Path) -> None:
         read_experiment(path)
 
 
-def _write_predictions(folder: Path) -> None:
-    rows = [{"question": f"Who is {n}?", "results": "{A}", "answers": ["A", "b"], "id": n} for n in range(3)]
-    (folder / "a.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
-    (folder / "b.json").write_text(json.dumps(rows))
-    (folder / "c.csv").write_text("id,question,results,answers\n1,Who?,{A},A|b\n")
-
-
-def _read_predictions(folder: Path) -> None:
-    from triplecheck.evals.rescore import Fields, rescore
-
-    for path in sorted(folder.glob("*")):
-        rescore(path, Fields(prediction="results", gold="answers"), braces=True)
-
-
 def _write_patterns(folder: Path) -> None:
     (folder / "query").write_text("?a bornIn ?b; ?b 'country' \"Germany\"; count ?a; ?a age > 30; order by ?a desc")
     (folder / "results.json").write_text(
@@ -465,7 +451,6 @@ def _targets() -> list[tuple[Target, Callable[[Path], None]]]:
         (Target("traces", _read_traces, weight=8), _write_traces),
         (Target("settings", _read_settings, weight=8), _write_settings),
         (Target("experiments", _read_experiment), _write_experiment),
-        (Target("predictions", _read_predictions, weight=4), _write_predictions),
         (Target("patterns", _read_patterns), _write_patterns),
         (Target("weights", more.read_weights, weight=4), more.write_weights),
         (Target("training", more.read_training, weight=4), more.write_training),

@@ -18,7 +18,6 @@ def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
     Args:
         draft: what is said so far.
         owner: the unit that has the values.
-        found: the comparison.
 
     Raises:
         UnsaidError: no relation is what it compares.

@@ -128,7 +128,6 @@ def first_by(operation: Extreme, value: str, offset: int = 0) -> str:
 
     Args:
         operation: `max` for the largest value first.
-        value: a variable.
         offset: how many are left out before it.
     """
     way = "DESC" if operation == "max" else "ASC"

@@ -38,13 +38,7 @@ class Hop:
 
 
 class Ends:
-    """Tells which units may be at the ends of relations.
-
-    Args:
-        parse: the question.
-        clauses: what it names.
-        schema: what there is.
-    """
+    """Tells which units may be at the ends of relations."""
 
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema) -> None:
         self._parse, self._clauses, self._schema = parse, clauses, schema

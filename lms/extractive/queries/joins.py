@@ -46,14 +46,7 @@ class Join:
 
 
 class Joiner:
-    """Finds joins.
-
-    Args:
-        parse: the question.
-        clauses: what it joins.
-        schema: what there is.
-        likeness: of words and relations.
-    """
+    """Finds joins."""
 
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
@@ -137,7 +130,6 @@ class Joiner:
         """The joins of an attachment by one relation, and by two where one is not enough or words lie in between.
 
         Args:
-            attachment: what is joined.
             topics: the relations that they may have.
             unnamed: also by two relations of which no word names any.
         """
@@ -163,7 +155,6 @@ class Joiner:
         """A join with its score.
 
         Args:
-            attachment: what is joined.
             hops: the relations that may join it.
             alternatives: how many relations may join it.
         """

@@ -22,7 +22,6 @@ def ordered(draft: Draft, answer: str) -> str | None:
 
     Args:
         draft: with all patterns but those of the order.
-        answer: the variable that is asked for.
     """
     found = draft.reading.question.compares
     if found is None or (found.degree == "Cmp" and found.at in draft.said):

@@ -85,7 +85,6 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
     """Read a prompt.
 
     Args:
-        prompt: of `WriteQuery`.
         encode: texts to L2-normalised vectors.
     """
     schema = Schema.of(prompt)

@@ -58,7 +58,6 @@ def _shared(draft: Draft, ends: Sequence[tuple[str, ...]]) -> str:
 
     Args:
         draft: nothing is said yet.
-        ends: the classes of each of the things.
 
     Raises:
         UnsaidError: no relation of all of them is what the question names.

@@ -21,7 +21,6 @@ class Relation:
     """A relation between things of two classes, or from a class to a value.
 
     Attributes:
-        label: its name.
         wordings: its name and its other names.
         head: the class at its start; `THING` if it is not known.
         tail: the class at its end, or `number`, `date`, `year`, `text`; `THING` if it is not known.
@@ -98,7 +97,6 @@ class Schema:
 
     Attributes:
         topics: the things that the question names.
-        classes: the names of classes.
         relations: with the classes at both ends.
     """
 

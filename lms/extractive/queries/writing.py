@@ -31,7 +31,6 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
     """The query that the question needs; `none` if it needs none, or if the schema does not say what it says.
 
     Args:
-        prompt: of `WriteQuery`.
         encode: texts to L2-normalised vectors.
     """
     reading = read(prompt, encode)

@@ -30,9 +30,6 @@ def with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: 
     suffice, no paths are added.
 
     Args:
-        step: of the prompt.
-        right: the right reply.
-        prompt: that it answers.
         count: maximum number of distractors per list.
     """
     outputs = dict(right.outputs)

@@ -122,7 +122,6 @@ class GoldEngine:
     """Answers the steps of known questions.
 
     Args:
-        sources: the program's sources.
         questions: with their answers; of two with the same text, the first counts.
         hops: maximum distance of answers from the topics.
         distractors: paths and facts that are kept besides the right ones, see `with_distractors`.

@@ -56,8 +56,6 @@ def leading(known: KnownGold, prompt: Prompt, field: str = "paths", topics: Coll
     """Numbers of the paths in a field that a gold path begins with or is.
 
     Args:
-        known: the gold paths.
-        prompt: with the field.
         field: a list of paths, with a note or without.
         topics: only paths from these count.
     """

@@ -67,12 +67,7 @@ class GoldQuestion:
 
 
 class KnownGold:
-    """Finds the gold paths of one question in the graph and in prompts.
-
-    Args:
-        graph: that the question is about.
-        gold: the question.
-    """
+    """Finds the gold paths of one question in the graph and in prompts."""
 
     def __init__(self, graph: Graph, gold: GoldQuestion) -> None:
         self.graph = graph
@@ -172,7 +167,6 @@ class GoldReply:
     """A right reply.
 
     Attributes:
-        outputs: by output field.
         taught: whether it follows from the prompt alone, so it can be a training row. A passage written from the graph
             does not: a student would learn to make things up.
     """

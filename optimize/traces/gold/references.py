@@ -59,9 +59,7 @@ def stated(graph: Graph, text: str, edges: Iterable[Edge]) -> tuple[list[Edge], 
     """The edges that a text states, in its order, and whether it states nothing else.
 
     Args:
-        graph: of the edges.
         text: a passage, or a reply with its answer at the end.
-        edges: that it may state.
     """
     found = {edge: at for edge in edges if (at := text.find(sentence(graph, edge))) >= 0}
     left = text

@@ -13,13 +13,7 @@ _NOTHING = "none"
 
 
 def worst_reply(step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
-    """The opposite of a right reply, field by field.
-
-    Args:
-        step: of the prompt.
-        right: the right reply.
-        prompt: that it answers.
-    """
+    """The opposite of a right reply, field by field."""
     outputs = {name: _opposite(step, name, value, prompt) for name, value in right.outputs.items()}
     return GoldReply(outputs, taught=False)
 
