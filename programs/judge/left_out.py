@@ -69,11 +69,15 @@ def unnamed(proof: Proof) -> list[str]:
     if not proof.graph.has_types:  # nothing could name the class that is asked for
         words = [word for word in words if word.casefold() not in proof.parsed.asked.noun.casefold().split()]
     nouns = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
+    return list(dict.fromkeys([*words, *nouns, *_unnamed_value(proof, names, likeness), *further(proof)]))
+
+
+def _unnamed_value(proof: Proof, names: list[str], likeness: Likeness) -> list[str]:
+    """The noun that is asked for, if the answer is a value and no relation is named so: a value has no class."""
     asked = proof.parsed.asked
-    if proof.kind in ("number", "time") and asked.kind == "thing" and asked.noun and not proof.computed:
-        if likeness.of_word(asked.lemma, names) < NAMES_NOUN:  # a value has no class: only a relation can name it
-            nouns.append(asked.noun)
-    return list(dict.fromkeys([*words, *nouns, *further(proof)]))
+    is_value = proof.kind in ("number", "time") and not proof.computed
+    is_named = not asked.noun or likeness.of_word(asked.lemma, names) >= NAMES_NOUN
+    return [asked.noun] if is_value and asked.kind == "thing" and not is_named else []
 
 
 def further(proof: Proof) -> list[str]:

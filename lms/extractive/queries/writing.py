@@ -170,7 +170,7 @@ def _time_of_first(draft: Draft) -> tuple[int, Measure] | None:
     classes = reading.classes(owner)
     if reading.units[owner].kind != "class" or not classes:
         return None
-    measure = measure_of(reading.schema, classes, found, reading.likeness)
+    measure = measure_of(reading.measures(owner), found, reading.likeness, are_theirs=True)
     times = [one for one in reading.schema.relations if one.kind == "time" and fits(classes, one.head)]
     if measure is None or times != [measure.relation]:
         return None
