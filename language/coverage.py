@@ -83,7 +83,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
     names = [*said.relations, *([name] for name in said.classes)]
     for at in content_words(parse, _operating(question)):
         least = least_likeness(parse.pos(at))
-        if at in named:
+        if at in named or _is_computed(question, at, said):
             continue
         fit = _fit(parse.words[at], names, likeness)
         weakest = min(weakest, fit)
@@ -96,10 +96,23 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe), weakest)
 
 
+def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
+    """Whether a noun says only in what a value of the query is given: its unit ("how many minutes"), or its year."""
+    parse = question.parse
+    if said.dated and parse.lexicon.nouns.get(parse.lemma(at)) == "time":
+        return True
+    return at == question.asked.at and "number" in said.classes and is_unit(parse.tokens[at].text)
+
+
 def unsayable(question: Question) -> list[tuple[int, str]]:
     """The places and words of a question that no triple stands for: why, how, only, each, will."""
     parse = question.parse
-    found = [(at, parse.tokens[at].text) for at, w in enumerate(parse.words) if w in parse.lexicon.unsayable]
+    of_all = parse.dependents(question.asked.at, "det") if question.asked.at >= 0 else []  # "list every boat"
+    found = [
+        (at, parse.tokens[at].text)
+        for at, word in enumerate(parse.words)
+        if word in parse.lexicon.unsayable and at not in of_all
+    ]
     if question.asked.kind in ("reason", "manner"):
         found.append((0, question.asked.word))
     return found
@@ -322,7 +335,9 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
     if found is None:
         return True
     parse = question.parse
-    nouns = [i for i in (parse.tokens[at].head, *parse.dependents(at, "nsubj")) if parse.pos(i) == "NOUN"]
+    head = parse.tokens[at].head
+    near = (head, *parse.dependents(at, "nsubj"), *parse.dependents(head, "nmod"))  # "the largest ward by beds"
+    nouns = [i for i in near if parse.pos(i) == "NOUN"]
     words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma]
     if is_known(parse, found):
         words += [parse.words[i] for i in nouns]

@@ -86,7 +86,8 @@ def _is_role(question: Question, place: Place) -> bool:
     parse = question.parse
     has_copula = any(parse.lemma(at) in parse.lexicon.copulas for at in range(place.start))
     of_other = parse.said_any(place.end, parse.lexicon.prepositions) or any(
-        parse.is_a(at, "nmod:poss") for at in parse.children(place.end - 1)
+        parse.is_a(at, "nmod:poss") and parse.tokens[at].feature("Person") != "1"  # "our oldest patient"
+        for at in parse.children(place.end - 1)
     )
     return question.asked.kind == "person" and has_copula and of_other
 

@@ -74,7 +74,7 @@ def namesakes(proof: Proof) -> list[str]:
 
 
 def _has_namesake(proof: Proof, step: Linked) -> bool:
-    fits = {one["id"]: (one["source"], one["score"]) for one in step.candidates}
+    fits = {one["id"]: (one.get("source"), one["score"]) for one in step.candidates}
     nodes = {node: fits[id] for id in step.chosen if id in fits and (node := proof.graph.find(id)) is not None}
     out = {(head, relation, Direction.OUT) for head, relation, _ in proof.found.evidence if head in nodes}
     own = out | {(tail, relation, Direction.IN) for _, relation, tail in proof.found.evidence if tail in nodes}

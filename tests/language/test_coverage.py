@@ -130,3 +130,15 @@ def test_things_of_a_class_have_no_sum(likeness: Likeness) -> None:
     together = "Which plants did *Ada Moss* and *Ben Ray* water together?"
     assert found(likeness, together, "waters") == LeftOut((), ())
     assert found(likeness, "How many plants do *Ada Moss* and *Ben Ray* water together?", "waters").surely
+
+
+def test_the_unit_or_the_year_of_a_value_is_said_by_the_value(likeness: Likeness) -> None:
+    said = {"classes": ["plant", "number"], "operations": {"sum"}}
+    assert found(likeness, "How many grams do the plants weigh in total?", "weight", **said) == LeftOut((), ())
+    text = "Which plants bloomed in the same year as *Ada Moss*?"
+    assert found(likeness, text, "bloomed", dated=True, operations={"filter"}).surely == ()
+
+
+def test_every_thing_that_is_asked_for_is_no_more_than_all(likeness: Likeness) -> None:
+    assert found(likeness, "List every plant of *Ada Moss*.", "waters", operations=()).surely == ()
+    assert found(likeness, "Does *Ada Moss* water every plant?", "waters").surely == ("every",)

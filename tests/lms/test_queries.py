@@ -673,3 +673,44 @@ def test_a_verb_names_a_relation_of_its_stem(encode: Encode) -> None:
     relations = ["?bridge <designer> ?engineer (e.g. Pia Holt)", "?bridge <crosses> ?river (e.g. Ilma)"]
     found = reply(encode, "Who designed Old Arch?", relations=relations)
     assert found == ("SELECT DISTINCT ?answer { <Old Arch> <designer> ?answer }", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "How many lanes do Old Arch and the Long Span have together?",
+            "SELECT (SUM(?lane) AS ?sum) { VALUES ?one { <Old Arch> <Long Span> } . ?one <lanes> ?lane }",
+        ),
+        (
+            "Who is our eldest engineer?",
+            "SELECT ?engineer { ?engineer a <engineer> . ?engineer <age> ?age } ORDER BY DESC(?age) LIMIT 1",
+        ),
+        (
+            "What is the name of the longest bridge?",
+            "SELECT ?bridge { ?bridge a <bridge> . ?bridge <length> ?length } ORDER BY DESC(?length) LIMIT 1",
+        ),
+        (
+            "Show me every bridge with more than 4 lanes.",
+            "SELECT DISTINCT ?bridge { ?bridge a <bridge> . ?bridge <lanes> ?lanes . FILTER(?lanes > 4) }",
+        ),
+        (
+            "Who designed the bridge with the highest cost?",
+            "SELECT ?answer { ?bridge a <bridge> . ?bridge <designed by> ?answer . ?bridge <cost> ?cost } "
+            "ORDER BY DESC(?cost) LIMIT 1",
+        ),
+        (
+            "Which engineers have nobody trained by them?",
+            "SELECT DISTINCT ?engineer { ?engineer a <engineer> . FILTER NOT EXISTS { ?any <trained by> ?engineer } }",
+        ),
+    ],
+)
+def test_common_ways_to_ask(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (query, "")
+
+
+def test_a_name_that_several_things_of_a_class_have_stands_for_each(encode: Encode) -> None:
+    topics = {"Old Arch": "Old Arch = Old Arch of Belm (bridge)", "Arch": "Old Arch = Old Arch of Orsa (bridge)"}
+    query, _ = reply(encode, "Who designed Old Arch?", topics=topics)
+    both = "VALUES ?one { <Old Arch of Belm> <Old Arch of Orsa> }"
+    assert query == f"SELECT DISTINCT ?answer {{ {both} . ?one <designed by> ?answer }}"

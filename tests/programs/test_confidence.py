@@ -18,7 +18,7 @@ from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
 from triplecheck.programs.judge.confidence import FACTS, ConfidenceModels, fit_model, packaged_models, read_models
 from triplecheck.programs.judge.features import features_of
-from triplecheck.programs.judge.joined import mixed
+from triplecheck.programs.judge.joined import mixed, namesakes
 from triplecheck.programs.judge.left_out import uncovered, unnamed
 from triplecheck.programs.judge.nearest import nearest_facts
 from triplecheck.programs.judge.proof import Proof
@@ -201,6 +201,40 @@ def test_what_and_joins_is_joined_with_the_answer_by_one_relation(tmp_path: Path
     assert others(both, "commanded by") == ["Ann Roe", "Bob Lund"]
     assert others(both, "crew member") == []
     assert others("Which mission did Ann Roe command and Bob Lund join?", "commanded by") == []
+
+
+def test_a_superlative_without_an_order_is_uncovered(tmp_path: Path) -> None:
+    base = build_rows([("Ada", "friend", "Bo"), ("Ada", "best friend", "Cy")], tmp_path)
+    asked = "Who is the best friend of Ada?"
+    assert uncovered(proof(base, asked, ("Ada", "friend", "Bo"))) == ["best"]
+    assert uncovered(proof(base, asked, ("Ada", "best friend", "Cy"))) == []
+
+
+def test_a_value_is_what_the_noun_of_the_question_names(tmp_path: Path) -> None:
+    base = build_rows([("Ada", "height", "1804"), ("Ada", "given prize on", "1804-05-06")], tmp_path)
+    assert unnamed(proof(base, "For what reason was Ada given a prize?", ("Ada", "given prize on", "1804-05-06")))
+    assert unnamed(proof(base, "What is the height of Ada?", ("Ada", "height", "1804"))) == []
+
+
+def test_one_of_two_of_a_name_proves_nothing_if_the_other_has_the_same_relation(tmp_path: Path) -> None:
+    rows = [
+        ("Hamlet (1948)", "director", "Ada"),
+        ("Hamlet (1990)", "director", "Bo"),
+        ("Hamlet (village)", "mayor", "Cy"),
+    ]
+    base = build_rows(rows, tmp_path)
+    found = proof(base, "Who directed Hamlet?", ("Hamlet (1948)", "director", "Ada"))
+
+    def linked(*names: str) -> Proof:
+        ids = [base.graph.node_id(_node(base, name)) for name in names]
+        candidates = [{"id": id, "source": "label", "score": 1.0} for id in ids]
+        found.steps = [Linked("Hamlet", candidates, ids)]
+        found.__dict__.pop("linked", None)
+        return found
+
+    assert namesakes(linked("Hamlet (1948)")) == []
+    assert namesakes(linked("Hamlet (1948)", "Hamlet (village)")) == []
+    assert namesakes(linked("Hamlet (1948)", "Hamlet (1990)")) == ["Hamlet"]
 
 
 class TestModel:

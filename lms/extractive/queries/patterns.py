@@ -175,8 +175,11 @@ def _is_listed(draft: Draft, one: Attachment) -> bool:
     """Whether a unit stands beside another in a list, so that both have the same join."""
     if one.with_ is None:
         return False
+    units, aggregate = draft.reading.units, draft.reading.question.aggregate
     beside_root = one.with_ == draft.root
-    return beside_root or (one.alternative and draft.reading.units[one.unit].kind != "class")
+    # "How many seats do A and B have together": each has its own
+    summed = aggregate is not None and aggregate.kind in ("sum", "average") and units[draft.root].kind == "noun"
+    return beside_root or ((one.alternative or summed) and units[one.unit].kind != "class")
 
 
 def list_of(draft: Draft, unit: int) -> list[int]:
