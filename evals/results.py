@@ -26,7 +26,7 @@ PAGE = "results.md"
 _REPORTS = Path("reports")
 _SPECS = _REPORTS / "results.toml"
 _PICTURES = _REPORTS / "results"
-_PLACE = re.compile(r"(<!-- table (\S+) -->\n).*?(<!-- end -->)", re.DOTALL)
+_PLACE = re.compile(r"(<!-- table (\S+) -->\n)[^<]*(?:<(?!!--)[^<]*)*(<!-- end -->)")
 _MADE = re.compile(r"Made on (\S+) by `([^`]+)`")
 
 Where = dict[str, str]

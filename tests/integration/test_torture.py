@@ -106,7 +106,6 @@ FOUND: list[tuple[str, str, bytes | Callable[[bytes], bytes]]] = [
     ("base", "kb/manifest.json", object_with(encoder=True)),
     ("base", "kb/manifest.json", object_with(counts={"entities": None})),
     ("base", "kb/manifest.json", DEEP),
-    ("predictions", "a.jsonl", b'{"id": ' + b"9" * 5000 + b"}\n"),
     ("questions", "a.jsonl", line_with(question="\ud800")),
     ("readers", "g.rdf", b"<?xml version='1.0' encoding='nutf-8'?><a/>"),
     ("settings", "triplecheck.toml", b"hops = " + b"9" * 5000),
