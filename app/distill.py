@@ -174,8 +174,18 @@ def distill(
                 progress=tell,
             )
         rows = rows_for(run.student, folders, graph_of(base))
-        told = (run.out, run.name, run.base, settings, how, run.device, tell)
-        report = STUDENTS[run.student].distil(Lesson(tuple(folders), rows, *told))
+        lesson = Lesson(
+            tuple(folders),
+            rows,
+            run.out,
+            name=run.name,
+            base=run.base,
+            training=settings,
+            how=how,
+            device=run.device,
+            progress=tell,
+        )
+        report = STUDENTS[run.student].distil(lesson)
     written = _exported(report, run)
     if run.json:
         print_json(report.to_json() | {"exported": [str(path) for path in written]})
@@ -205,10 +215,6 @@ def _show(report: StudentReport) -> None:
         if learnt.left_out:
             to.print(f"left out: {counted(learnt.left_out)}", soft_wrap=True)
         for one in report.scores:
-            to.print(
-                f"{printable(one.on)}, {one.rows} held-out rows, {one.what}: {one.before_is} {one.before:.3f} "
-                f"({one.before_interval[0]:.2f}-{one.before_interval[1]:.2f}), {one.after_is} {one.after:.3f} "
-                f"({one.after_interval[0]:.2f}-{one.after_interval[1]:.2f}), p = {one.p:.2g}",
-                soft_wrap=True,
-            )
+            shown = f"{one.on}, {one.rows} held-out rows, {one.what}: {', '.join(one.shown)}, p = {one.p:.2g}"
+            to.print(printable(shown), soft_wrap=True)
     to.print(printable(report.model), soft_wrap=True)

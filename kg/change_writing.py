@@ -1,4 +1,4 @@
-"""Writes what a knowledge base becomes by a change (`kg.changes`), beside the old one, whose place it takes.
+"""Writes the changed knowledge base (see `kg.changes`) beside the old one, and puts it in the place of the old one.
 
 What did not change is kept: documents, their index and vectors are linked, and no text is encoded again. A trained part
 stays if it still fits, and says that it is stale.

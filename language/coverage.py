@@ -97,7 +97,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
 
 
 def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
-    """Whether a noun says only in what a value of the query is given: its unit ("how many minutes"), or its year."""
+    """Whether a noun only names the unit of a value ("how many minutes") or the year of a date ("the same year")."""
     parse = question.parse
     if said.dated and parse.lexicon.nouns.get(parse.lemma(at)) == "time":
         return True

@@ -151,7 +151,8 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
     masked += text[at:]
     read = without_accents(masked) if words.borrowed_accents else masked
     tokens = reader.parse(read) if reader.is_trained else reader.tokens(read)
-    tokens = tuple(replace(token, text=masked[token.start : token.end]) for token in tokens)
+    if read != masked:
+        tokens = tuple(replace(token, text=masked[token.start : token.end]) for token in tokens)
     placed = [_placed(token, kept) for token in tokens]
     tree = _asked_nouns(universal([token for token, _, _ in placed], words), words, reader)
     own = [

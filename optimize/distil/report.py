@@ -100,6 +100,12 @@ class Score:
             mcnemar(list(first), list(second)),
         )
 
+    @property
+    def shown(self) -> tuple[str, str]:
+        """What was asked, its score and its interval, before and after."""
+        before = f"{self.before_is} {self.before:.3f} ({_ends(self.before_interval)})"
+        return before, f"{self.after_is} {self.after:.3f} ({_ends(self.after_interval)})"
+
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
         ends = {name: list(getattr(self, name)) for name in ("before_interval", "after_interval")}
@@ -158,12 +164,10 @@ class StudentReport:
             "|---|---|",
         ]
         by = {"step": learnt.by_step, "kind": learnt.by_kind, "teacher": learnt.by_model, "left out": learnt.left_out}
-        lines += [f"| {name} | {_counted(rows)} |" for name, rows in by.items() if rows]
+        lines += [f"| {name} | {counted(rows)} |" for name, rows in by.items() if rows]
         lines += ["", "| held-out rows | score | before (95%) | after (95%) | p |", "|---|---|---|---|---|"]
         for one in self.scores:
-            before = f"{one.before_is} {one.before:.3f} ({_ends(one.before_interval)})"
-            after = f"{one.after_is} {one.after:.3f} ({_ends(one.after_interval)})"
-            lines.append(f"| {one.on}: {one.rows} | {one.what} | {before} | {after} | {one.p:.2g} |")
+            lines.append(f"| {one.on}: {one.rows} | {one.what} | {' | '.join(one.shown)} | {one.p:.2g} |")
         return "\n".join([*lines, "", f"Licence: {self.licence}."]) + "\n"
 
     def write(self, folder: Path, name: str) -> None:
@@ -173,7 +177,8 @@ class StudentReport:
         write_text(folder / f"{name}.report.md", self.markdown())
 
 
-def _counted(rows: Mapping[str, int]) -> str:
+def counted(rows: Mapping[str, int]) -> str:
+    """Names with their numbers of rows on one line: `one 3, two 1`."""
     return ", ".join(f"{name} {count:,}" for name, count in rows.items())
 
 

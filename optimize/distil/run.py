@@ -130,7 +130,7 @@ def distil_rows(
     progress: ProgressCallback | None = None,
     loaded: LoadedModel | None = None,
 ) -> Distilled:
-    """Train an adapter on rows. A finished model is not trained again; an unfinished one is resumed.
+    """Train an adapter on rows. A finished model is not trained again; an unfinished training is resumed.
 
     The adapter is written to a directory below `out` named by a hash of base, data, options and versions.
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +15,7 @@ from triplecheck.optimize.distil.data import DistilOptions
 from triplecheck.optimize.distil.lora import LoraOptions, LoraTask, distil_lora
 from triplecheck.optimize.distil.path_ranker import FURTHER
 from triplecheck.optimize.distil.reader import MADE_WITH, ReaderOptions, distil_reader, read_tasks
-from triplecheck.optimize.distil.report import OF_TRACES, Learnt, StudentReport
+from triplecheck.optimize.distil.report import OF_TRACES, Learnt, StudentReport, counted
 from triplecheck.optimize.distil.trace_ranker import distil_ranker
 from triplecheck.optimize.traces import TraceRow, read_traces
 from triplecheck.optimize.traces.reading import read_manifest
@@ -147,8 +148,7 @@ def rows_for(name: str, traces: Sequence[Path], graph: str | None = None) -> dic
 
 
 def _why(traces: Sequence[Path]) -> str:
-    reasons: dict[str, int] = {}
+    reasons = Counter[str]()
     for folder in traces:
-        for reason, count in read_manifest(folder).get("left_out", {}).items():
-            reasons[reason] = reasons.get(reason, 0) + count
-    return ", ".join(f"{reason} {count}" for reason, count in reasons.items()) or "no question was asked"
+        reasons.update(read_manifest(folder).get("left_out", {}))
+    return counted(reasons) or "no question was asked"

@@ -10,7 +10,7 @@ from triplecheck.programs.steps import Linked
 _MOST_JOINED = 20  # answers
 _MOST_REACHED = 200  # things, of one topic
 _MOST_UNLISTED = 3
-_EQUAL = 0.05  # of scores of names: who is named so is meant as well
+_EQUAL = 0.05  # things whose names fit worse than the name of one that is used by more than this are not meant
 
 
 def unjoined(proof: Proof) -> list[str]:
@@ -69,8 +69,8 @@ def unlisted(proof: Proof) -> list[str]:
 
 
 def namesakes(proof: Proof) -> list[str]:
-    """The mentions of which one thing proves the answer though another of the same name has such relations, too."""
-    return [step.mention for step in proof.linked if _has_namesake(proof, step)]
+    """The names that several things have, where one of these proves the answer and another has the same relations."""
+    return [step.mention for step in proof.linked if len(step.chosen) > 1 and _has_namesake(proof, step)]
 
 
 def _has_namesake(proof: Proof, step: Linked) -> bool:

@@ -77,12 +77,9 @@ def reply(
     return {"reasoning": reasoning, "cited": cited, "operation": operation, "answers": list(answers)}
 
 
-def gold_row(number: int, split: str = "train") -> TraceRow:
-    """The right reply to an answering step, as the pass `gold` writes it."""
-    facts = [f"Film {number} → directed by → Person {number}", f"Film {number} → set in → Town {number}"]
-    given = {"question": f"Who directed Film {number}?", "topics": [f"Film {number}"], "facts": facts}
-    outputs = reply([1], answers=(f"Person {number}",), reasoning="The facts tell directed by.")
-    messages = row_messages(AnswerFromFacts, given, outputs)
+def answering_row(number: int, inputs: dict[str, Any], outputs: dict[str, Any], split: str) -> TraceRow:
+    """A row of the answering step of KERAG, as the pass `gold` writes it."""
+    messages = row_messages(AnswerFromFacts, inputs, outputs)
     return TraceRow(
         messages_key(messages),
         messages_key(messages[:-1]),
@@ -94,9 +91,17 @@ def gold_row(number: int, split: str = "train") -> TraceRow:
         "gold",
         messages,
         "dev" if split == "dev" else "train",
-        given,
+        inputs,
         outputs,
     )
+
+
+def gold_row(number: int, split: str = "train") -> TraceRow:
+    """The right reply to an answering step, as the pass `gold` writes it."""
+    facts = [f"Film {number} → directed by → Person {number}", f"Film {number} → set in → Town {number}"]
+    given = {"question": f"Who directed Film {number}?", "topics": [f"Film {number}"], "facts": facts}
+    outputs = reply([1], answers=(f"Person {number}",), reasoning="The facts tell directed by.")
+    return answering_row(number, given, outputs, split)
 
 
 def traces(folder: Path, given: Iterable[TraceRow], **about: Any) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distil_parts import traces
+from distil_parts import answering_row, traces
 from typer.testing import CliRunner
 
 from triplecheck.evals import read_questions
@@ -32,9 +32,7 @@ from triplecheck.optimize.distil.reader.tasks import ReaderTask
 from triplecheck.optimize.distil.trace_ranker import answered
 from triplecheck.optimize.students import Lesson, resolve_students, taught
 from triplecheck.optimize.traces import TraceRow
-from triplecheck.optimize.traces.records import messages_key, row_messages
 from triplecheck.programs import KERAG, Cascade
-from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import read_facts
 
 
@@ -57,21 +55,7 @@ def row(
 ) -> TraceRow:
     inputs = {"question": question, "topics": topics, "facts": facts}
     outputs = {"reasoning": "The facts tell it.", "cited": cited, "operation": operation, "answers": answers}
-    messages = row_messages(AnswerFromFacts, inputs, outputs)
-    return TraceRow(
-        messages_key(messages),
-        messages_key(messages[:-1]),
-        f"q{number}",
-        "kerag",
-        "AnswerFromFacts",
-        "answer",
-        "gold",
-        "gold",
-        messages,
-        split=split,  # type: ignore[arg-type]
-        inputs=inputs,
-        outputs=outputs,
-    )
+    return answering_row(number, inputs, outputs, split)
 
 
 def ferry(number: int, split: str = "train") -> TraceRow:

@@ -83,11 +83,10 @@ def owner_of(draft: Draft, at: int) -> int:
     for above in parse.ancestors(at):
         if above in own and reading.units[own[above]].kind in ("class", "topic"):
             return own[above]
+        # "Who drives the truck with the highest payload": of the truck, whatever the parser says.
         before = min(parse.dependents(above, "case"), default=0) - 1
         if parse.is_a(above, "obl") and before in own and reading.units[own[before]].kind == "class":
-            return own[
-                before
-            ]  # "who drives the truck with the highest payload": of the truck, whatever the parser says
+            return own[before]
         for child in parse.dependents(above, "nsubj"):
             if child in own and child != at:
                 return own[child]

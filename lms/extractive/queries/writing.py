@@ -18,7 +18,6 @@ from triplecheck.lms.extractive.queries.orders import choice, difference, ordere
 from triplecheck.lms.extractive.queries.patterns import list_of, name, term, value, write_existence, write_joins
 from triplecheck.lms.extractive.queries.reading import Reading, read
 from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with
-from triplecheck.lms.extractive.queries.schema import fits
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.query_notation import THING
 
@@ -160,18 +159,20 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
 
 
 def _time_of_first(draft: Draft) -> tuple[int, Measure] | None:
-    """Whose time "when" asks for, and which, where the first or the last of some things is meant and their only time is
-    just that, a date or a year: "when did X place its first order"; else None."""
+    """The things and their time, for "when did X place its first order"; None if the question is of another form.
+
+    The things have one time alone, and it is called no more than a date or a year.
+    """
     reading, found = draft.reading, draft.reading.question.compares
     asks_time = reading.units[draft.root].kind == "word" and reading.question.asked.kind == "time"
     if found is None or found.degree == "Cmp" or not asks_time:
         return None
     owner = owner_of(draft, found.at)
-    classes = reading.classes(owner)
-    if reading.units[owner].kind != "class" or not classes:
+    if reading.units[owner].kind != "class" or not reading.classes(owner):
         return None
-    measure = measure_of(reading.measures(owner), found, reading.likeness, are_theirs=True)
-    times = [one for one in reading.schema.relations if one.kind == "time" and fits(classes, one.head)]
+    relations = reading.measures(owner)
+    measure = measure_of(relations, found, reading.likeness, are_theirs=True)
+    times = [one for one in relations if one.kind == "time"]
     if measure is None or times != [measure.relation]:
         return None
     named = reading.likeness.bases(measure.relation.label)

@@ -31,7 +31,7 @@ from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, ch
 from triplecheck.optimize.distil.reader.examples import Example, examples_of
 from triplecheck.optimize.distil.reader.measure import measured, table
 from triplecheck.optimize.distil.reader.network import train_network
-from triplecheck.optimize.distil.reader.recorded import LIMIT, RECORDED, record_answers
+from triplecheck.optimize.distil.reader.recorded import RECORDED, record_answers
 from triplecheck.optimize.distil.reader.tasks import LEAST_ROWS, ReaderTask, read_tasks
 from triplecheck.optimize.distil.report import Score
 from triplecheck.optimize.distil.trace_ranker import answered, path_questions
@@ -144,25 +144,19 @@ def train_reader(
     questions: Sequence[Question],
     out: Path,
     options: ReaderOptions = ReaderOptions(),
-    *,
-    hops: int = 2,
-    limit: int = LIMIT,
-    traces: Sequence[Path] = (),
     progress: ProgressCallback = no_progress,
 ) -> DistilledReader:
     """Record the answering step on a graph, with right replies, and train a reader on it.
 
     Args:
-        kb, questions, hops, limit: see `record_answers`; what is recorded is kept in `recorded`, beside `out`.
+        kb, questions: see `record_answers`; what is recorded is kept in `recorded`, beside `out`.
         out, options, progress: see `distil_reader`.
-        traces: folders of traces to learn from, besides.
 
     Raises:
         UserError: as `record_answers`, `read_tasks` and `distil_reader`.
     """
-    folder, seed = out.parent / RECORDED, options.seed
-    recorded = record_answers(kb, questions, folder, hops=hops, limit=limit, seed=seed, progress=progress)
-    return distil_reader(read_tasks([*traces, *recorded]), out, options, progress)
+    recorded = record_answers(kb, questions, out.parent / RECORDED, seed=options.seed, progress=progress)
+    return distil_reader(read_tasks(recorded), out, options, progress)
 
 
 def _drawn(tasks: Sequence[ReaderTask], options: ReaderOptions) -> dict[str, list[TraceRow]]:
