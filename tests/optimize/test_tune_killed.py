@@ -1,4 +1,4 @@
-"""`kill -9` while compile tries what pays: the same command gives the same table, and no call is made twice."""
+"""`kill -9` while compile tries what pays: the same command gives the same table, and no answered call is made twice."""
 
 from __future__ import annotations
 
@@ -42,7 +42,8 @@ def test_a_run_that_is_killed_at_each_stage_ends_with_the_same_table(bundled: Kn
             assert stage == "none" or not (tmp_path / name / "report.json").exists()
             calls[name] += len(log.read_text().splitlines()) if log.is_file() else 0
         process.stdin.close()
-    assert calls["run"] == calls["whole"] > 0
+    # A call that is under way when the process is killed has no answer yet. It is made again, once for each kill.
+    assert 0 < calls["whole"] <= calls["run"] <= calls["whole"] + len(STAGES)
     assert _table(tmp_path / "run") == _table(tmp_path / "whole")
     programs = [(tmp_path / name / "bundle" / "program.json").read_text() for name in calls]
     assert programs[0] == programs[1]
