@@ -40,7 +40,7 @@ def tuned(
 
     Args:
         batch: the program, its questions, models and budget.
-        held_out: test questions; None: a third of the questions.
+        held_out: test questions; None: a third of the questions, 300 at most.
         err: where progress is shown.
         prompt_model, each, seed, calls: see `TunePlan` and `tune`.
         estimate_only: stop after the estimate; the result is None.

@@ -26,6 +26,8 @@ LEAST_PART, LEAST_OF_ALL = 20, 60
 """Questions that `three_parts` needs: for measuring, and in all."""
 ENOUGH = 100
 """Validation questions among which ten more right answers than wrong ones are hardly chance."""
+MOST_CHOSEN, MOST_TESTED = 150, 300
+"""Validation and test questions, at most."""
 
 
 @dataclass(frozen=True)
@@ -85,24 +87,27 @@ def _lot(id: str) -> bytes:
 
 
 def three_parts(questions: Sequence[Question], held_out: Sequence[Question] | None = None) -> Split:
-    """Split questions so that a gain can be told from chance: 100 validation questions or more where there are enough.
+    """Split questions so that a gain can be told from chance: 100 to 150 validation questions where there are enough.
+
+    A model is asked each validation question many times, and each test question a few times: both parts are bounded.
+    Training questions cost little.
 
     Args:
         questions: only those with published answers are used, and one of several with the same text.
-        held_out: questions to measure on; None: a third of the questions.
+        held_out: questions to measure on; None: a third of the questions, 300 at most.
 
     Raises:
         UserError: there are too few questions with answers; the message has the numbers.
     """
     if held_out is None:
         usable = _usable(questions, LEAST_OF_ALL)
-        tested = len(usable) // 3
+        tested = min(len(usable) // 3, MOST_TESTED)
         test, usable = usable[:tested], usable[tested:]
     else:
         test = _usable(held_out, LEAST_PART)
         known = {question.question for question in test}
         usable = [one for one in _usable(questions, 2 * LEAST_PART) if one.question not in known]
-    chosen = max(min(ENOUGH, len(usable) * 3 // 5), len(usable) // 2)
+    chosen = max(min(ENOUGH, len(usable) * 3 // 5), min(len(usable) // 2, MOST_CHOSEN))
     return Split(tuple(usable[chosen:]), tuple(usable[:chosen]), tuple(test))
 
 

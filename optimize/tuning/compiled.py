@@ -43,7 +43,7 @@ def compile(  # what it is called where people use it
     Args:
         program: it is not changed.
         trainset: questions with known answers, to draw from and to choose by: 60 or more, without `testset`.
-        testset: questions to measure on; None: a third of `trainset`.
+        testset: questions to measure on; None: a third of `trainset`, 300 at most.
         roles: the models; None: as in `lms.session`.
         prompt_model: writes instructions; None: none are written.
         students: names of those to train and try (`optimize.students`); None: all.
