@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from triplecheck.language.operations import compared, degree
+from triplecheck.language.operations import compared, degree, number
 from triplecheck.language.parse import Parse
 
 _LONGEST_FILLER, _LONGEST_EXCLUSION = 4, 3  # words
@@ -27,6 +27,8 @@ def _is_content(parse: Parse, at: int) -> bool:
         return False
     if not said.isdisjoint(lexicon.containers) or not said.isdisjoint(lexicon.negations):
         return False
+    if at and parse.words[at - 1] in lexicon.articles and number(parse, at) is not None:
+        return False  # "the two boats"
     if parse.pos(at) == "VERB" and _is_of_speakers(parse, at):
         return False
     return not _is_in(parse, at, lexicon.excluding, _LONGEST_EXCLUSION) and not _is_in(

@@ -8,7 +8,16 @@ from dataclasses import dataclass
 
 from triplecheck.language.content import content_words
 from triplecheck.language.described import is_plural, places
-from triplecheck.language.likeness import COMPARED, NAMES, NAMES_NOUN, ROUGHLY, SURELY, Likeness, least_likeness
+from triplecheck.language.likeness import (
+    COMPARED,
+    NAMES,
+    NAMES_NOUN,
+    OF_ONE_DIMENSION,
+    ROUGHLY,
+    SURELY,
+    Likeness,
+    least_likeness,
+)
 from triplecheck.language.operations import (
     Comparison,
     Limit,
@@ -89,7 +98,8 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
         weakest = min(weakest, fit)
         if fit >= max(least, SURELY):
             continue
-        if fit >= least or (at == question.asked.at and said.open) or parse.pos(at) == "VERB":
+        in_order = at > 0 and degree(parse, at - 1) and fit >= OF_ONE_DIMENSION  # "the least weight", of a load limit
+        if fit >= least or in_order or (at == question.asked.at and said.open) or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
@@ -101,6 +111,8 @@ def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
     parse = question.parse
     if said.dated and parse.lexicon.nouns.get(parse.lemma(at)) == "time":
         return True
+    if "number" in said.classes and parse.words[at] in parse.lexicon.persons:
+        return True  # "how many more people came to"
     return at == question.asked.at and "number" in said.classes and is_unit(parse.tokens[at].text)
 
 

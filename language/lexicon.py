@@ -42,6 +42,8 @@ class Lexicon:
         requests: verbs that begin a request.
         light: open-class words without content of their own.
         auxiliaries: verbs that begin a question of yes or no.
+        supports: of these, those that need another verb in a question ("do").
+        known_verb: a verb in the form that "do" has after it, to read a sentence with whose own verb is not known.
         copulas: of these, those that form the passive too.
         sorts: nouns that join the noun after them ("kinds of music").
         genitives: what joins a noun to its possessor.
@@ -55,6 +57,7 @@ class Lexicon:
         unordered: adjectives whose superlative compares nothing that a graph has.
         forms: words that pipelines read wrongly, or that have no lemma without a trained one, in lower case: lemma and
             degree. A star stands for any ending.
+        degree_endings: endings of comparatives and superlatives, and the degree.
         than: what joins a comparative and its standard.
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
@@ -88,6 +91,9 @@ class Lexicon:
         opposites: words of opposite meaning, and whether a relation of the one, followed backwards, can be the other: a
             `wife` is followed backwards to her husband.
         kinds: nouns that stand for the kinds of things.
+        persons: nouns for people of any kind, of whom a number may say how many there are.
+        tallies_of_persons: phrases for their number.
+        dimensions: nouns for what a unit measures, and the kind of the unit: a price is in a currency.
         containers: words for the graph and for what is in it.
     """
 
@@ -103,6 +109,8 @@ class Lexicon:
     requests: frozenset[str] = frozenset()
     light: frozenset[str] = frozenset()
     auxiliaries: frozenset[str] = frozenset()
+    supports: frozenset[str] = frozenset()
+    known_verb: str = ""
     copulas: frozenset[str] = frozenset()
     sorts: frozenset[str] = frozenset()
     genitives: frozenset[str] = frozenset()
@@ -114,6 +122,7 @@ class Lexicon:
     amounts: Mapping[str, str] = field(default_factory=dict)
     unordered: frozenset[str] = frozenset()
     forms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    degree_endings: Mapping[str, str] = field(default_factory=dict)
     than: frozenset[str] = frozenset()
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
@@ -147,6 +156,9 @@ class Lexicon:
     person_endings: tuple[str, ...] = ()
     opposites: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = ()
     kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    persons: frozenset[str] = frozenset()
+    tallies_of_persons: tuple[str, ...] = ()
+    dimensions: Mapping[str, str] = field(default_factory=dict)
     containers: frozenset[str] = frozenset()
 
 

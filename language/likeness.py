@@ -9,6 +9,9 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Prefix
 
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import quantity
+from triplecheck.language.kinds import fit
 from triplecheck.language.lexicon import lexicon
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import pipeline
@@ -25,6 +28,8 @@ COMPARED = 0.42
 """Likeness from which a relation is what a comparison compares."""
 _OF_ONE_STEM = 0.7
 """Likeness of words that begin alike."""
+OF_ONE_DIMENSION = 0.5
+"""Likeness of a noun and of a name that ends with a unit of what the noun measures: "cost", and a fee in euros."""
 _SHORTEST_STEM, _STEM = 5, 0.65
 """Letters of such a beginning, and its share of the longer word."""
 
@@ -72,7 +77,15 @@ class Likeness:
     def _of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
         meant = {at: means for at, word in enumerate(words) if (means := self._meanings(word))}
         others = [[*words[:at], one, *words[at + 1 :]] for at, means in meant.items() for one in means]
-        return max(self._of_written(own, wordings, besides) for own in (words, *others))
+        of_unit = (
+            max((self._of_unit(words[0], wording) for wording in wordings), default=0.0) if len(words) == 1 else 0.0
+        )
+        best = max(of_unit, *(self._of_written(own, wordings, besides) for own in (words, *others)))
+        rest = [word for word in words if all(self._of_unit(word, wording) < 1 for wording in wordings)]
+        if len(rest) == len(words):
+            return best
+        share = len(rest) / len(words)
+        return max(best, 1 - share + share * self._of_written(rest, wordings, besides) if rest else 1.0)
 
     def _meanings(self, word: str) -> list[str]:
         """What a verb says in words of relations."""
@@ -93,6 +106,27 @@ class Likeness:
             best = max(best, self.cosine(phrase, wording))
         return best
 
+    @property
+    def language(self) -> str:
+        """Of the words."""
+        return self._language
+
+    def speaks_of_persons(self, words: Sequence[str]) -> bool:
+        """Whether one of some words means people of any kind."""
+        return not lexicon(pipeline(self._language).code).persons.isdisjoint(words)
+
+    def of_persons(self, wordings: Sequence[str]) -> float:
+        """Of a number of people and a relation by its names."""
+        phrases = lexicon(pipeline(self._language).code).tallies_of_persons
+        return max((self.cosine(phrase, wording) for phrase in phrases for wording in wordings), default=0.0)
+
+    def fits(self, asked: str, label: str) -> int:
+        """How things of a class fit what is asked for; see `kinds.fit`."""
+        key = (asked, None, label)
+        if key not in self._compared:
+            self._compared[key] = fit(asked, [label], self._encode, self._language)
+        return int(self._compared[key])
+
     def of_word(self, word: str, wordings: Sequence[str]) -> float:
         """Of one content word and a relation by its names: 1 if a name has it, less if it has a word of its stem."""
         key = (word, *wordings)
@@ -100,14 +134,38 @@ class Likeness:
             self._compared[key] = max(self._of_one(own, wordings) for own in (word, *self._meanings(word)))
         return self._compared[key]
 
+    def _of_unit(self, word: str, wording: str) -> float:
+        """Of a unit, or of a noun that a unit measures, and a name that ends with a unit of that kind; else 0."""
+        kind = unit_kind(wording.split()[-1], self._language) if wording.split()[1:] else ""
+        if not kind:
+            return 0.0
+        if kind == unit_kind(word, self._language):
+            return 1.0
+        dimensions = lexicon(pipeline(self._language).code).dimensions
+        meant = dimensions.get(pipeline(self._language).lemma(word, "NOUN"), "")
+        return OF_ONE_DIMENSION if meant and kind.partition(" ")[0] == meant else 0.0
+
     def _of_one(self, word: str, wordings: Sequence[str]) -> float:
         base, named = self.bases(word), frozenset[str]().union(*map(self.bases, wordings))
         if base & named:
             return 1.0
         least = _OF_ONE_STEM if any(_share_stem(one, other) for one in base for other in named) else 0.0
+        least = max((least, *(self._of_unit(word, wording) for wording in wordings)))
         parts = [part for wording in wordings for part in (wording, *words_of(wording))]
         self.prepare([word, *parts])
         return max(least, *(self.cosine(word, part) for part in parts))
+
+
+@functools.lru_cache(20_000)
+def unit_kind(word: str, language: str) -> str:
+    """What a unit measures, "length" of "km"; empty of other words, and of those for times, such as "years"."""
+    words = lexicon(pipeline(language).code)
+    lemma = pipeline(language).lemma(word, "NOUN")
+    if lemma in words.nouns or word in pipeline(language).stop_words:
+        return ""
+    sign = words.currencies.get(lemma)
+    found = (quantity(Literal(text)) for text in (f"{sign}1" if sign else "", f"1 {word}", f"1 {word.upper()}"))
+    return next((one.kind for one in found if one is not None and one.kind != "number"), "")
 
 
 def _share_stem(one: str, other: str) -> bool:

@@ -167,6 +167,8 @@ def degree(parse: Parse, at: int) -> str:
     """`Sup` or `Cmp`, of an adjective or adverb that has one; else empty."""
     token = parse.tokens[at]
     found = token.feature("Degree")
+    if found == "Cmp" and at and token.pos == "ADV" and parse.words[at - 1] in parse.lexicon.negations:
+        found = found if parse.said_any(at + 1, parse.lexicon.than) else ""  # "no longer", but "no later than"
     known = token.lemma in parse.lexicon.scales or token.lemma in parse.lexicon.amounts
     return found if found in ("Sup", "Cmp") and (known or token.pos in ("ADJ", "ADV")) else ""
 
@@ -223,7 +225,9 @@ def adjective_of(parse: Parse, at: int) -> int | None:
 def scale(parse: Parse, at: int) -> Scale:
     """What the adjective at a position compares; one that is not known, by its lemma."""
     lexicon = parse.lexicon
-    of_verb = degree(parse, at) and parse.pos(parse.tokens[at].head) == "VERB" and not parse.is_a(at, "amod")
+    above = parse.tokens[at].head
+    says = parse.pos(above) == "VERB" or bool(parse.dependents(above, "cop"))  # "has been a member the longest"
+    of_verb = degree(parse, at) and above != at and says and not parse.is_a(at, "amod")
     known = lexicon.scales.get(f"{parse.lemma(at)}:verb") if of_verb else None
     known = known or lexicon.scales.get(parse.lemma(at)) or lexicon.orders.get(parse.words[at])
     return known or {"number": ("max", parse.lemma(at))}

@@ -17,6 +17,7 @@ from triplecheck.language.text import TOPIC, plain, spans, without_accents
 
 _NOMINAL = frozenset({"NOUN", "PROPN", "PRON", "NUM"})
 _FUNCTION = frozenset({"AUX", "DET", "PRON", "ADP", "PART", "CCONJ", "SCONJ", "INTJ", "PUNCT", "SYM"})
+_GRADED = frozenset({"ADJ", "ADV", "PROPN", "VERB", "X"})
 _PARSES = 2_048
 
 
@@ -150,7 +151,7 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
         masked, at = masked + name, end
     masked += text[at:]
     read = without_accents(masked) if words.borrowed_accents else masked
-    tokens = reader.parse(read) if reader.is_trained else reader.tokens(read)
+    tokens = _with_verb(reader.parse(read), read, reader, words) if reader.is_trained else reader.tokens(read)
     if read != masked:
         tokens = tuple(replace(token, text=masked[token.start : token.end]) for token in tokens)
     placed = [_placed(token, kept) for token in tokens]
@@ -169,6 +170,39 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
         words,
         reader.is_trained,
     )
+
+
+def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Lexicon) -> tuple[Token, ...]:
+    """The tokens; where a verb was taken for a noun, they are those of the text with a verb that every pipeline knows."""
+    at = _missed_verb(tokens, reader, words)
+    if at is None or not words.known_verb:
+        return tokens
+    missed = tokens[at]
+    again = reader.parse(text[: missed.start] + words.known_verb + text[missed.end :])
+    if len(again) != len(tokens) or again[at].pos != "VERB":
+        return tokens
+    own = [
+        replace(new, text=old.text, lemma=old.lemma, start=old.start) for new, old in zip(again, tokens, strict=True)
+    ]
+    own[at] = replace(own[at], lemma=reader.lemma(missed.text, "VERB"))
+    return tuple(own)
+
+
+def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
+    """The noun that must be a verb: the last of "which rivers do the bridges cross", or one behind a noun in the plural,
+    "which pubs stock ale"; None if there is none."""
+    for at, token in enumerate(tokens[1:-1], 1):
+        asks = words.questions.get(tokens[at - 1].text.casefold()) == "thing"
+        after, behind = tokens[at + 1], tokens[at + 2 : at + 3]
+        is_plural = token.pos in ("NOUN", "VERB") and reader.lemma(token.text, "NOUN") != token.text.casefold()
+        if asks and is_plural and after.pos == "NOUN" and after.feature("Number") == "Sing":
+            has_object = any(one.pos in _NOMINAL or one.pos == "DET" for one in behind)
+            return at + 1 if token.pos == "NOUN" or has_object else None
+    helps = [at for at, token in enumerate(tokens) if token.lemma in words.supports]
+    if not helps or any(token.pos == "VERB" and token.lemma not in words.supports for token in tokens):
+        return None
+    last = max((at for at, token in enumerate(tokens) if token.pos == "NOUN"), default=0)
+    return last if last > helps[0] + 1 else None
 
 
 def _placed(token: Token, kept: Sequence[tuple[int, int, int, int, str]]) -> tuple[Token, int, str]:
@@ -252,10 +286,25 @@ def _in_form(token: Token, words: Lexicon) -> Token:
     text = token.text.casefold()
     stems = (text[:end] + "*" for end in range(len(text), 0, -1))
     form = words.forms.get(text) or next((words.forms[stem] for stem in stems if stem in words.forms), None)
+    form = form or _graded(token, words)
     if form is None:
         return replace(token, lemma=plain(token.lemma))
     features = {**dict(token.features), "Degree": form[1]} if form[1] else dict(token.features)
     return replace(token, lemma=form[0], features=tuple(sorted(features.items())))
+
+
+def _graded(token: Token, words: Lexicon) -> tuple[str, str] | None:
+    """The lemma and the degree of an adjective that a pipeline does not know in this form: "dearer"; else None."""
+    if token.feature("Degree") in ("Cmp", "Sup") or token.pos not in _GRADED:
+        return None
+    text = token.text.casefold()
+    for ending, degree in words.degree_endings.items():
+        stem = text.removesuffix(ending)
+        likely = [stem, f"{stem}e", f"{stem[:-1]}y", stem[:-1]] if stem != text else []
+        known = next((one for one in likely if one in words.scales), None)
+        if known is not None:
+            return known, degree
+    return None
 
 
 @functools.cache

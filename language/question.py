@@ -312,7 +312,8 @@ def _request(grammar: Parse) -> int | None:
     """The position of the verb of a request, "list", "please list", "can you list"; None if there is none."""
     at = next((i for i in _all(grammar) if grammar.said_any(i, grammar.lexicon.requests)), None)
     before = range(at or 0)
-    asks_to = any(grammar.tokens[i].feature("Person") == "2" for i in before)
+    persons = [grammar.tokens[i].feature("Person") for i in before]
+    asks_to = "2" in persons or persons[:1] == ["1"]  # "can you list", "I need"
     is_said = asks_to or not any(grammar.pos(i) in ("AUX", "PRON") for i in before)
     is_verb = at == 0 or (at is not None and grammar.pos(at) == "VERB")
     return at if is_verb and is_said and all(map(grammar.is_stop, before)) else None

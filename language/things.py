@@ -138,7 +138,8 @@ def _is_denied(parse: Parse, at: int) -> bool:
         first -= 1
         if parse.words[first] in lexicon.negations:
             return True
-    return first > 0 and parse.words[first - 1] in lexicon.neither
+    of_none = parse.words[first] in lexicon.genitives and parse.words[max(first - 1, 0)] in lexicon.negations
+    return first > 0 and (of_none or parse.words[first - 1] in lexicon.neither)  # "none of the boats"
 
 
 # --- what is asked for -----------------------------------------------------------------------------
@@ -182,7 +183,8 @@ def _as_predicate(parse: Parse, found: list[Unit]) -> list[Unit]:
         above = word in parse.dependents(unit.at, "nsubj") and parse.dependents(unit.at, "cop")
         below = unit.at in parse.dependents(word, "nsubj") and parse.dependents(word, "cop")
         determined = parse.is_a(word, "det") and parse.tokens[word].head == unit.at
-        if unit.kind == "class" and (above or below or determined):
+        follows = unit.span[0] == word + 1 and parse.lexicon.questions[parse.words[word]] == "thing"
+        if unit.kind == "class" and (above or below or determined or follows):
             return [replace(one, is_asked=one is unit) for one in found]
     return found
 
@@ -214,7 +216,9 @@ def _numbers(parse: Parse, taken: Collection[int], found: Sequence[Unit]) -> Ite
     """The numbers that bound nothing and belong to no other unit."""
     for at in range(len(parse)):
         is_free = at not in taken and not parse.is_topic(at) and not any(at in unit.tokens for unit in found)
-        if is_free and number(parse, at) is not None:
+        is_counted = at > 0 and parse.words[at - 1] in parse.lexicon.articles  # "the two boats"
+        is_pronoun = parse.is_stop(at) and at > 0 and parse.words[at - 1] in parse.lexicon.questions  # "which one"
+        if is_free and not is_pronoun and not is_counted and number(parse, at) is not None:
             yield Unit("number", at, (at, at + 1), (parse.tokens[at].text,))
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
+from triplecheck.language.likeness import unit_kind
 from triplecheck.language.operations import Comparison, Limit, compared, degree, is_money, number
 from triplecheck.language.text import plain
 from triplecheck.language.times import TimeLimit
@@ -14,7 +15,7 @@ from triplecheck.lms.extractive.queries.comparing import compared_measure, stand
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
 from triplecheck.lms.extractive.queries.patterns import term, value, write_filter, written
-from triplecheck.lms.extractive.queries.reading import compound, is_denied
+from triplecheck.lms.extractive.queries.reading import Reading, compound, is_denied
 from triplecheck.lms.extractive.queries.schema import Relation, fits
 
 _NUMBER = re.compile(r"-?\d[\d,.]*")
@@ -114,7 +115,7 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
     ]
     for words, tokens in options:
         measure = measure_of_words(reading.measures(owner), words, reading.likeness) if words else None
-        if measure is not None and _may_be_in(measure.relation, bound, unit):
+        if measure is not None and _may_be_in(reading, measure.relation, bound, unit):
             draft.said.update(tokens)
             return measure
     measure = _of_unit(draft, owner, bound, unit) if unit else None
@@ -129,13 +130,19 @@ def _of_unit(draft: Draft, owner: int, bound: str, unit: str) -> Measure | None:
     """The only relation to values in a unit: "more than 40 km"; None if there are none or several."""
     reading = draft.reading
     kind = _kind(_joined(bound, unit))
-    return _only([one for one in reading.measures(owner) if _kind(one.example) == kind])
+    return _only([one for one in reading.measures(owner) if _kind_of(reading, one) == kind])
 
 
-def _may_be_in(relation: Relation, bound: str, unit: str) -> bool:
-    """Whether values of a relation may be in a unit: not if its example is in a unit of another kind."""
-    own = _kind(relation.example)
-    return not unit or own in ("", "number", _kind(_joined(bound, unit)))
+def _may_be_in(reading: Reading, relation: Relation, bound: str, unit: str) -> bool:
+    """Whether values of a relation may be in a unit: not if they are in a unit of another kind."""
+    return not unit or _kind_of(reading, relation) in ("", "number", _kind(_joined(bound, unit)))
+
+
+def _kind_of(reading: Reading, relation: Relation) -> str:
+    """What a relation measures, by its example or by the unit at the end of its name; empty if it is no quantity."""
+    own, last = _kind(relation.example), relation.label.split()[-1:]
+    named = unit_kind(last[0], reading.question.language) if last and own == "number" else ""
+    return named or own
 
 
 def _of_age(draft: Draft, owner: int) -> Measure | None:
@@ -164,7 +171,7 @@ def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
             return before
         if is_money(parse, at + 1):
             sign = parse.lexicon.currencies[parse.lemma(at + 1)]
-            if any(_kind(one.example) == _kind(f"{sign}1") for one in draft.reading.schema.relations):
+            if any(_kind_of(draft.reading, one) == _kind(f"{sign}1") for one in draft.reading.schema.relations):
                 draft.said.add(at + 1)
                 return sign
         after = parse.tokens[at + 1].text if at + 1 < len(parse) else ""

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from triplecheck.language.clauses import Clauses
+from triplecheck.language.likeness import ROUGHLY, Likeness
 from triplecheck.language.parse import Parse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, Topic, fits
@@ -37,11 +38,17 @@ class Hop:
         return Hop(self.relation, not self.forward)
 
 
+def hops(schema: Schema) -> list[Hop]:
+    """All relations, followed both ways."""
+    return [Hop(relation, forward) for relation in schema.relations for forward in (True, False)]
+
+
 class Ends:
     """Tells which units may be at the ends of relations."""
 
-    def __init__(self, parse: Parse, clauses: Clauses, schema: Schema) -> None:
-        self._parse, self._clauses, self._schema = parse, clauses, schema
+    def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
+        self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
+        self._hops = hops(schema)
 
     def classes(self, number: int) -> tuple[str, ...]:
         """The classes that a unit may have; empty if they are not known."""
@@ -58,15 +65,35 @@ class Ends:
 
     def may_start(self, number: int, hop: Hop, topics: Related = "own") -> bool:
         """Whether a unit may be at the start of a hop."""
+        if self._is_no_time(self._unit(number), hop):
+            return False
         topic = self._topic(number)
         is_value = topic is not None and not topic.classes and bool(self._schema.classes)
         if topic is not None and topic.tells_all and (topics == "own" or is_value):
-            return topic.has(hop.relation, as_head=hop.forward)
+            return topic.has(hop.relation, as_head=hop.forward) and self._is_of(topic, hop)
         return self._may_be_at(number, hop.start, loosely=topics == "any")
 
     def may_end(self, number: int, hop: Hop, topics: Related = "own") -> bool:
         """Whether a unit may be at the end of a hop."""
         return self.may_start(number, hop.back, topics)
+
+    def _is_no_time(self, unit: Unit, hop: Hop) -> bool:
+        """Whether a hop begins at dates and a noun that is asked for does not speak of them: "which venue"."""
+        lexicon = self._parse.lexicon
+        if unit.kind != "noun" or hop.start not in TIMES or unit.names[-1] in lexicon.nouns:
+            return False
+        of_class = self._likeness.bases(hop.end)  # "concert" of the date of a concert
+        parts = [part for wording in hop.relation.wordings for part in wording.split()]
+        own = [part for part in parts if of_class.isdisjoint(self._likeness.bases(part))]
+        return all(self._likeness.of_word(word, own) < ROUGHLY for word in unit.names)
+
+    def _is_of(self, topic: Topic, hop: Hop) -> bool:
+        """Whether a hop begins at a class of a topic, or the relation is offered at none of its classes: a pub is
+        located in a town, and a town in a county."""
+        starts = {
+            one.start for one in self._hops if one.relation.label == hop.relation.label and one.forward == hop.forward
+        }
+        return hop.start in topic.classes or starts.isdisjoint(topic.classes)
 
     def _unit(self, number: int) -> Unit:
         """A unit; what is asked for in place of a reflexive."""
@@ -88,7 +115,7 @@ class Ends:
             kind = self._parse.lexicon.questions.get(unit.names[0], "thing")
             if kind == "time":
                 return end in TIMES
-            return end not in MEASURES if kind in ("person", "place") else True
+            return kind not in ("person", "place") or (end not in MEASURES and self._likeness.fits(kind, end) >= 0)
         if unit.kind == "topic" and end == "text":
             return not self.classes(number)
         return fits(self.classes(number), end, loosely=loosely and unit.kind == "topic")

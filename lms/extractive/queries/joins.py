@@ -7,10 +7,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Attachment, Clauses
-from triplecheck.language.likeness import NAMES, Likeness, least_likeness
+from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_likeness
 from triplecheck.language.parse import Parse
 from triplecheck.language.things import Unit
-from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related
+from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
 from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
 from triplecheck.signatures.query_notation import THING
 
@@ -21,6 +21,7 @@ _LEAST = 0.4
 _ONLY, _ONE_OF_SEVERAL = 0.6, 0.2  # of a relation between two classes that no word names
 _BY_MEANING, _BY_PREPOSITION, _BY_CLASS = 0.3, 0.15, 0.3  # what such a relation gains
 _FAR, _WRONG_WAY, _ELSEWHERE, _LOOSE = 0.12, 0.35, 0.15, 0.25  # what a join loses
+_DEED = 0.4  # what it loses if it leads to what a verb does and not to who does it
 _CLEARLY = 0.05  # by which a preposition is nearer to one relation than to all others
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
@@ -50,8 +51,8 @@ class Joiner:
 
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
-        self.ends = Ends(parse, clauses, schema)
-        self._hops = [Hop(relation, forward) for relation in schema.relations for forward in (True, False)]
+        self.ends = Ends(parse, clauses, schema, likeness)
+        self._hops = hops(schema)
 
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
         """The joins of attachments that fit best together; None if one of them has no join."""
@@ -108,12 +109,14 @@ class Joiner:
         """The only relation, or the only two in a row, between known things, whatever the words between them say."""
         if not (self.ends.is_known(attachment.unit) and self.ends.is_known(attachment.to)):
             return []
-        found = list(self._between(attachment, 1))
-        found = found or list(self._between(attachment, 1, "of its class")) or list(self._between(attachment, 2))
+        verbs = frozenset(at for at in attachment.words if self._parse.pos(at) == "VERB")
+        found = list(self._between(attachment, 1)) or list(self._between(attachment, 1, "of its class"))
+        if len(verbs) > 1:  # "stocks something that is brewed by": one relation says one verb
+            found = [join for join in found if verbs <= join.said]
+        found = found or list(self._between(attachment, 2))
         if len({tuple(hop.relation.label for hop in join.hops) for join in found}) != 1:
             return []
         right = [join for join in found if not self._is_wrong_way(join.hops[0], attachment)] or found
-        verbs = frozenset(at for at in attachment.words if self._parse.pos(at) == "VERB")
         return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
 
     def _between(self, attachment: Attachment, hops: int, topics: Related = "own") -> Iterator[Join]:
@@ -144,7 +147,7 @@ class Joiner:
         ends = [hop for hop in hops if self.ends.may_end(attachment.to, hop, topics)]
         named = set(self._joining(attachment))
         is_said = bool(single) and not attachment.words and any(named <= join.said for join in joins)
-        chains = [] if is_said else list(_chains(starts, ends))
+        chains = [] if is_said else [*_chains(starts, ends), *_within(starts, hops, ends)]
         for chain in chains:
             join = self._scored(attachment, chain, 1)
             if join.said or unnamed or len(chains) == 1:  # two relations that nothing names could join anything
@@ -177,10 +180,21 @@ class Joiner:
         score = sum(parts) / len(parts) - _FAR * (len(hops) - 1)
         if len(hops) == 1 and self._is_wrong_way(hops[0], attachment):
             score -= _WRONG_WAY
+        if self._is_deed(attachment, hops[-1].end):
+            score -= _DEED
         covered = {at for at, (likeness, _) in said.items() if likeness >= least_likeness(self._parse.pos(at))}
         if len(hops) == 1 and score >= _WHOLE:
             covered |= {at for at in words if self._parse.pos(at) != "PROPN"}
         return Join(attachment, hops, score, frozenset(covered), is_vague)
+
+    def _is_deed(self, attachment: Attachment, end: str) -> bool:
+        """Whether a class is what a verb does and not who does it: an inspection, for "who inspected"."""
+        unit = self._clauses.units[attachment.to]
+        asks_who = unit.kind == "word" and self._parse.lexicon.questions.get(unit.names[0]) == "person"
+        if not asks_who or end == THING or self._likeness.fits("person", end) == 1:
+            return False
+        verbs = [self._parse.words[at] for at in self._joining(attachment) if self._parse.pos(at) == "VERB"]
+        return any(self._likeness.of_word(verb, [end]) >= NAMES_NOUN for verb in verbs)
 
     def _joining(self, attachment: Attachment) -> list[int]:
         """The tokens that may name the relation: those in between, and a noun that is asked for and is no class."""
@@ -269,3 +283,20 @@ def _chains(starts: Sequence[Hop], ends: Sequence[Hop]) -> Iterator[tuple[Hop, H
         for second in ends:
             if second.start == first.end and (second.relation != first.relation or first.forward == second.forward):
                 yield first, second
+
+
+def _within(starts: Sequence[Hop], hops: Sequence[Hop], ends: Sequence[Hop]) -> Iterator[tuple[Hop, Hop, Hop]]:
+    """Three hops, two of them by one relation between things of different classes: the seat is an office, which is
+    located in a city, which is located in a country."""
+    for second, third in ((one, other) for one in hops for other in ends if _goes_on(one, other)):
+        outer = (first for first in starts if first.end == second.start)
+        yield from ((first, second, third) for first in outer if first.relation.label != second.relation.label)
+    for first, second in ((one, other) for one in starts for other in hops if _goes_on(one, other)):
+        outer = (third for third in ends if third.start == second.end)
+        yield from ((first, second, third) for third in outer if third.relation.label != second.relation.label)
+
+
+def _goes_on(one: Hop, other: Hop) -> bool:
+    """Whether a hop follows another by the same relation the same way, from one class to another and on to a third."""
+    same = one.relation.label == other.relation.label and one.forward == other.forward
+    return same and one.end == other.start and len({one.start, one.end, other.end}) == 3 and one.end != THING

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from triplecheck.language.likeness import COMPARED, Likeness
+from triplecheck.language.likeness import COMPARED, NAMES, Likeness, unit_kind
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.schema import Relation
 
 _CLEARLY = 0.25
+_LEAST_PERSONS, _CLEARLY_PERSONS = 0.25, 0.05
+"""Likeness of a name and "number of people", and by how much it must be greater than that of all other names."""
 _ONLY_TIME = 0.5
 """Of the only date of some things, where a word compares times: the oldest bridge, by the year in which it opened."""
 
@@ -45,7 +47,20 @@ def measure_of_words(
         for relation in relations
         if not kinds or relation.kind in kinds
     ]
-    return _best(found)
+    return _best(found) or _of_persons(relations, words, likeness)
+
+
+def _of_persons(relations: Sequence[Relation], words: Sequence[str], likeness: Likeness) -> Measure | None:
+    """The relation to a number of people, for words that speak of people; None if several are as near."""
+    if not likeness.speaks_of_persons(words):
+        return None
+    numbers = [
+        one for one in relations if one.kind == "number" and not unit_kind(one.label.split()[-1], likeness.language)
+    ]
+    near = sorted(((likeness.of_persons(one.wordings), one.label, one) for one in numbers), key=lambda one: one[:2])
+    if not near or near[-1][0] < _LEAST_PERSONS or (near[1:] and near[-1][0] - near[-2][0] < _CLEARLY_PERSONS):
+        return None
+    return Measure(near[-1][2], "max", NAMES)
 
 
 def measure_of(
@@ -72,6 +87,8 @@ def measure_of(
                 score = max(score, _ONLY_TIME)
             found.append(Measure(relation, sense.operation, score))
     best = _best(found)
+    if best is None and (counted := _of_persons(relations, compared.quantity.split(), likeness)) is not None:
+        return replace(counted, operation=compared.operation)
     if best is not None and not are_theirs:
         others = [one for one in found if one.relation.label != best.relation.label]
         if any(best.score - one.score < _CLEARLY for one in others):

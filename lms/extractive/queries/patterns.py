@@ -262,13 +262,19 @@ def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple
     """The relation of a unit that words name, and whether it is followed forwards; None if none is near enough."""
     classes = reading.joiner.ends.classes(owner)
     options = [
-        (reading.likeness.of_words(words, relation.wordings), -number, relation, forward)
+        (_said_as(reading, words, relation), -number, relation, forward)
         for number, relation in enumerate(reading.schema.relations)
         for forward in (True, False)
         if fits(classes, relation.head if forward else relation.tail)
     ]
     best = max(options, default=None, key=lambda one: one[:2])
     return None if best is None or best[0] < NAMES else best[2:]
+
+
+def _said_as(reading: Reading, words: Sequence[str], relation: Relation) -> float:
+    """How near a relation is to words; to one word, also by its stem: "without a manager"."""
+    own = [reading.likeness.of_word(word, relation.wordings) for word in words if len(words) == 1]
+    return max((reading.likeness.of_words(words, relation.wordings), *own))
 
 
 def _is_object(reading: Reading, tokens: Sequence[int]) -> bool:

@@ -147,9 +147,15 @@ def _named_by_relations(
         for end in range(start + 1, min(start + _LONGEST_NAME, len(parse)) + 1):
             bases = likeness.bases(" ".join(parse.words[start:end]))
             is_name = bases in known and (len(bases) > 1 or (end == start + 1 and bases not in whole))
+            is_name = is_name and _is_phrase(parse, start, end)
             if is_name and not any(parse.is_stop(i) for i in (start, end - 1)):
                 found.append(tuple(parse.lemma(i) for i in range(start, end)))
     return found
+
+
+def _is_phrase(parse: Parse, start: int, end: int) -> bool:
+    """Whether words belong together: "inspected bridges" of "who has inspected bridges" are a verb and its object."""
+    return all(parse.pos(at) != "VERB" or parse.is_a(at, "amod", "compound") for at in range(start, end - 1))
 
 
 def is_denied(reading: Reading, at: int) -> bool:
