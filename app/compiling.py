@@ -122,8 +122,8 @@ class CompileOptions:
     "bundle",
     "part",
     "timeout",
-    questions="Some of them, by a hash of their ids, are held out to measure on: half with --optimizer, else a third, 300 at most. "
-    "Default: the bundled training questions, measured on the bundled dev questions.",
+    questions="Some of them, by a hash of their ids, are held out to measure on: half with --optimizer, else a third, "
+    "300 at most. Default: the bundled training questions, measured on the bundled dev questions.",
 )
 def compile_program(
     program: ProgramArgument,

@@ -136,7 +136,7 @@ class _Reader:
             before = next((n for n in reversed(range(len(self._units))) if self._units[n].span[1] <= start), root)
             to = root if self._units[before].kind == "topic" else before
             return Attachment(number, to, excluded=True)
-        first = self._conjunct(own.at) if self._parse.is_a(own.at, "conj") else None
+        first = None if self._listed_with(own.at) is None else self._conjunct(own.at)
         return self._joined(number, root) if first is None else self._beside(number, first, root)
 
     def _excluding(self, first: int) -> int | None:
@@ -151,10 +151,20 @@ class _Reader:
     def _conjunct(self, at: int) -> int | None:
         """The first unit of the list that a token is joined to by "and" or "or"."""
         seen = set[int]()
-        while self._parse.is_a(at, "conj") and at not in seen:
+        while at not in seen and (above := self._listed_with(at)) is not None:
             seen.add(at)
-            at = self._parse.tokens[at].head
+            at = above
         return self._unit_at.get(at)
+
+    def _listed_with(self, at: int) -> int | None:
+        """The token that another is joined to by "and", "or", "as well as" or a comma; None if it is in no list."""
+        parse, head = self._parse, self._parse.tokens[at].head
+        topics = parse.is_topic(at) and parse.is_topic(head)
+        if parse.is_a(at, "conj") or (topics and parse.is_a(at, "appos") and parse.dependents(at, "conj")):
+            return head
+        joined = any(parse.said(at - len(phrase.split()), phrase) == at for phrase in parse.lexicon.adding)
+        before = [other for other in range(at) if parse.is_topic(other)] if joined and parse.is_topic(at) else []
+        return before[-1] if before else None
 
     def _beside(self, number: int, first: int, root: int) -> Attachment:
         """A unit that "and" or "or" joins to another, attached as that is."""

@@ -27,18 +27,23 @@ def _is_content(parse: Parse, at: int) -> bool:
         return False
     if not said.isdisjoint(lexicon.containers) or not said.isdisjoint(lexicon.negations):
         return False
+    if _is_of_speakers(parse, at):
+        return False
+    asks_who = any(lexicon.questions.get(word) == "person" for word in parse.words)
+    if asks_who and not said.isdisjoint(lexicon.persons) and not parse.dependents(at, "acl"):
+        return False  # "who is the oldest person"
     if at and parse.words[at - 1] in lexicon.articles and number(parse, at) is not None:
         return False  # "the two boats"
-    if parse.pos(at) == "VERB" and _is_of_speakers(parse, at):
-        return False
     return not _is_in(parse, at, lexicon.excluding, _LONGEST_EXCLUSION) and not _is_in(
         parse, at, lexicon.fillers, _LONGEST_FILLER
     )
 
 
 def _is_of_speakers(parse: Parse, at: int) -> bool:
-    """Whether a verb says what those do who ask: "the services that we run", "do you know"."""
-    return any(parse.tokens[i].feature("Person") in ("1", "2") for i in parse.dependents(at, "nsubj"))
+    """Whether a verb says what those do who ask, "that we run", or a noun where they look: "on our list"."""
+    below = parse.dependents(at, "nsubj") if parse.pos(at) == "VERB" else parse.dependents(at, "nmod:poss")
+    in_place = parse.pos(at) == "VERB" or (parse.is_a(at, "nmod", "obl") and parse.dependents(at, "case"))
+    return bool(in_place) and any(parse.tokens[i].feature("Person") in ("1", "2") for i in below)
 
 
 def _is_in(parse: Parse, at: int, phrases: Collection[str], longest: int) -> bool:

@@ -79,6 +79,7 @@ class Lexicon:
         years: words before a year.
         eras: what says that a year is counted `before` or `after` the year 1, beside its number.
         negations, coordination: words for not, and, or.
+        adding: phrases for "and".
         neither: words before each thing of a list that is denied.
         excluding: words that exclude what follows.
         same: words for what two things share.
@@ -143,6 +144,7 @@ class Lexicon:
     years: frozenset[str] = frozenset()
     eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     negations: frozenset[str] = frozenset()
+    adding: tuple[str, ...] = ()
     neither: frozenset[str] = frozenset()
     excluding: tuple[str, ...] = ()
     coordination: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

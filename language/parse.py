@@ -173,7 +173,7 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
 
 
 def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Lexicon) -> tuple[Token, ...]:
-    """The tokens; where a verb was taken for a noun, they are those of the text with a verb that every pipeline knows."""
+    """The tokens; where a verb was taken for a noun, as they are with a verb that every pipeline knows."""
     at = _missed_verb(tokens, reader, words)
     if at is None or not words.known_verb:
         return tokens
@@ -189,8 +189,10 @@ def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Le
 
 
 def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
-    """The noun that must be a verb: the last of "which rivers do the bridges cross", or one behind a noun in the plural,
-    "which pubs stock ale"; None if there is none."""
+    """The noun that must be a verb; None if there is none.
+
+    It is the last of "which rivers do the bridges cross", or stands behind a noun in the plural: "which pubs stock ale".
+    """
     for at, token in enumerate(tokens[1:-1], 1):
         asks = words.questions.get(tokens[at - 1].text.casefold()) == "thing"
         after, behind = tokens[at + 1], tokens[at + 2 : at + 3]
@@ -236,7 +238,8 @@ def _above(tokens: Sequence[Token], at: int, own: dict[int, int]) -> int:
 
 def universal(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
     """The tokens of a pipeline with labels and heads of Universal Dependencies."""
-    found = [_in_form(replace(token, dep=_label(token, words)), words) for token in tokens]
+    before = [None, *tokens]
+    found = [_in_form(replace(token, dep=_label(token, words)), before[at], words) for at, token in enumerate(tokens)]
     for at, token in enumerate(found):
         noun = next((i for i, t in enumerate(found) if t.head == at and i != at and t.pos in _NOMINAL), None)
         if noun is not None and (token.pos == "ADP" or _is(token.dep, ("case",))):
@@ -281,21 +284,22 @@ def _asked_nouns(tokens: list[Token], words: Lexicon, reader: Pipeline) -> list[
     return tokens
 
 
-def _in_form(token: Token, words: Lexicon) -> Token:
+def _in_form(token: Token, before: Token | None, words: Lexicon) -> Token:
     """A token with the lemma and the degree that the lexicon gives its form."""
     text = token.text.casefold()
     stems = (text[:end] + "*" for end in range(len(text), 0, -1))
     form = words.forms.get(text) or next((words.forms[stem] for stem in stems if stem in words.forms), None)
-    form = form or _graded(token, words)
+    form = form or _graded(token, before, words)
     if form is None:
         return replace(token, lemma=plain(token.lemma))
     features = {**dict(token.features), "Degree": form[1]} if form[1] else dict(token.features)
     return replace(token, lemma=form[0], features=tuple(sorted(features.items())))
 
 
-def _graded(token: Token, words: Lexicon) -> tuple[str, str] | None:
+def _graded(token: Token, before: Token | None, words: Lexicon) -> tuple[str, str] | None:
     """The lemma and the degree of an adjective that a pipeline does not know in this form: "dearer"; else None."""
-    if token.feature("Degree") in ("Cmp", "Sup") or token.pos not in _GRADED:
+    after_much = before is not None and before.lemma in words.amounts  # a noun there is none: "how much dearer"
+    if token.feature("Degree") in ("Cmp", "Sup") or not (token.pos in _GRADED or after_much):
         return None
     text = token.text.casefold()
     for ending, degree in words.degree_endings.items():

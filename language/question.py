@@ -310,13 +310,22 @@ def _asks_whether(grammar: Parse) -> bool:
 
 def _request(grammar: Parse) -> int | None:
     """The position of the verb of a request, "list", "please list", "can you list"; None if there is none."""
-    at = next((i for i in _all(grammar) if grammar.said_any(i, grammar.lexicon.requests)), None)
+    at = next(
+        (i for i in _all(grammar) if grammar.said_any(i, grammar.lexicon.requests) or _is_favour(grammar, i)), None
+    )
     before = range(at or 0)
     persons = [grammar.tokens[i].feature("Person") for i in before]
     asks_to = "2" in persons or persons[:1] == ["1"]  # "can you list", "I need"
     is_said = asks_to or not any(grammar.pos(i) in ("AUX", "PRON") for i in before)
     is_verb = at == 0 or (at is not None and grammar.pos(at) == "VERB")
     return at if is_verb and is_said and all(map(grammar.is_stop, before)) else None
+
+
+def _is_favour(grammar: Parse, at: int) -> bool:
+    """Whether a verb says what "you" are asked to do: "could you add up ..."."""
+    asked = any(grammar.tokens[i].feature("Person") == "2" for i in grammar.dependents(at, "nsubj"))
+    asks = grammar.pos(0) == "AUX" and grammar.lemma(0) not in grammar.lexicon.supports  # not "do you know"
+    return asked and asks and grammar.pos(at) == "VERB"
 
 
 def question_word(grammar: Parse) -> int | None:
@@ -328,8 +337,18 @@ def _interrogates(grammar: Parse, at: int) -> bool:
     """Whether a word is a question word and does not begin a relative clause."""
     if grammar.words[at] not in grammar.lexicon.questions:
         return False
+    if _is_fronted(grammar, at):
+        return True
     above = [at, *grammar.ancestors(at)]
     return not any(grammar.is_a(i, "acl") and grammar.tokens[i].head < at for i in above)
+
+
+def _is_fronted(grammar: Parse, at: int) -> bool:
+    """Whether a question word asks of what stands before it: "the firm that built X, in which city is it based"."""
+    start = at - (grammar.pos(at - 1) == "ADP") if at else 0
+    between = grammar.text[grammar.ends[start - 1] : grammar.tokens[start].start] if start else ""
+    asks = grammar.lexicon.questions[grammar.words[at]] == "thing" and grammar.is_noun(at + 1)
+    return asks and "," in between and grammar.pos(at + 2) == "AUX"
 
 
 def asked_noun(grammar: Parse) -> int | None:
@@ -352,7 +371,15 @@ def asked_noun(grammar: Parse) -> int | None:
     if request is not None:
         found = next((i for i in range(request + 1, len(words)) if grammar.is_noun(i)), None)
         return None if found is None else _last_of_noun(grammar, found)
-    return None
+    return _bare_noun(grammar)
+
+
+def _bare_noun(grammar: Parse) -> int | None:
+    """The noun of a question that is no sentence, "boats with a crew of 12"; None if it is one."""
+    root = next((at for at in _all(grammar) if grammar.tokens[at].head == at), None)
+    if root is None or not grammar.is_trained or not grammar.is_noun(root) or grammar.dependents(root, "nsubj", "cop"):
+        return None
+    return root
 
 
 def _before_noun(grammar: Parse, at: int) -> bool:

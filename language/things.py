@@ -110,7 +110,8 @@ def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None
     for at, unit in enumerate(units):
         below = parse.tokens[unit.at].head == noun and parse.is_a(unit.at, *_IN_APPOSITION)
         above = parse.tokens[noun].head == unit.at and parse.is_a(noun, *_IN_APPOSITION)
-        if unit.kind == "topic" and (below or above) and not (below and unit.names[0].islower()):
+        apart = any(parse.pos(i) == "ADP" for i in range(min(noun, unit.at) + 1, max(noun, unit.at)))
+        if unit.kind == "topic" and (below or above) and not apart and not (below and unit.names[0].islower()):
             return at
     return None
 

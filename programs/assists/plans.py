@@ -158,6 +158,8 @@ class _Planning:
         unsure = not self._graph.has_types or len(plan.relations) > 1
         if any(hint.turned or hint.instead or (hint.alone and unsure) for hint in hints):
             return None, " ".join(hint.text for hint in hints)
+        if self._is_echo(plan, answers):
+            return None, "The question names the answer: select what it asks for."
         doubts = [f"the query may mean something else than {word!r}" for word in missing.maybe]
         abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
         names = unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)
@@ -189,6 +191,13 @@ class _Planning:
         own = [pattern for name in names for pattern in self._shown.beside if write_label(name) in pattern]
         hint = f" Patterns with it: {', '.join(own[:_PATTERNS])}." if own else ""
         return f"The query says nothing of {', '.join(map(repr, names))}.{hint}"
+
+    def _is_echo(self, plan: Plan, answers: Answers) -> bool:
+        """Whether a query selects nothing but things that the question names, and none of them is to be chosen."""
+        if plan.kind == "ask" or self._read.chooses or len(self._topics) < 2:
+            return False
+        nodes, values = self._first_column(answers, is_computed=_COMPUTED.match(plan.text) is not None)
+        return bool(nodes) and not values and set(nodes) <= self._topics.keys()
 
     def _names_all(self, plan: Plan) -> bool:
         """Whether a word of the question is in the name of each relation, so that no other may be meant."""

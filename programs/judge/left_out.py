@@ -74,7 +74,11 @@ def unnamed(proof: Proof) -> list[str]:
 
 def _unnamed_value(proof: Proof, names: list[str], likeness: Likeness) -> list[str]:
     """The noun that is asked for, if the answer is a value and no relation is named so: a value has no class."""
-    asked = proof.parsed.asked
+    asked, parse = proof.parsed.asked, proof.parsed.parse
+    if not asked.noun and asked.kind == "thing" and asked.word and proof.kind == "time" and not proof.computed:
+        nouns = (parse.words[at] for at in range(len(parse)) if parse.is_noun(at))
+        if all(likeness.of_word(noun, names) < NAMES_NOUN for noun in nouns):
+            return [asked.word]  # "what did X die of" is no date
     is_value = proof.kind in ("number", "time") and not proof.computed
     is_named = not asked.noun or likeness.of_word(asked.lemma, names) >= NAMES_NOUN
     return [asked.noun] if is_value and asked.kind == "thing" and not is_named else []

@@ -1,4 +1,4 @@
-"""`kill -9` while compile tries what pays: the same command gives the same table, and no answered call is made twice."""
+"""`kill -9` while compile tries what pays: the same command gives the same table, and makes no answered call twice."""
 
 from __future__ import annotations
 

@@ -229,6 +229,9 @@ def _aggregated(draft: Draft, answer: str) -> str:
     if aggregate is None:
         return select([f"DISTINCT {answer}"], draft)
     is_number = _asks_number(draft)
+    counts_time = draft.reading.parse.lexicon.nouns.get(question.asked.lemma) == "time"
+    if aggregate.kind == "count" and counts_time and draft.reading.units[draft.root].kind == "noun":
+        raise UnsaidError("A span of time is asked for.")  # "how many years after"
     if aggregate.kind == "count" and not is_number and not question.asked.attribute:
         return select([f"(COUNT(DISTINCT {answer}) AS ?number)"], draft)
     if not is_number and not draft.values and aggregate.kind == "sum":

@@ -1,0 +1,89 @@
+"""What people ask of a small graph, of kinds that misled the parser or the writer of queries; no language model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from program_parts import ask, build_rows
+
+from triplecheck.programs import KERAG
+
+ROWS = """
+Greta|type|mill; Greta|located in|Osby; Greta|area ha|4; Greta|entry fee eur|5; Greta|visitors per year|9000
+Greta|opened in|1890; Greta|restored in|1990; Greta|worked by|Ada Holt; Greta|sail load tonnes|3
+Greta|managed by|Dora Lind; Hanna|managed by|Dora Lind
+Hanna|type|mill; Hanna|located in|Osby; Hanna|area ha|6; Hanna|entry fee eur|8; Hanna|visitors per year|2500
+Hanna|opened in|1912; Hanna|worked by|Ben Ryd; Hanna|sail load tonnes|5
+Irma|type|mill; Irma|located in|Vik; Irma|area ha|9; Irma|entry fee eur|3; Irma|visitors per year|4100
+Irma|opened in|1875; Irma|sail load tonnes|2
+Osby|type|village; Osby|located in|North Shire; Vik|type|village; Vik|located in|South Shire
+North Shire|type|shire; South Shire|type|shire
+Ada Holt|type|miller; Ben Ryd|type|miller; Cal Dun|type|miller; Ada Holt|taught by|Cal Dun; Ben Ryd|taught by|Ada Holt
+Ada Holt|died on|1950-02-03
+Check 1|type|inspection; Check 1|inspected mill|Greta; Check 1|inspected by|Cal Dun
+Check 2|type|inspection; Check 2|inspected mill|Irma; Check 2|inspected by|Ada Holt
+Rye|type|flour; Spelt|type|flour; Oats|type|flour; Greta|grinds|Rye; Greta|grinds|Spelt; Hanna|grinds|Rye
+Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
+"""
+
+ANSWERED = {
+    "a place inside a place": [
+        ("Which shire is Greta in?", "North Shire"),
+        ("Which trusts are based in South Shire?", "Sail Trust"),
+    ],
+    "a unit": [
+        ("How many hectares do the two mills in Osby cover together?", "10"),
+        ("Which mills cost more than 4 euros?", "Greta, Hanna"),
+        ("Which mill takes the least weight?", "Irma"),
+        ("How much dearer is Hanna than Irma?", "5"),
+    ],
+    "a number of people": [
+        ("Which mills draw more than 4000 people a year?", "Greta, Irma"),
+        ("Which mill has the fewest people a year?", "Hanna"),
+        ("How many more people come to Greta than to Hanna?", "6500"),
+    ],
+    "what has none": [
+        ("Which mill is without a manager?", "Irma"),
+        ("Which flour do none of the mills grind?", "Oats"),
+    ],
+    "a verb taken for a noun": [
+        ("Which mills did Ada Holt or Ben Ryd work?", "Greta, Hanna"),
+    ],
+    "who does it": [("Who has inspected mills worked by Ada Holt?", "Cal Dun")],
+    "a request": [
+        ("I need every mill with an entry fee below 6 euros, please", "Greta, Irma"),
+        ("Could you add up the visitors of Greta and Irma for me?", "13100"),
+        ("mills that grind Rye as well as Spelt", "Greta"),
+    ],
+    "what is chosen from": [
+        ("Of the mills in Osby, which one opened last?", "Hanna"),
+        ("The mill that Ben Ryd works, in which village is it located?", "Osby"),
+    ],
+}
+
+
+@pytest.fixture(scope="module")
+def mills(tmp_path_factory: pytest.TempPathFactory) -> KERAG:
+    rows = [tuple(map(str.strip, row.split("|"))) for row in ROWS.replace("\n", ";").split(";") if row.strip()]
+    return KERAG(build_rows(rows, tmp_path_factory.mktemp("mills"), encoder="all-MiniLM-L6-v2"), verdict="likely")
+
+
+@pytest.mark.parametrize(("question", "answer"), [pair for pairs in ANSWERED.values() for pair in pairs])
+def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
+    result: Any = ask(mills, question)
+    assert (result.answer or result.reason) == answer
+    assert result.query
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "How many years after it was opened was Greta restored?",  # no number of years
+        "What did Ada Holt pay for Greta?",  # names the answer
+        "Which venue has the most inspections?",  # no date is a venue
+        "What did Ada Holt die of?",  # what is no date
+    ],
+)
+def test_it_is_not_proved(mills: KERAG, question: str) -> None:
+    assert ask(mills, question).verdict != "proved"
