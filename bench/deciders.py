@@ -31,7 +31,7 @@ SETS = {
     "bundled test": (DataSpec(bundled="test"), 2),
     "World Cup 2014": (DataSpec(case="wc2014/dev", part="dev"), 2),
     "MetaQA": (DataSpec(case="metaqa/dev", part="dev"), 3),
-    "PathQuestion": (DataSpec(case="fb13_pathquestion/dev", part="dev"), 2),
+    "PathQuestion": (DataSpec(case="fb13_pathquestion/dev", part="dev"), 3),
     "WebQSP": (DataSpec(case="fb15k237_freebaseqa/webqsp_train", part="dev"), 2),
 }
 """The sets of questions, and how many hops their answers are away."""
