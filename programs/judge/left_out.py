@@ -85,7 +85,8 @@ def _unnamed_value(proof: Proof, names: list[str], likeness: Likeness) -> list[s
 
 
 def further(proof: Proof) -> list[str]:
-    """The noun that is asked for, if it names a relation of the answer and none of the proof: what lies beyond."""
+    """The noun that is asked for, if it names a relation of the answer or of a topic, and none of the proof: what lies
+    beyond, or beside."""
     likeness = Likeness(proof.encode, proof.language)
     asked, answers = likeness.bases(proof.parsed.asked.lemma), list(proof.found.answers[:_LOOKED_AT])
     if not asked or not answers:
@@ -95,7 +96,8 @@ def further(proof: Proof) -> list[str]:
         abouts = map(proof.graph.relation, relations)
         return any(asked <= likeness.bases(name) for about in abouts for name in (about.label, *about.aliases))
 
-    counts = proof.graph.relation_counts(answers)
+    starts = [*answers, *list(proof.topics)[:_LOOKED_AT]]
+    counts = (count for node in starts for count in proof.graph.relation_counts([node]))
     further = (count.relation for count in counts if count.direction is Direction.OUT)
     reached = named(relation for _, relation, _ in proof.found.evidence)
     return [proof.parsed.asked.noun] if not reached and named(further) else []

@@ -17,7 +17,7 @@ from typing import Any
 
 import pandas
 import pytest
-from program_parts import PREFIXES, build_turtle
+from program_parts import PREFIXES, build_turtle, conclude_with, kerag, play, topics
 
 from triplecheck.app.match import matched
 from triplecheck.kg import KnowledgeBase, UserError, build
@@ -318,6 +318,16 @@ def test_what_others_have_is_not_answered_by_what_stands_beside_it(question: str
         beside = program(question=question.format("revenue", "Ostmar"))
         assert program(question=question.format("revenue", "Nordhav")).answer == "900"
     assert beside.answer == "" or "the proof does not cover 'revenue'" in beside.doubts
+
+
+def test_what_is_asked_for_by_its_name_is_not_proved_by_what_stands_beside_it(tmp_path: Path) -> None:
+    rows = [("Ada Holt", "plays in club", "Sorvik"), ("Ada Holt", "plays for country", "Norland")]
+    base = KnowledgeBase.from_triples([*rows, ("Sorvik", "lies in", "Norland")], tmp_path / "kb", encoder=ENCODER)
+    for cited, doubts in (("plays in club", []), ("plays for country", ["the proof does not cover 'football club'"])):
+        answer = next(tail for _, relation, tail in rows if relation == cited)
+        replies = topics("Ada Holt"), conclude_with(answer, cite=[cited])
+        result, _ = play(kerag(base, filtering="none", hops=1), "Which football club does Ada Holt play for?", *replies)
+        assert (result.answer, result.doubts) == (answer, doubts)
 
 
 @pytest.mark.parametrize(
