@@ -136,7 +136,7 @@ class _Reader:
             before = next((n for n in reversed(range(len(self._units))) if self._units[n].span[1] <= start), root)
             to = root if self._units[before].kind == "topic" else before
             return Attachment(number, to, excluded=True)
-        first = None if self._listed_with(own.at) is None else self._conjunct(own.at)
+        first = self._conjunct(own.at)
         return self._joined(number, root) if first is None else self._beside(number, first, root)
 
     def _excluding(self, first: int) -> int | None:
@@ -149,12 +149,12 @@ class _Reader:
         return next((at for at in starts if any(parse.said(at, phrase) == first for phrase in phrases)), None)
 
     def _conjunct(self, at: int) -> int | None:
-        """The first unit of the list that a token is joined to by "and" or "or"."""
+        """The first unit of the list that a token is joined to; None if it is in no list."""
         seen = set[int]()
         while at not in seen and (above := self._listed_with(at)) is not None:
             seen.add(at)
             at = above
-        return self._unit_at.get(at)
+        return self._unit_at.get(at) if seen else None
 
     def _listed_with(self, at: int) -> int | None:
         """The token that another is joined to by "and", "or", "as well as" or a comma; None if it is in no list."""
@@ -276,7 +276,7 @@ class _Reader:
     def _is_content(self, at: int) -> bool:
         """Whether a word may belong to an attachment: a content word that is in no unit, bound or class."""
         is_free = at in self._content and at not in self._unit_at and at not in self._bounded
-        return is_free and at < self._chooses  # else it says what is chosen by
+        return is_free and at < self._chooses  # what follows says how to choose
 
 
 def _without_cycles(found: Sequence[Attachment], root: int) -> list[Attachment]:

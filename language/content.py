@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from triplecheck.language.operations import compared, degree, number
+from triplecheck.language.operations import compared, counts_all, degree
 from triplecheck.language.parse import Parse
 
 _LONGEST_FILLER, _LONGEST_EXCLUSION = 4, 3  # words
@@ -32,15 +32,15 @@ def _is_content(parse: Parse, at: int) -> bool:
     asks_who = any(lexicon.questions.get(word) == "person" for word in parse.words)
     if asks_who and not said.isdisjoint(lexicon.persons) and not parse.dependents(at, "acl"):
         return False  # "who is the oldest person"
-    if at and parse.words[at - 1] in lexicon.articles and number(parse, at) is not None:
-        return False  # "the two boats"
+    if counts_all(parse, at):
+        return False
     return not _is_in(parse, at, lexicon.excluding, _LONGEST_EXCLUSION) and not _is_in(
         parse, at, lexicon.fillers, _LONGEST_FILLER
     )
 
 
 def _is_of_speakers(parse: Parse, at: int) -> bool:
-    """Whether a verb says what those do who ask, "that we run", or a noun where they look: "on our list"."""
+    """Whether a verb or a noun belongs to those who ask: "the services that we run", "on our list"."""
     below = parse.dependents(at, "nsubj") if parse.pos(at) == "VERB" else parse.dependents(at, "nmod:poss")
     in_place = parse.pos(at) == "VERB" or (parse.is_a(at, "nmod", "obl") and parse.dependents(at, "case"))
     return bool(in_place) and any(parse.tokens[i].feature("Person") in ("1", "2") for i in below)

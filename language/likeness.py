@@ -29,7 +29,7 @@ COMPARED = 0.42
 _OF_ONE_STEM = 0.7
 """Likeness of words that begin alike."""
 OF_ONE_DIMENSION = 0.5
-"""Likeness of a noun and of a name that ends with a unit of what the noun measures: "cost", and a fee in euros."""
+"""Likeness of a noun and a name that ends with a unit of its kind: "cost" and a fee in euros."""
 _SHORTEST_STEM, _STEM = 5, 0.65
 """Letters of such a beginning, and its share of the longer word."""
 
@@ -48,6 +48,7 @@ class Likeness:
 
     def __init__(self, encode: Encode, language: str) -> None:
         self._encode, self._language = encode, language
+        self._lexicon = lexicon(pipeline(language).code)
         self._known: dict[str, npt.NDArray[np.floating]] = {}
         # A question compares the same words with the same names for each way to join things.
         self._compared: dict[tuple[object, ...], float] = {}
@@ -89,7 +90,7 @@ class Likeness:
 
     def _meanings(self, word: str) -> list[str]:
         """What a verb says in words of relations."""
-        known = lexicon(pipeline(self._language).code).meanings
+        known = self._lexicon.meanings
         return known.get(pipeline(self._language).lemma(word, "VERB"), "").split() if known else []
 
     def _of_written(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
@@ -113,11 +114,11 @@ class Likeness:
 
     def speaks_of_persons(self, words: Sequence[str]) -> bool:
         """Whether one of some words means people of any kind."""
-        return not lexicon(pipeline(self._language).code).persons.isdisjoint(words)
+        return not self._lexicon.persons.isdisjoint(words)
 
     def of_persons(self, wordings: Sequence[str]) -> float:
-        """Of a number of people and a relation by its names."""
-        phrases = lexicon(pipeline(self._language).code).tallies_of_persons
+        """How near the names of a relation are to "number of people"."""
+        phrases = self._lexicon.tallies_of_persons
         return max((self.cosine(phrase, wording) for phrase in phrases for wording in wordings), default=0.0)
 
     def fits(self, asked: str, label: str) -> int:
@@ -135,13 +136,13 @@ class Likeness:
         return self._compared[key]
 
     def _of_unit(self, word: str, wording: str) -> float:
-        """Of a unit, or of a noun that a unit measures, and a name that ends with a unit of that kind; else 0."""
+        """The likeness of a unit, or of a noun for what it measures, and a name that ends with such a unit; else 0."""
         kind = unit_kind(wording.split()[-1], self._language) if wording.split()[1:] else ""
         if not kind:
             return 0.0
         if kind == unit_kind(word, self._language):
             return 1.0
-        dimensions = lexicon(pipeline(self._language).code).dimensions
+        dimensions = self._lexicon.dimensions
         meant = dimensions.get(pipeline(self._language).lemma(word, "NOUN"), "")
         return OF_ONE_DIMENSION if meant and kind.partition(" ")[0] == meant else 0.0
 

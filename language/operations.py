@@ -322,6 +322,11 @@ def number(parse: Parse, at: int) -> float | None:
         return None
 
 
+def counts_all(parse: Parse, at: int) -> bool:
+    """Whether a number says how many there are anyway, and so bounds nothing: "the two boats"."""
+    return at > 0 and parse.words[at - 1] in parse.lexicon.articles and number(parse, at) is not None
+
+
 def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[int]) -> Limit | None:
     """The bound that the number at positions [at, after) is; None if it is none."""
     noun = counted(parse, after - 1)

@@ -173,7 +173,7 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
 
 
 def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Lexicon) -> tuple[Token, ...]:
-    """The tokens; where a verb was taken for a noun, as they are with a verb that every pipeline knows."""
+    """The tokens. If a verb was taken for a noun, they are parsed again with a known verb in its place."""
     at = _missed_verb(tokens, reader, words)
     if at is None or not words.known_verb:
         return tokens
@@ -191,7 +191,7 @@ def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Le
 def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
     """The noun that must be a verb; None if there is none.
 
-    It is the last of "which rivers do the bridges cross", or is behind a plural: "which pubs stock ale".
+    It is the last noun of "which rivers do the bridges cross", or follows a plural: "which pubs stock ale".
     """
     for at, token in enumerate(tokens[1:-1], 1):
         asks = words.questions.get(tokens[at - 1].text.casefold()) == "thing"

@@ -311,7 +311,7 @@ def _asks_whether(grammar: Parse) -> bool:
 def _request(grammar: Parse) -> int | None:
     """The position of the verb of a request, "list", "please list", "can you list"; None if there is none."""
     at = next(
-        (i for i in _all(grammar) if grammar.said_any(i, grammar.lexicon.requests) or _is_favour(grammar, i)), None
+        (i for i in _all(grammar) if grammar.said_any(i, grammar.lexicon.requests) or _is_asked_to(grammar, i)), None
     )
     before = range(at or 0)
     persons = [grammar.tokens[i].feature("Person") for i in before]
@@ -321,7 +321,7 @@ def _request(grammar: Parse) -> int | None:
     return at if is_verb and is_said and all(map(grammar.is_stop, before)) else None
 
 
-def _is_favour(grammar: Parse, at: int) -> bool:
+def _is_asked_to(grammar: Parse, at: int) -> bool:
     """Whether a verb says what "you" are asked to do: "could you add up ..."."""
     asked = any(grammar.tokens[i].feature("Person") == "2" for i in grammar.dependents(at, "nsubj"))
     asks = grammar.pos(0) == "AUX" and grammar.lemma(0) not in grammar.lexicon.supports  # not "do you know"

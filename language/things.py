@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from triplecheck.language.described import Place, places
-from triplecheck.language.operations import number, reflexives
+from triplecheck.language.operations import counts_all, number, reflexives
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question, question_word
 
@@ -217,9 +217,8 @@ def _numbers(parse: Parse, taken: Collection[int], found: Sequence[Unit]) -> Ite
     """The numbers that bound nothing and belong to no other unit."""
     for at in range(len(parse)):
         is_free = at not in taken and not parse.is_topic(at) and not any(at in unit.tokens for unit in found)
-        is_counted = at > 0 and parse.words[at - 1] in parse.lexicon.articles  # "the two boats"
         is_pronoun = parse.is_stop(at) and at > 0 and parse.words[at - 1] in parse.lexicon.questions  # "which one"
-        if is_free and not is_pronoun and not is_counted and number(parse, at) is not None:
+        if is_free and not is_pronoun and not counts_all(parse, at) and number(parse, at) is not None:
             yield Unit("number", at, (at, at + 1), (parse.tokens[at].text,))
 
 

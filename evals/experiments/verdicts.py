@@ -108,7 +108,7 @@ def confidence_tables(
     )
     if LANGUAGE_MODEL not in report.models.models:
         parts.append(
-            "No language model was asked here, so the models of the baseline serve answers of language models, too; "
+            "No language model was asked here, so answers of language models use the baseline's confidence models; "
             "`--lm MODEL` adds its answers and fits models for them.\n"
         )
     return parts

@@ -96,8 +96,8 @@ def further(proof: Proof) -> list[str]:
         abouts = map(proof.graph.relation, relations)
         return any(asked <= likeness.bases(name) for about in abouts for name in (about.label, *about.aliases))
 
-    starts = [*answers, *list(proof.topics)[:_LOOKED_AT]]
-    counts = (count for node in starts for count in proof.graph.relation_counts([node]))
+    starts = dict.fromkeys([*answers, *list(proof.topics)[:_LOOKED_AT]])
+    counts = proof.graph.relation_counts(list(starts))
     further = (count.relation for count in counts if count.direction is Direction.OUT)
     reached = named(relation for _, relation, _ in proof.found.evidence)
     return [proof.parsed.asked.noun] if not reached and named(further) else []

@@ -48,7 +48,9 @@ class Ends:
 
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
-        self._hops = hops(schema)
+        self._starts: dict[tuple[str, bool], set[str]] = {}
+        for hop in hops(schema):
+            self._starts.setdefault((hop.relation.label, hop.forward), set()).add(hop.start)
 
     def classes(self, number: int) -> tuple[str, ...]:
         """The classes that a unit may have; empty if they are not known."""
@@ -90,9 +92,7 @@ class Ends:
     def _is_of(self, topic: Topic, hop: Hop) -> bool:
         """Whether a hop begins at a class of a topic, or the relation is offered at none of its classes: a pub is
         located in a town, and a town in a county."""
-        starts = {
-            one.start for one in self._hops if one.relation.label == hop.relation.label and one.forward == hop.forward
-        }
+        starts = self._starts[hop.relation.label, hop.forward]
         return hop.start in topic.classes or starts.isdisjoint(topic.classes)
 
     def _unit(self, number: int) -> Unit:

@@ -21,7 +21,7 @@ _LEAST = 0.4
 _ONLY, _ONE_OF_SEVERAL = 0.6, 0.2  # of a relation between two classes that no word names
 _BY_MEANING, _BY_PREPOSITION, _BY_CLASS = 0.3, 0.15, 0.3  # what such a relation gains
 _FAR, _WRONG_WAY, _ELSEWHERE, _LOOSE = 0.12, 0.35, 0.15, 0.25  # what a join loses
-_DEED = 0.4  # what it loses if it leads to what a verb does and not to who does it
+_EVENT = 0.4  # what it loses if it leads to an event and not to who takes part in it
 _CLEARLY = 0.05  # by which a preposition is nearer to one relation than to all others
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
@@ -53,6 +53,7 @@ class Joiner:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
         self.ends = Ends(parse, clauses, schema, likeness)
         self._hops = hops(schema)
+        self._repeated = [(one, other) for one in self._hops for other in self._hops if _goes_on(one, other)]
 
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
         """The joins of attachments that fit best together; None if one of them has no join."""
@@ -147,7 +148,7 @@ class Joiner:
         ends = [hop for hop in hops if self.ends.may_end(attachment.to, hop, topics)]
         named = set(self._joining(attachment))
         is_said = bool(single) and not attachment.words and any(named <= join.said for join in joins)
-        chains = [] if is_said else [*_chains(starts, ends), *_within(starts, hops, ends)]
+        chains = [] if is_said else [*_chains(starts, ends), *_within(starts, self._repeated, ends)]
         for chain in chains:
             join = self._scored(attachment, chain, 1)
             if join.said or unnamed or len(chains) == 1:  # two relations that nothing names could join anything
@@ -180,15 +181,15 @@ class Joiner:
         score = sum(parts) / len(parts) - _FAR * (len(hops) - 1)
         if len(hops) == 1 and self._is_wrong_way(hops[0], attachment):
             score -= _WRONG_WAY
-        if self._is_deed(attachment, hops[-1].end):
-            score -= _DEED
+        if self._is_event(attachment, hops[-1].end):
+            score -= _EVENT
         covered = {at for at, (likeness, _) in said.items() if likeness >= least_likeness(self._parse.pos(at))}
         if len(hops) == 1 and score >= _WHOLE:
             covered |= {at for at in words if self._parse.pos(at) != "PROPN"}
         return Join(attachment, hops, score, frozenset(covered), is_vague)
 
-    def _is_deed(self, attachment: Attachment, end: str) -> bool:
-        """Whether a class is what a verb does and not who does it: an inspection, for "who inspected"."""
+    def _is_event(self, attachment: Attachment, end: str) -> bool:
+        """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""
         unit = self._clauses.units[attachment.to]
         asks_who = unit.kind == "word" and self._parse.lexicon.questions.get(unit.names[0]) == "person"
         if not asks_who or end == THING or self._likeness.fits("person", end) == 1:
@@ -285,13 +286,15 @@ def _chains(starts: Sequence[Hop], ends: Sequence[Hop]) -> Iterator[tuple[Hop, H
                 yield first, second
 
 
-def _within(starts: Sequence[Hop], hops: Sequence[Hop], ends: Sequence[Hop]) -> Iterator[tuple[Hop, Hop, Hop]]:
+def _within(
+    starts: Sequence[Hop], repeated: Sequence[tuple[Hop, Hop]], ends: Sequence[Hop]
+) -> Iterator[tuple[Hop, Hop, Hop]]:
     """Three hops, two of them by one relation between things of different classes: the seat is an office, which is
     located in a city, which is located in a country."""
-    for second, third in ((one, other) for one in hops for other in ends if _goes_on(one, other)):
+    for second, third in ((one, other) for one, other in repeated if other in ends):
         outer = (first for first in starts if first.end == second.start)
         yield from ((first, second, third) for first in outer if first.relation.label != second.relation.label)
-    for first, second in ((one, other) for one in starts for other in hops if _goes_on(one, other)):
+    for first, second in ((one, other) for one, other in repeated if one in starts):
         outer = (third for third in ends if third.start == second.end)
         yield from ((first, second, third) for third in outer if third.relation.label != second.relation.label)
 

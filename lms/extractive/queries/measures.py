@@ -51,7 +51,7 @@ def measure_of_words(
 
 
 def _of_persons(relations: Sequence[Relation], words: Sequence[str], likeness: Likeness) -> Measure | None:
-    """The relation to a number of people, for words that speak of people; None if several are as near."""
+    """The relation that says how many people, if the words speak of people; None if no name is clearly nearest."""
     if not likeness.speaks_of_persons(words):
         return None
     numbers = [

@@ -273,8 +273,8 @@ def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple
 
 def _said_as(reading: Reading, words: Sequence[str], relation: Relation) -> float:
     """How near a relation is to words; to one word, also by its stem: "without a manager"."""
-    own = [reading.likeness.of_word(word, relation.wordings) for word in words if len(words) == 1]
-    return max((reading.likeness.of_words(words, relation.wordings), *own))
+    whole = reading.likeness.of_words(words, relation.wordings)
+    return max(whole, reading.likeness.of_word(words[0], relation.wordings)) if len(words) == 1 else whole
 
 
 def _is_object(reading: Reading, tokens: Sequence[int]) -> bool:

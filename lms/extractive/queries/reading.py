@@ -154,7 +154,7 @@ def _named_by_relations(
 
 
 def _is_phrase(parse: Parse, start: int, end: int) -> bool:
-    """Whether words belong together: "inspected bridges" of "who has inspected bridges" are a verb and its object."""
+    """Whether words form a noun phrase: not the verb and the object of "who has inspected bridges"."""
     return all(parse.pos(at) != "VERB" or parse.is_a(at, "amod", "compound") for at in range(start, end - 1))
 
 
