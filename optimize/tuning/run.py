@@ -54,10 +54,10 @@ def tune(
 ) -> Tuned:
     """Compile a program: try what may pay, and keep what wins on the validation questions.
 
-    Students are trained; each step gets the demonstrations, and with a prompt model the instruction, that its own
-    metric likes best on recorded calls; each role that loses nothing clear by it, on recorded calls, is given to the
-    rule-based baseline; the baseline, or it with a student, is asked before the models (`programs.cascade`); and
-    answers that are less sure than a threshold are left out. Each choice is tried on top of those that were kept, and
+    Students are trained; the baseline, or it with a student, is asked before the models (`programs.cascade`); each step
+    gets the demonstrations, and with a prompt model the instruction, that its own metric likes best on recorded calls;
+    each role that loses nothing clear by it, on recorded calls, is given to the rule-based baseline; and answers that
+    are less sure than a threshold are left out. Each choice is tried on top of those that were kept, and
     is kept if the whole program wins more validation questions with it than it loses, or as many with shorter prompts.
     The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05); the
     test questions choose nothing. An interrupted run is resumed by the same call.

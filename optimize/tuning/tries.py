@@ -115,10 +115,12 @@ class Tries:
             if one.change is not None and one.model is not None and student.role is not None:
                 firsts[student.name] = Roles(BASELINE, {student.role: one.model})
             yield one
+        # A cascade asks the model fewest questions: with it, all that is tried after it is cheap to measure.
+        alone, measured = self.best()
+        for name, first in firsts.items():
+            yield self.cascade(name, first, alone, measured)
         yield from self._of_steps()
         yield from self._of_roles()
-        for name, first in firsts.items():
-            yield self.cascade(name, first, *self.best())
         threshold = threshold_of(self.best()[1])
         if threshold is None:
             yield Try("abstain below a confidence", None, "it would not answer more questions rightly")
