@@ -132,7 +132,7 @@ def check(
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 triplecheck lm check openai/my-model
     """
     from triplecheck.kg.errors import UnavailableError
-    from triplecheck.lms.resolve import is_extractive
+    from triplecheck.lms.kinds import is_extractive
 
     report = _reached(model)
     if not report.reachable:
@@ -148,7 +148,8 @@ def _reached(model: str) -> CheckReport:
     """How the model does three short tasks; the baseline is not asked for them."""
     with waiting(stderr(), f"asking {printable(model)}"):
         from triplecheck.lms.check import CheckReport, check
-        from triplecheck.lms.resolve import is_extractive, language_model
+        from triplecheck.lms.kinds import is_extractive
+        from triplecheck.lms.resolve import language_model
 
         if is_extractive(model):
             return CheckReport(model, language_model(model).model, True, dollars_per_call=0.0)
@@ -208,7 +209,7 @@ def _table_of_steps(steps: Sequence[StepCheck]) -> Table:
 def _table(report: CheckReport) -> Table:
     from rich.text import Text
 
-    from triplecheck.lms.resolve import is_extractive
+    from triplecheck.lms.kinds import is_extractive
 
     note = " (a rule-based baseline, not a language model)" if is_extractive(report.model) else ""
     rows: dict[str, Any] = {"model": report.model + note}

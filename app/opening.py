@@ -183,7 +183,7 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources, progress: Prog
 def _before(settings: Settings, name: str) -> Settings:
     """The configuration of a member of a cascade that is asked before the configured model: a model or a bundle."""
     from triplecheck.kg import UserError
-    from triplecheck.lms.resolve import is_extractive
+    from triplecheck.lms.kinds import is_extractive
 
     alone: dict[str, Any] = {"cascade": [], "lm": None, "roles": {}, "bundle": None}
     if Path(name).is_dir():
@@ -279,7 +279,7 @@ def roles(settings: Settings) -> Roles:
         UserError: there is no such role.
     """
     from triplecheck.lms import Roles
-    from triplecheck.lms.resolve import EXTRACTIVE
+    from triplecheck.lms.kinds import EXTRACTIVE
 
     if settings.bundle is not None and settings.lm is None and not settings.roles:
         from triplecheck.optimize.bundle import load_bundle

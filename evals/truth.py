@@ -16,7 +16,7 @@ import numpy as np
 
 from triplecheck.evals.metrics.statistics import area_under_risk_coverage, auroc, expected_calibration_error
 from triplecheck.kg import UserError
-from triplecheck.lms.resolve import BASELINE, kind_of
+from triplecheck.lms.kinds import BASELINE, kind_of
 from triplecheck.programs.judge.confidence import (
     FLOOR,
     NAMES,

@@ -10,6 +10,7 @@ from typing import Any
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.errors import BudgetExceededError
+from triplecheck.lms.kinds import is_no_language_model
 
 
 @dataclass(frozen=True)
@@ -80,7 +81,9 @@ LIMITS = ("calls", "tokens", "seconds", "dollars")
 
 @dataclass(frozen=True)
 class Budget:
-    """Hard limits on the usage of a session; None means no limit.
+    """Hard limits on the usage of language models in a session; None means no limit.
+
+    What the rule-based baseline and students do counts as usage, and not against a budget.
 
     Limits are checked before each call: once a limit is used up, no further call starts. Running calls are
     finished, so tokens, seconds and dollars may exceed the limit by what those calls take; the number of calls
@@ -137,6 +140,17 @@ class Spent:
     failed: bool = False
 
 
+def _summed(rows: Mapping[tuple[str, str], Usage]) -> Usage:
+    """The sum of rows by (role, model), with its parts."""
+    roles = sorted({role for role, _ in rows})
+    models = sorted({model for _, model in rows})
+    return replace(
+        total(list(rows.values())),
+        by_role={name: total([row for (role, _), row in rows.items() if role == name]) for name in roles},
+        by_model={name: total([row for (_, model), row in rows.items() if model == name]) for name in models},
+    )
+
+
 class Ledger:
     """Counts calls per role and model, and enforces a budget. Thread-safe.
 
@@ -147,7 +161,7 @@ class Ledger:
         self.budget = budget or Budget()
         self._parent = parent
         self._rows: dict[tuple[str, str], Usage] = {}
-        self._total = Usage()
+        self._charged = Usage()
         # One lock for nested ledgers: a call is checked and counted in all of them atomically.
         self._lock: threading.Lock = parent._lock if parent is not None else threading.Lock()
 
@@ -158,8 +172,9 @@ class Ledger:
             BudgetExceededError: the budget of this ledger or of a parent is used up; nothing is counted.
         """
         with self._lock:
-            for ledger in self._family():
-                ledger._check(role, model)
+            if not is_no_language_model(model):
+                for ledger in self._family():
+                    ledger._check(role, model)
             for ledger in self._family():
                 ledger._add(role, model, Usage(calls=1))
 
@@ -187,7 +202,7 @@ class Ledger:
     def limits(self) -> list[tuple[Budget, Usage]]:
         """The budgets in force, innermost first, each with its usage."""
         with self._lock:
-            return [(ledger.budget, ledger._total) for ledger in self._family()]
+            return [(ledger.budget, ledger._charged) for ledger in self._family()]
 
     def limits_dollars(self) -> bool:
         """Whether this ledger or a parent has a budget in dollars."""
@@ -195,15 +210,11 @@ class Ledger:
 
     def usage(self) -> Usage:
         """Everything counted so far, with its parts by role and by model."""
-        with self._lock:
-            rows = dict(self._rows)
-        roles = sorted({role for role, _ in rows})
-        models = sorted({model for _, model in rows})
-        return replace(
-            total(list(rows.values())),
-            by_role={name: total([row for (role, _), row in rows.items() if role == name]) for name in roles},
-            by_model={name: total([row for (_, model), row in rows.items() if model == name]) for name in models},
-        )
+        return _summed(self.rows())
+
+    def charged(self) -> Usage:
+        """What counts against the budget: the usage of language models, with its parts by role and by model."""
+        return _summed({key: row for key, row in self.rows().items() if not is_no_language_model(key[1])})
 
     def rows(self) -> dict[tuple[str, str], Usage]:
         """What was counted, by (role, model)."""
@@ -227,9 +238,10 @@ class Ledger:
             ledger = ledger._parent
 
     def _check(self, role: str, model: str) -> None:
-        self.budget.check(self._total)
+        self.budget.check(self._charged)
 
     def _add(self, role: str, model: str, more: Usage) -> None:
         key = (role, model)
         self._rows[key] = total([self._rows.get(key, Usage()), more])
-        self._total = total([self._total, more])
+        if not is_no_language_model(model):
+            self._charged = total([self._charged, more])

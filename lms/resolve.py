@@ -5,7 +5,7 @@ from __future__ import annotations
 import copyreg
 import os
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -15,6 +15,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from triplecheck.kg.errors import UserError
 from triplecheck.language.pipeline import ENGLISH, check_language
 from triplecheck.lms.engines import AsyncEngine, EmbeddedEngine
+from triplecheck.lms.kinds import EXTRACTIVE, folder_of_student, is_no_language_model
 from triplecheck.lms.local.weights import LLAMA_CPP, is_gguf_file
 from triplecheck.lms.local.weights import PREFIX as LOCAL
 from triplecheck.lms.metering import MeteredLM
@@ -25,13 +26,6 @@ if TYPE_CHECKING:
     from triplecheck.lms.local.backend import LocalConfig
     from triplecheck.lms.local.engine import LocalEngine
     from triplecheck.lms.prompt import Prompt
-
-EXTRACTIVE = "extractive"
-STUDENT = "student/"
-"""Before the folder of a trained student, in a model string."""
-
-BASELINE, LANGUAGE_MODEL = EXTRACTIVE, "language model"
-"""The kinds of models that answer: the rule-based baseline alone, or a language model in one role or more."""
 
 _SETTINGS = frozenset(
     "guided longest_field max_new_tokens context_length prefix_memory repetition_penalty batch_size batch_wait device "
@@ -82,26 +76,6 @@ class CallSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstri
 
 _OF_LOCAL_CALLS = ("temperature", "max_tokens")
 _OWN_CLIENT = "lm15"
-
-
-def is_extractive(model: str) -> bool:
-    """Whether a model string names the rule-based baseline, with or without settings."""
-    return model.strip().partition("?")[0] == EXTRACTIVE
-
-
-def is_no_language_model(model: str) -> bool:
-    """Whether a model string names the rule-based baseline or a student: what writes no words of its own."""
-    return is_extractive(model) or model.strip().startswith(STUDENT)
-
-
-def folder_of_student(model: str) -> Path:
-    """The folder that the model string of a student names."""
-    return Path(model.strip().partition("?")[0].removeprefix(STUDENT)).expanduser()
-
-
-def kind_of(models: Iterable[str]) -> str:
-    """`BASELINE` or `LANGUAGE_MODEL`, by the names of the models whose replies led to an answer."""
-    return BASELINE if all(map(is_no_language_model, models)) else LANGUAGE_MODEL
 
 
 def _settings(model: str) -> dict[str, str]:

@@ -26,8 +26,9 @@ from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import replaced_directory
 from triplecheck.kg.values import parse_json
 from triplecheck.lms import Roles, TolerantAdapter, session
+from triplecheck.lms.kinds import STUDENT, folder_of_student
 from triplecheck.lms.local.weights import ADAPTER_CONFIG, LLAMA_CPP, PREFIX, adapter_files, find_weights
-from triplecheck.lms.resolve import STUDENT, folder_of_student, language_model
+from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import AnySources, make_program

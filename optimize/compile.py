@@ -213,7 +213,7 @@ class _CompileRun:
         """
         tagging = Tagging(self._candidates, self.watch)
         callbacks = [*(dspy.settings.get("callbacks") or []), tagging]
-        limit = remaining(self._plan.budget, self._ledger.usage(), self.watch)
+        limit = remaining(self._plan.budget, self._ledger.charged(), self.watch)
         with self._teacher() as teacher, session(budget=limit), dspy.context(callbacks=callbacks), patient():
             try:
                 best = self._spec.run(self._job(teacher))
@@ -327,7 +327,7 @@ class _CompileRun:
         again = f"{tried} candidates so far; run the same command again to resume {self._out}"
         if isinstance(error, BudgetExceededError):
             try:
-                self._plan.budget.check(self._ledger.usage())  # report the whole budget, not the rest that was left
+                self._plan.budget.check(self._ledger.charged())  # report the whole budget, not the rest that was left
             except BudgetExceededError as whole:
                 error = whole
             return BudgetExceededError(f"{error}; {again}", limit=error.limit, allowed=error.allowed, used=error.used)

@@ -16,7 +16,7 @@ from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import BudgetExceededError, Roles
-from triplecheck.lms.resolve import is_no_language_model
+from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.optimize.candidates import Gain
 from triplecheck.programs import Program
 

@@ -12,8 +12,9 @@ from triplecheck.evals.configuration import plain
 from triplecheck.kg import UserError
 from triplecheck.kg.errors import require
 from triplecheck.lms import Budget, Roles
+from triplecheck.lms.kinds import EXTRACTIVE, is_no_language_model
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.resolve import EXTRACTIVE, is_no_language_model, language_model
+from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Pilot, Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value

@@ -10,8 +10,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import dspy
-
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
@@ -120,7 +118,7 @@ def resolve_students(names: Iterable[str] | None) -> tuple[Student, ...]:
 
 
 def taught(student: Student, knowledge_base: KnowledgeBase | None, lesson: Callable[[KnowledgeBase], Lesson]) -> Taught:
-    """Train a student; no call of a model is counted.
+    """Train a student.
 
     Args:
         student: the entry.
@@ -132,5 +130,4 @@ def taught(student: Student, knowledge_base: KnowledgeBase | None, lesson: Calla
     """
     if knowledge_base is None or knowledge_base.is_remote:
         raise UserError("it needs a knowledge base on this machine")
-    with dspy.context(ledger=None):
-        return student.train(lesson(knowledge_base))
+    return student.train(lesson(knowledge_base))

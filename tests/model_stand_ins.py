@@ -25,6 +25,7 @@ from uuid import uuid4
 from dspy.lm15 import Request, Response
 
 from triplecheck.lms.engines import messages_of, reply
+from triplecheck.lms.extractive.engine import ExtractiveEngine
 from triplecheck.lms.resolve import register_engine, unregister_engine
 
 STAND_IN = "openai/stand-in"
@@ -257,6 +258,16 @@ class QueueEngine:
     def __deepcopy__(self, memo: dict[int, object]) -> QueueEngine:
         """Optimizers deep-copy LMs; the queue is shared."""
         return self
+
+
+@contextmanager
+def costly_rules(name: str = "costly") -> Iterator[None]:
+    """Register the rule-based baseline under `name`, as a language model whose calls count against a budget."""
+    register_engine(name, ExtractiveEngine())
+    try:
+        yield
+    finally:
+        unregister_engine(name)
 
 
 @contextmanager

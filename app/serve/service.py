@@ -41,8 +41,8 @@ from triplecheck.kg.endpoints import EndpointOptions, is_url
 from triplecheck.kg.knowledge_base import BUNDLED
 from triplecheck.kg.types import Direction
 from triplecheck.lms import Budget, Ledger, Usage, session
+from triplecheck.lms.kinds import EXTRACTIVE
 from triplecheck.lms.metering import ON_CALL
-from triplecheck.lms.resolve import EXTRACTIVE
 from triplecheck.lms.roles import restrict_cache
 from triplecheck.programs import Program, Sources, program_names, resolve_program, to_json
 from triplecheck.programs.conversation import FollowUps

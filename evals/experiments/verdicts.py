@@ -15,7 +15,7 @@ from triplecheck.evals.experiments.pictures import picture
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
-from triplecheck.lms.resolve import LANGUAGE_MODEL
+from triplecheck.lms.kinds import LANGUAGE_MODEL
 from triplecheck.programs.judge.confidence import ConfidenceModels
 from triplecheck.programs.judge.queries import QUERY
 

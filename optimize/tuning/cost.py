@@ -9,9 +9,10 @@ from statistics import mean
 
 from triplecheck.kg import UserError
 from triplecheck.lms import Budget, Roles
+from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.resolve import is_no_language_model, language_model
+from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.examples import Split
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.students import STUDENTS
@@ -122,7 +123,7 @@ class Purse:
 
     def allows(self, calls: int) -> bool:
         """Whether so many calls can be made, and the reserved questions asked."""
-        used = self.ledger.usage()
+        used = self.ledger.charged()
         calls += self.cost.of(self.reserved)
         needed = {"calls": calls, "tokens": calls * self.cost.tokens_per_call}
         limits = {name: getattr(self.budget, name) for name in needed}

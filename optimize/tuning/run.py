@@ -18,9 +18,9 @@ from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import Roles, session
+from triplecheck.lms.kinds import EXTRACTIVE as BASELINE
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
-from triplecheck.lms.resolve import EXTRACTIVE as BASELINE
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.bracket import Bracket, bracket
 from triplecheck.optimize.bundle import save_bundle
@@ -208,11 +208,11 @@ class _Run:
             rows = self._rows(states(first, best, tried, cascade), opened)
         shown = tuple(tries.brackets)
         if not won:
-            return Tuned(plan.program.deepcopy(), shown, tuple(lines), None, None, ledger.usage(), rows)
+            return Tuned(plan.program.deepcopy(), shown, tuple(lines), None, None, ledger.charged(), rows)
         after = self._measured(best, _TEST)
         lines.append(replace(self._line(ALL, best, opened), kept=True, gain=total, test=after))
         program, bundle, gain = best.with_own_models(), self._out / "bundle", gain_over(after, test)
-        tuned = Tuned(program, shown, tuple(lines), gain, bundle, ledger.usage(), rows)
+        tuned = Tuned(program, shown, tuple(lines), gain, bundle, ledger.charged(), rows)
         save_bundle(best.whole, bundle, best.roles, about=tuned.to_json() | {"bundle": None})
         return tuned
 

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from statistics import mean
-
-import dspy
 
 from triplecheck.evals.configuration import switches
 from triplecheck.kg import KnowledgeBase, UserError
@@ -18,8 +15,8 @@ from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 from triplecheck.lms import Budget, RolePredict, Roles, session
-from triplecheck.lms.resolve import EXTRACTIVE as BASELINE
-from triplecheck.lms.resolve import is_no_language_model
+from triplecheck.lms.kinds import EXTRACTIVE as BASELINE
+from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.optimize.bracket import Bracket
 from triplecheck.optimize.examples import Split
 from triplecheck.optimize.metrics import Case
@@ -184,8 +181,7 @@ class Tries:
     def _scored(self, state: State, asked: Mapping[str, Sequence[RecordedCall]]) -> list[float]:
         """The score of each call of some steps, with the models of a state."""
         cases, sources, steps = self._cases(), state.program.sources, steps_of(state.program)
-        free = _uncharged(state.roles, [steps[step] for step in asked])
-        with free, session(state.roles, ranker=sources.own_ranker, language=sources.language):
+        with session(state.roles, ranker=sources.own_ranker, language=sources.language):
             each = [scores(steps[step], calls, cases, self.plan.workers) for step, calls in asked.items()]
         return [score for some in each for score in some]
 
@@ -203,8 +199,7 @@ class Tries:
             return Try(title, None, "no model is asked anyway")
         if isinstance(state.program, Cascade):
             return Try(title, None, "it is a cascade already")
-        with _uncharged(first, steps):
-            rule = best_rule(self.measured(State(state.program, first)), measured)
+        rule = best_rule(self.measured(State(state.program, first)), measured)
         return Try(title, lambda to: replace(to, first=first, sure=rule.sure), str(rule), kind=CASCADE)
 
     def _of_step(self, name: str, what: str, takes: int, find: Callable[[], StepChoice | None]) -> Try:
@@ -271,11 +266,6 @@ def threshold_of(measured: Measured) -> float | None:
 def _is_free(roles: Roles, steps: Iterable[RolePredict]) -> bool:
     """Whether no language model is asked at these steps."""
     return all(step.lm is None and is_no_language_model(roles.model(step.role)) for step in steps)
-
-
-def _uncharged(roles: Roles, steps: Iterable[RolePredict]) -> AbstractContextManager[None]:
-    """Calls of the baseline and of students are not counted: a budget is for language models."""
-    return dspy.context(ledger=None) if _is_free(roles, steps) else nullcontext()
 
 
 def _with_threshold(threshold: float, state: State) -> State:

@@ -11,7 +11,7 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.language.pipeline import ENGLISH
-from triplecheck.lms.resolve import kind_of
+from triplecheck.lms.kinds import kind_of
 from triplecheck.programs.judge.confidence import models_of, packaged_models
 from triplecheck.programs.judge.features import features_of, says_what_is_asked, uncovered_parts
 from triplecheck.programs.judge.joined import mixed, namesakes, unjoined, unlisted

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli_support import QUESTION, Run
+from model_stand_ins import costly_rules
 
 QUESTIONS = [
     {"id": "q1", "question": QUESTION, "answers": ["Germany"], "hops": 2},
@@ -79,7 +80,9 @@ def test_an_empty_part_is_an_error(run: Run, kb: Path, elsewhere: Path) -> None:
 
 
 def test_a_spent_budget_stops_the_run_and_says_how_to_go_on(run: Run, kb: Path, questions: Path) -> None:
-    result = run("eval", "kerag", "--kb", kb, "--questions", questions, "--budget-calls", 1, "--out", "run")
+    few = ("--lm", "costly", "--budget-calls", 1)
+    with costly_rules():
+        result = run("eval", "kerag", "--kb", kb, "--questions", questions, *few, "--out", "run")
     assert result.exit_code == 4
     assert "budget of 1 calls" in result.stderr
     assert "again" in result.stderr

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 from cli_support import QUESTION, Run
+from model_stand_ins import costly_rules
 
 FEW = ("--limit", 16, "--hops", 1, "--guarantee", "asked", "--alpha", 0.4)
 MONGOLIA = "What is the capital of Mongolia?"
@@ -45,10 +46,15 @@ def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path) -> N
         (("fit", "kerag", "--limit", 1), 2, "too few to be halved"),
         (("fit", "kerag", "--split", "dev"), 2, "name it with --data"),
         (("fit", "kerag", "--kb", "kb", "--out", "run"), 2, "--questions is missing"),
-        (("fit", "kerag", *FEW, "--out", "run", "--budget-calls", 5), 4, "budget of 5 calls is used up"),
+        (
+            ("fit", "kerag", *FEW, "--out", "run", "--lm", "costly", "--budget-calls", 5),
+            4,
+            "budget of 5 calls is used up",
+        ),
         (("ask", QUESTION, "--option", "abstain_below=often"), 2, "abstain_below cannot be 'often'"),
     ],
 )
 def test_errors_name_the_cause(words: tuple[object, ...], code: int, message: str, run: Run) -> None:
-    result = run(*words)
+    with costly_rules():
+        result = run(*words)
     assert (result.exit_code, message in result.stderr.replace("\n", " ")) == (code, True), result.output

@@ -14,7 +14,7 @@ import httpx
 import openai
 import pytest
 from cli_support import fields
-from model_stand_ins import scripted_model
+from model_stand_ins import costly_rules, scripted_model
 from serving import SIBLINGS, TEACHER, Running, service_of, serving
 
 from triplecheck.app.config import load_settings
@@ -229,7 +229,7 @@ def test_clients_need_their_keys_and_keep_to_their_limits(
         "alice": {"key_env": "ALICE", "per_minute": 3},
         "bob": {"key_env": "BOB", "budget": {"calls": 7}},
     }
-    with serving(service_of(str(bundled.path), keys=keys)) as running:
+    with costly_rules(), serving(service_of(str(bundled.path), "costly", keys=keys)) as running:
         assert running.http.get("/healthz").status_code == 200
         for wrong in ({}, {"authorization": "Bearer wrong"}, {"x-api-key": ALICE[:-1]}):
             reply = running.http.get("/v1/bases", headers=wrong)

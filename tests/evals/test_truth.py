@@ -9,7 +9,7 @@ import pytest
 
 from triplecheck.evals.truth import Judged, fit, left_out, read_judged, worth
 from triplecheck.kg import UserError
-from triplecheck.lms.resolve import BASELINE, LANGUAGE_MODEL
+from triplecheck.lms.kinds import BASELINE, LANGUAGE_MODEL
 from triplecheck.programs.judge.confidence import FACTS, FLOOR
 from triplecheck.programs.judge.queries import QUERY
 

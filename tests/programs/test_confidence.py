@@ -13,7 +13,7 @@ from program_parts import ask, build_rows
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import load_ranker
-from triplecheck.lms.resolve import BASELINE, LANGUAGE_MODEL, kind_of
+from triplecheck.lms.kinds import BASELINE, LANGUAGE_MODEL, kind_of
 from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
 from triplecheck.programs.judge.confidence import FACTS, ConfidenceModels, fit_model, packaged_models, read_models

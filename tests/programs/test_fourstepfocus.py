@@ -9,6 +9,7 @@ from typing import Any
 import pyoxigraph
 import pytest
 from dspy.lm15 import Request
+from model_stand_ins import costly_rules
 from program_parts import EX, PREFIXES, WORLD, ask, build_turtle, fields, items, kinds, node, play, steps
 
 from triplecheck.kg import KnowledgeBase
@@ -435,7 +436,7 @@ class TestReranking:
             assert len(result.ranking) == 6
 
     def test_a_spent_budget_ends_the_question(self, documented: KnowledgeBase) -> None:
-        with session("extractive", budget=Budget(calls=1)), pytest.raises(BudgetExceededError):
+        with costly_rules(), session("costly", budget=Budget(calls=1)), pytest.raises(BudgetExceededError):
             program(documented)(question=QUESTION)
 
     def test_candidates_are_shown_with_text_and_facts_and_truncation_is_recorded(

@@ -20,8 +20,8 @@ from triplecheck.evals.questions import Question, question_row
 from triplecheck.kg import Graph, UserError
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
+from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
-from triplecheck.lms.resolve import is_no_language_model
 from triplecheck.optimize.traces.derivations import Asked
 from triplecheck.optimize.traces.derive import derive
 from triplecheck.optimize.traces.gold import exploration, patterns, references
