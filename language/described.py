@@ -9,6 +9,7 @@ import functools
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from triplecheck.language.lexicon import lexicon
 from triplecheck.language.operations import compares
 from triplecheck.language.parse import Parse
 from triplecheck.language.pipeline import pipeline
@@ -127,8 +128,10 @@ def _class_forms(name: str, language: str) -> dict[tuple[str, ...], int]:
 
 @functools.lru_cache(10_000)
 def _forms(word: str, language: str) -> frozenset[str]:
-    """A noun and its lemma; without a lemmatizer, what may be its stem."""
+    """A noun and its lemma; without a lemmatizer, what may be its stem. "Person" and "people" are one noun."""
     reader = pipeline(language)
+    if word in (persons := lexicon(reader.code).persons):
+        return persons
     if reader.is_trained:
         return frozenset({word, reader.lemma(word, "NOUN")})
     return frozenset({word, *(word[:-n] for n in range(1, _LONGEST_ENDING + 1) if len(word) - n >= _SHORTEST_STEM)})
