@@ -107,7 +107,7 @@ class Parse:
         """The end of a phrase that stands at a position, in lemmas or as written; 0 if it does not."""
         parts = phrase.split()
         here = range(at, at + len(parts))
-        same = here.stop <= len(self) and all(
+        same = 0 <= at <= len(self) - len(parts) and all(
             p in (self.lemma(i), self.words[i]) for i, p in zip(here, parts, strict=True)
         )
         return here.stop if same else 0

@@ -87,3 +87,11 @@ def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
 )
 def test_it_is_not_proved(mills: KERAG, question: str) -> None:
     assert ask(mills, question).verdict != "proved"
+
+
+def test_a_few_words_are_a_question_too(mills: KERAG) -> None:
+    whole = [question.rstrip("?").split() for pairs in ANSWERED.values() for question, _ in pairs]
+    few = {" ".join(words) for all_words in whole for n in (1, 2) for words in (all_words[:n], all_words[-n:])}
+    for question in sorted(few):
+        result: Any = ask(mills, question)
+        assert result.answer or result.reason, question
