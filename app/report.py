@@ -15,7 +15,7 @@ from triplecheck.app.console import printable, reporting, stderr, stdout, waitin
 from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flag, flattened
 
 if TYPE_CHECKING:
-    from triplecheck.evals.experiments import Cell, Experiment
+    from triplecheck.evals.experiments import Cell, Experiment, Trained
     from triplecheck.evals.questions import Question
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.progress import ProgressCallback
@@ -184,11 +184,18 @@ def _print_report(lines: Iterable[str], place: Path) -> None:
     stderr().print(f"written: {printable(str(place))}", soft_wrap=True)
 
 
-def _train(tell: ProgressCallback, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Path:
-    """The ranker of paths that an earlier run has trained, else a new one."""
+def _train(
+    tell: ProgressCallback, name: str, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path
+) -> Trained:
+    """The student that an earlier run has trained, else a new one."""
+    from triplecheck.evals.experiments import Trained
     from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_ranker
+    from triplecheck.optimize.students import Lesson, resolve_students, taught
 
-    found = sorted(place.glob("*.safetensors"))
-    if found:
-        return found[0]
-    return train_ranker(kb, questions, place, RankerOptions(limit=len(questions), seed=seed), tell).path
+    (student,) = resolve_students([name])
+    if student.role is None:
+        found = sorted(place.glob("*.safetensors"))
+        how = RankerOptions(limit=len(questions), seed=seed)
+        return Trained(found[0] if found else train_ranker(kb, questions, place, how, tell).path)
+    made = taught(student, kb, lambda base: Lesson(base, questions, {}, place, seed, tell))
+    return Trained(roles={student.role: made.model} if made.model is not None else {})

@@ -69,7 +69,13 @@ class RowSpec:
     withheld: bool = False
     """Withhold the facts: a correct answer is then the model's own knowledge, or a leak."""
     questions: int | None = None
-    """Train a ranker of paths on so many questions of the other half of the data set, and run the row with it."""
+    """Train `students` on so many questions of the other half of the data set, and run the row with them."""
+    students: tuple[str, ...] = ("ranker",)
+    """What is trained on `questions`: `ranker`, a ranker of paths, or `reader`, a reader of answers."""
+    lm: str | None = None
+    """The model of this row in place of the table's; `given` is that of `--lm`, without which the row is left out."""
+    cascade: bool = False
+    """Ask the rule-based baseline, with the students, before the models of the table (`programs.cascade`)."""
     bundle: Path | None = None
     """A bundle with the compiled program, run with the models of the table. The row is left out if it is missing."""
     paper: Sign | None = None
@@ -78,6 +84,13 @@ class RowSpec:
     """In a table of directions: what explains another direction than the paper's."""
     each_assist: bool = False
     """Followed by rows without each assist that the program has (`programs.assists`), and without all of them."""
+
+    def model(self, of_table: ModelSpec, given: str | None) -> ModelSpec | None:
+        """The models of the row, with the model of `--lm` where it is `given`; None: it is wanted and not there."""
+        if self.lm is None:
+            return of_table
+        lm = given if self.lm == GIVEN else self.lm
+        return None if lm is None else replace(of_table, lm=lm)
 
     def expanded(self) -> list[RowSpec]:
         """The rows that it stands for."""
@@ -145,10 +158,15 @@ class TableSpec:
     published: tuple[Published, ...] = ()
     note: str = ""
 
+    @property
+    def wants_given(self) -> bool:
+        """Whether a model of the table or of a row is `given`."""
+        return any(model.wants_given for model in self.models) or any(row.lm == GIVEN for row in self.rows)
+
 
 @dataclass(frozen=True, kw_only=True)
 class FigureSpec:
-    """A figure of one metric of a table: bars by row, or lines over `x`, for each data set.
+    """A figure of one metric of a table: bars by row, lines over `x`, or points over another metric, for each data set.
 
     For the layouts `turns` and `sources`: bars by group, of one measure.
     """
@@ -157,7 +175,9 @@ class FigureSpec:
     title: str
     table: str
     metric: str
-    kind: Literal["bars", "lines"] = "bars"
+    kind: Literal["bars", "lines", "points"] = "bars"
+    over: str | None = None
+    """Points only: the metric of the horizontal axis, which is logarithmic; figures of 0 are not shown."""
     above: str | None = None
     """Bars only: a second metric, stacked on the first in a lighter shade."""
     x_label: str = ""
@@ -249,7 +269,9 @@ def _check(path: Path, experiment: Experiment) -> None:
             raise UserError(f"{path}: figure {figure.name!r}: no table {figure.table!r}")
         layout = tables[figure.table].layout
         known = BREAKDOWNS[layout].measures if layout in BREAKDOWNS else tuple(Scores.__dataclass_fields__)
-        _check_metrics(path, figure.name, [figure.metric, *([figure.above] if figure.above else [])], known)
+        if figure.kind == "points" and figure.over is None:
+            raise UserError(f"{path}: figure {figure.name!r}: points need `over`, the metric of the horizontal axis")
+        _check_metrics(path, figure.name, [one for one in (figure.metric, figure.above, figure.over) if one], known)
 
 
 def _check_metrics(path: Path, place: str, metrics: Sequence[str], known: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -22,7 +22,8 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import TextEncoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelUnavailableError, Roles
-from triplecheck.programs import Program, Sources, resolve_program
+from triplecheck.lms.kinds import EXTRACTIVE
+from triplecheck.programs import Cascade, Program, Sources, resolve_program
 from triplecheck.programs.options import check_options
 
 # Open a data set of a configuration: its knowledge base and a sample of its questions.
@@ -83,8 +84,10 @@ class SetOpener:
         Raises:
             UserError: the data set measures on all of them.
         """
+        if spec.bundled == "test":
+            return sampled(list(bundled_case("train").sample(None)), limit, seed)
         if spec.part is None:
-            raise UserError("a ranker is trained on the other half of the questions: set the `part` to measure on")
+            raise UserError("students are trained on the other half of the questions: set the `part` to measure on")
         return sampled([q for q in self._case(spec).sample(None) if part_of(q.id) != spec.part], limit, seed)
 
     def _read(self, spec: DataSpec, limit: int, seed: int) -> OpenedSet:
@@ -133,8 +136,21 @@ class SetOpener:
 CellProgress = Callable[[str, Progress], None]
 
 
-Trainer = Callable[[KnowledgeBase, Sequence[Question], int, Path], Path]
-"""Trains a ranker of paths on questions, with a seed, and writes it below a directory; its file."""
+@dataclass(frozen=True)
+class Trained:
+    """Students that were trained for a row.
+
+    Attributes:
+        ranker: the file of the ranker of paths; None: the general one.
+        roles: the model strings of the others, by role.
+    """
+
+    ranker: Path | None = None
+    roles: Mapping[str, str] = field(default_factory=dict)
+
+
+Trainer = Callable[[str, KnowledgeBase, Sequence[Question], int, Path], Trained]
+"""Trains a student, by its name, on questions, with a seed, and writes it below a directory."""
 
 
 class CompiledProgram(Protocol):
@@ -198,7 +214,7 @@ def run_experiment(
         runs: directory of the evaluation directories; finished evaluations there are reused.
         selection: the part to run; None: all.
         tell: called with the name of the cell and its progress.
-        trainer: trains the ranker of a row.
+        trainer: trains the students of a row.
         preparing: called while what a program needs is made, such as vectors.
 
     Raises:
@@ -209,7 +225,10 @@ def run_experiment(
     finished: dict[tuple[Path, frozenset[str]], Summary] = {}
     cells = []
     for table, data, model, row in _planned(experiment, chosen):
-        name = "/".join((table.name, data, row.label, model.title))
+        own = row.model(model, chosen.model)
+        if own is None:
+            continue
+        name = "/".join((table.name, data, row.label, own.title))
         if not all(part in name for part in chosen.only):
             continue
         if row.bundle is not None and (bundles is None or not row.bundle.is_dir()):
@@ -218,23 +237,24 @@ def run_experiment(
         opened = opener.open(data, experiment.data[data], model.limit or experiment.limit, experiment.seed)
         if opened is None:
             continue
-        out, asked = runs / _slug(experiment, row, data, model), frozenset(q.id for q in opened.questions)
+        out, asked = runs / _slug(experiment, row, data, own), frozenset(q.id for q in opened.questions)
         if (out, asked) not in finished:
             if table.layout == "metrics" and "seconds" in table.metrics:
                 _forget(opened.knowledge_base)
             try:
-                sources = _sources(experiment, row, data, opener, opened.knowledge_base, runs / "rankers", trainer)
+                base, place = opened.knowledge_base, runs / "students" / f"{data}-{row.questions}"
+                trained = _trained(experiment, row, data, opener, base, place, trainer)
             except UserError as error:
                 opener.leave_out(f"{data}, {row.label}", str(error))
                 continue
-            program = _program(row, sources, bundles)
+            program = _program(row, base, trained, bundles)
             program.prepare(preparing)
             try:
                 finished[out, asked] = _evaluate(
-                    experiment, program, opened, row, model, out, name, chosen.workers, tell
+                    experiment, program, opened, row, _roles(row, own, trained), out, name, chosen.workers, tell
                 )
             except ModelUnavailableError as error:
-                opener.leave_out(model.title, str(error))
+                opener.leave_out(own.title, str(error))
                 continue
         cells.append(Cell(table.name, row, data, model, out, finished[out, asked], opened.knowledge_base, asked))
     return cells
@@ -253,7 +273,7 @@ def _models(table: TableSpec, given: str | None) -> Sequence[ModelSpec]:
     """The models of a table with that of `--lm`, which replaces those that are `given`, or all where none is."""
     if given is None:
         return [model for model in table.models if not model.wants_given]
-    if any(model.wants_given for model in table.models):
+    if table.wants_given:
         return [model.with_given(given) for model in table.models]
     return [ModelSpec(lm=given)]
 
@@ -276,12 +296,14 @@ def _slug(experiment: Experiment, row: RowSpec, data: str, model: ModelSpec) -> 
     what = [row.program, plain(dict(row.options)), row.withheld, model.lm, plain(dict(model.roles))]
     what += [] if row.bundle is None else [str(row.bundle)]
     what += [] if row.questions is None else [row.questions]
+    what += [] if row.students == ("ranker",) else [list(row.students)]
+    what += ["cascade"] if row.cascade else []
     content = digest([*what, plain(experiment.data[data]), experiment.seed])
     readable = re.sub(r"[^\w.]+", "-", f"{row.program} {data} {model.lm}")
     return f"{readable}-{content[:8]}"
 
 
-def _sources(
+def _trained(
     experiment: Experiment,
     row: RowSpec,
     data: str,
@@ -289,22 +311,33 @@ def _sources(
     base: KnowledgeBase,
     place: Path,
     trainer: Trainer | None,
-) -> Sources:
-    """What a row reads from, with the ranker that is trained for it."""
+) -> Trained:
+    """The students of a row."""
     if row.questions is None or trainer is None:
-        return Sources.of(base)
+        return Trained()
     asked = opener.training(experiment.data[data], row.questions, experiment.seed)
-    ranker = trainer(base, asked, experiment.seed, place / f"{data}-{row.questions}")
-    return Sources(base.graph, base.linker, base.relation_vectors, base, ranker)
+    found = [trainer(name, base, asked, experiment.seed, place / name) for name in row.students]
+    rankers = [one.ranker for one in found if one.ranker is not None]
+    return Trained(next(iter(rankers), None), {role: lm for one in found for role, lm in one.roles.items()})
 
 
-def _program(row: RowSpec, sources: Sources, bundles: Callable[[Path], CompiledProgram] | None) -> Program:
-    kind = resolve_program(row.program)
+def _program(
+    row: RowSpec, base: KnowledgeBase, trained: Trained, bundles: Callable[[Path], CompiledProgram] | None
+) -> Program:
+    kind, sources = resolve_program(row.program), Sources.of(base)
+    if trained.ranker is not None:
+        sources = sources.with_ranker(trained.ranker)
     sources, options = withhold(sources) if row.withheld else sources, check_options(kind, row.options)
-    if row.bundle is None:
-        return kind(sources, **options)
-    assert bundles is not None
-    return bundles(row.bundle).program(sources, options)
+    if row.bundle is not None:
+        assert bundles is not None
+        return bundles(row.bundle).program(sources, options)
+    program = kind(sources, **options)
+    return Cascade([(program, Roles(EXTRACTIVE, trained.roles)), program]) if row.cascade else program
+
+
+def _roles(row: RowSpec, model: ModelSpec, trained: Trained) -> Roles:
+    """The models of a row; the students of a cascade are asked before them."""
+    return Roles(model.lm, model.roles if row.cascade else {**model.roles, **trained.roles})
 
 
 def _evaluate(
@@ -312,7 +345,7 @@ def _evaluate(
     program: Program,
     opened: OpenedSet,
     row: RowSpec,
-    model: ModelSpec,
+    roles: Roles,
     out: Path,
     name: str,
     workers: int,
@@ -322,7 +355,7 @@ def _evaluate(
         program,
         opened.questions,
         out,
-        roles=Roles(model.lm, model.roles),
+        roles=roles,
         knowledge_base=opened.knowledge_base,
         workers=workers,
         timeout=experiment.timeout,

@@ -9,10 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from model_stand_ins import costly_rules
 
 from triplecheck.evals.experiments import (
     Selection,
     SetOpener,
+    Trained,
     experiment_names,
     read_experiment,
     run_experiment,
@@ -380,9 +382,10 @@ def test_a_ranker_is_trained_on_the_other_half_of_the_questions(small: Path, ope
     small.write_text(text, "utf-8")
     given: list[set[str]] = []
 
-    def trainer(_kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Path:
+    def trainer(name: str, _kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Trained:
+        assert name == "ranker"
         given.append({question.id for question in questions})
-        return GENERAL
+        return Trained(GENERAL)
 
     (cell,) = run_experiment(
         read_experiment(small), opener, tmp_path / "runs", Selection(("matrix/films",)), trainer=trainer
@@ -392,6 +395,59 @@ def test_a_ranker_is_trained_on_the_other_half_of_the_questions(small: Path, ope
         read_experiment(small), opener, tmp_path / "runs", Selection(("matrix/misspelt",)), trainer=trainer
     )
     assert found == []  # it has no other half
+
+
+STUDENTS = """
+title = "Students"
+limit = 4
+differs = "all"
+
+[data.films]
+bundled = "test"
+
+[[tables]]
+name = "students"
+title = "Students"
+data = ["films"]
+metrics = ["hits_at_1", "calls", "seconds"]
+rows = [
+  { label = "rules", program = "kerag" },
+  { label = "a student", program = "kerag", questions = 9, students = ["reader"] },
+  { label = "the teacher", program = "kerag", lm = "given" },
+  { label = "both", program = "kerag", lm = "given", questions = 9, students = ["reader"], cascade = true },
+]
+
+[[figures]]
+name = "cost"
+title = "Cost"
+table = "students"
+metric = "hits_at_1"
+kind = "points"
+over = "seconds"
+"""
+
+
+def test_students_stand_beside_their_teacher_and_before_it(tmp_path: Path, opener: SetOpener) -> None:
+    def trainer(name: str, _kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Trained:
+        assert (name, len(questions), place.name) == ("reader", 9, "reader")
+        return Trained(roles={"answer": "student/one"})
+
+    file = tmp_path / "students.toml"
+    file.write_text(STUDENTS, "utf-8")
+    chosen, runs = read_experiment(file), tmp_path / "runs"
+    with costly_rules("student/one"), costly_rules():
+        alone = run_experiment(chosen, opener, runs, trainer=trainer)
+        assert [cell.row.label for cell in alone] == ["rules", "a student"]
+        cells = run_experiment(chosen, opener, runs, Selection(model="costly"), trainer=trainer)
+    models = {cell.row.label: set(cell.summary.configuration["models"]) for cell in cells}
+    assert models["rules"] == {"extractive"} and models["a student"] == {"extractive", "student/one"}
+    assert models["the teacher"] == {"costly"} and models["both"] == {"extractive", "student/one", "costly"}
+    (both,) = (cell for cell in cells if cell.row.label == "both")
+    asked = [set(row["usage"]["by_model"]) for row in both.rows()]
+    assert {"extractive"} in asked and {"extractive", "costly"} in asked
+    report = write_report(chosen, cells, tmp_path / "report")
+    assert "| both |" in report.read_text("utf-8") and "(cost.png)" in report.read_text("utf-8")
+    assert (tmp_path / "report" / "cost.png").is_file()
 
 
 def test_unavailable_models_and_bundles_are_left_out_and_reported(small: Path, tmp_path: Path) -> None:
