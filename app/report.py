@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -156,15 +157,11 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
 
 def _run_cells(chosen: Experiment, run: ReportOptions) -> tuple[list[Cell], list[str]]:
     """The finished cells of an experiment, and why others were left out."""
-    import dspy
-
     from triplecheck.evals.experiments import Selection, SetOpener, run_experiment
     from triplecheck.optimize import load_bundle
 
-    # Replies from a cache take no time: the measured seconds would be wrong.
-    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
     left_out: list[str] = []
-    with reporting(stderr(), "opening") as tell:
+    with _calls(chosen, run.runs / chosen.name / "calls"), reporting(stderr(), "opening") as tell:
         cells = run_experiment(
             chosen,
             SetOpener(run.data, run.kbs, left_out.append),
@@ -176,6 +173,18 @@ def _run_cells(chosen: Experiment, run: ReportOptions) -> tuple[list[Cell], list
             tell,
         )
     return cells, left_out
+
+
+def _calls(chosen: Experiment, place: Path) -> AbstractContextManager[None]:
+    """Keep the calls of models, since rows that differ in one option share most, but where their cost is shown."""
+    import dspy
+
+    from triplecheck.optimize.dspy_patches import calls_kept_in
+
+    if not any(table.shows_cost for table in chosen.tables):
+        return calls_kept_in(place)
+    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
+    return nullcontext()
 
 
 def _print_report(lines: Iterable[str], place: Path) -> None:

@@ -159,6 +159,12 @@ class TableSpec:
     note: str = ""
 
     @property
+    def shows_cost(self) -> bool:
+        """Whether it shows seconds or tokens, which a call that a cache answers does not take."""
+        shown = self.metrics if self.layout in ("metrics", "directions") else ()
+        return not {"seconds", "tokens", "dollars"}.isdisjoint(shown)
+
+    @property
     def wants_given(self) -> bool:
         """Whether a model of the table or of a row is `given`."""
         return any(model.wants_given for model in self.models) or any(row.lm == GIVEN for row in self.rows)

@@ -239,7 +239,7 @@ def run_experiment(
             continue
         out, asked = runs / _slug(experiment, row, data, own), frozenset(q.id for q in opened.questions)
         if (out, asked) not in finished:
-            if table.layout == "metrics" and "seconds" in table.metrics:
+            if table.shows_cost:
                 _forget(opened.knowledge_base)
             try:
                 base, place = opened.knowledge_base, runs / "students" / f"{data}-{row.questions}"
