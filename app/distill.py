@@ -44,7 +44,7 @@ class DistillOptions:
             DATA,
         ),
     ] = None
-    hops: Annotated[int, flag("--hops N", "With --questions: how far answers are from topics.", DATA, min=1)] = 2
+    hops: Annotated[int, flag("--hops N", "With --questions: how far answers are from topics.", DATA, min=1)] = 3
     limit: Annotated[int, flag("--limit N", "With --questions: use at most N, drawn at random.", LIMITS, min=1)] = 500
     name: Annotated[
         str | None, flag("--name NAME", "Name of the student in DIR; an existing name is reassigned.", OUTPUT)

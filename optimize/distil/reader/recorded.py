@@ -16,7 +16,7 @@ RECORDED = "recorded"
 """The folder of recorded traces, beside the students."""
 RIGHT, DISTRACTED = "right", "distracted"
 """The folders of what is recorded: facts of the right paths alone, and with facts of other paths among them."""
-LIMIT = 500
+LIMIT = 1_000
 """Questions that are used, by default."""
 _DEV_SHARE = 0.2
 
@@ -26,7 +26,7 @@ def record_answers(
     questions: Sequence[Question],
     folder: Path,
     *,
-    hops: int = 2,
+    hops: int = 3,
     limit: int = LIMIT,
     seed: int = 0,
     distracted: bool = True,
