@@ -18,6 +18,7 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.functions import stored_graph
 from triplecheck.kg.plans import (
     Answers,
+    Named,
     Plan,
     PlanError,
     PlanNames,
@@ -47,6 +48,7 @@ _TRIPLES = 200  # in the evidence of an answer
 _CLASSES = 200
 _PATTERNS = 4  # of a topic that was left out
 _ZERO = Literal("0", XSD + "integer")
+_PARTS = 2_000  # of a whole that are looked at for parts of their own
 _BESIDE = 5  # triples of a thing and a relation that stand in place of what was asked for
 _NONE = ("", "none")
 _COMPUTED = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?!(?:MIN|MAX|SAMPLE)\b)", re.IGNORECASE)
@@ -144,6 +146,7 @@ class _Planning:
         plan = read_plan(text, self._names)
         if problem := self._is_otherwise(plan):
             return None, problem
+        plan = self._going_on(plan)
         flags = self._read.parse.lexicon.flags
         missing = left_out(self._read, _says(self._graph, plan, flags), self._likeness)
         if missing.surely:
@@ -167,6 +170,29 @@ class _Planning:
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
+
+    def _going_on(self, plan: Plan) -> Plan:
+        """A plan that reads on through places within the places that it names: `<located in>+` for `<located in>`.
+
+        What lies in a part lies in the whole, by relations whose names say so (`Lexicon.containments`).
+        """
+        text = plan.text
+        for relation in self._containing(plan):
+            for node in plan.nodes:
+                if any(_has_parts(self._graph, number, one) for number in relation.relations for one in node.nodes):
+                    beside = re.compile(rf"{re.escape(relation.text)}(?=\s+{re.escape(node.text)})")
+                    text = beside.sub(f"{relation.text}+", text)
+        return plan if text == plan.text else read_plan(text, self._names)
+
+    def _containing(self, plan: Plan) -> list[Named]:
+        """The relations of a plan that go on from a part to the whole."""
+        phrases = [f" {phrase} " for phrase in self._read.parse.lexicon.containments]
+        found = []
+        for one in plan.relations:
+            labels = [f" {self._graph.relation(number).label.lower()} " for number in one.relations]
+            if labels and all(any(phrase in label for phrase in phrases) for label in labels):
+                found.append(one)
+        return found
 
     def _is_otherwise(self, plan: Plan) -> str:
         """Why a query cannot be what was asked: its form, or a topic that it says nothing of; empty if it can."""
@@ -283,6 +309,12 @@ class _Planning:
 def _named_as(plan: Plan, words: Collection[str]) -> list[str]:
     """Of some words, those that are things or values in a plan."""
     return [word for one in plan.names if (word := one.text.strip('<>"').casefold()) in words]
+
+
+def _has_parts(graph: Graph, relation: int, node: int) -> bool:
+    """Whether things by this relation lie in things that lie in a node by it."""
+    inside = graph.expand([node], relation, Direction.IN, _PARTS).heads
+    return len(inside) > 0 and len(graph.expand(inside, relation, Direction.IN, 1).heads) > 0
 
 
 def _labels(graph: Graph) -> list[str]:
