@@ -165,6 +165,10 @@ class Lexicon:
     containments: tuple[str, ...] = ()
     containers: frozenset[str] = frozenset()
 
+    def says_part(self, name: str) -> bool:
+        """Whether the name of a relation says that its head is a part of its tail, or lies in it."""
+        return any(f" {phrase} " in f" {name.lower()} " for phrase in self.containments)
+
 
 @functools.cache
 def lexicon(code: str) -> Lexicon:

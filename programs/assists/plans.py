@@ -186,11 +186,10 @@ class _Planning:
 
     def _containing(self, plan: Plan) -> list[Named]:
         """The relations of a plan that go on from a part to the whole."""
-        phrases = [f" {phrase} " for phrase in self._read.parse.lexicon.containments]
-        found = []
+        says_part, found = self._read.parse.lexicon.says_part, []
         for one in plan.relations:
-            labels = [f" {self._graph.relation(number).label.lower()} " for number in one.relations]
-            if labels and all(any(phrase in label for phrase in phrases) for label in labels):
+            labels = [self._graph.relation(number).label for number in one.relations]
+            if labels and all(map(says_part, labels)):
                 found.append(one)
         return found
 

@@ -93,7 +93,18 @@ class Ends:
         """Whether a hop begins at a class of a topic, or the relation is offered at none of its classes: a pub is
         located in a town, and a town in a county."""
         starts = self._starts[hop.relation.label, hop.forward]
-        return hop.start in topic.classes or starts.isdisjoint(topic.classes)
+        return hop.start in topic.classes or starts.isdisjoint(topic.classes) or self._is_part(topic, hop)
+
+    def _is_part(self, topic: Topic, hop: Hop) -> bool:
+        """Whether what a hop leads back from may lie in a topic: a station in a town, which is in the county."""
+        label = hop.relation.label
+        if hop.forward or not self._parse.lexicon.says_part(label):
+            return False
+        within, fresh = set[str](), {hop.start}
+        while fresh:
+            within |= fresh
+            fresh = {one.tail for one in self._schema.relations if one.label == label and one.head in fresh} - within
+        return not within.isdisjoint(topic.classes)
 
     def _unit(self, number: int) -> Unit:
         """A unit; what is asked for in place of a reflexive."""
