@@ -16,6 +16,7 @@ Kind = str
 
 # How much nearer a class must be to one kind than to the others.
 _LEAST_MARGIN = 0.05
+_ALL = 0.95
 
 _MISFITS: dict[str, Kind] = {"person": "other", "place": "person"}
 
@@ -34,6 +35,12 @@ def fit(asked: str, classes: Sequence[str], encode: Encode, language: str = ENGL
     if asked in kinds:
         return 1
     return -1 if kinds - {None} == {_MISFITS[asked]} else 0
+
+
+def named_like_things(names: Sequence[str], language: str = ENGLISH) -> bool:
+    """Whether about all of some names end with a common noun: Terrace Bed and Moss Wall, not Ida Falk and Jon Brook."""
+    nouns = sum(pipeline(language).lists_noun(name.split()[-1]) for name in names if name.strip())
+    return bool(names) and nouns >= _ALL * len(names)
 
 
 def kinds_of(classes: Iterable[str], encode: Encode, language: str = ENGLISH) -> set[Kind | None]:

@@ -14,7 +14,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
@@ -142,6 +142,18 @@ class Pipeline:
     def lemma(self, word: str, pos: str) -> str:
         """The base form of a word alone, as a part of speech such as NOUN; without a lemmatizer, the word itself."""
         return self._lemmas(word.lower(), pos)
+
+    def lists_noun(self, word: str) -> bool:
+        """Whether the lemmatizer has a word in its list of nouns; False without one."""
+        return word.lower() in self._nouns
+
+    @functools.cached_property
+    def _nouns(self) -> Collection[str]:
+        if "lemmatizer" not in self._spacy.pipe_names:
+            return ()
+        lookups = self._spacy.get_pipe("lemmatizer").lookups
+        table = lookups.get_table("lemma_index") if lookups.has_table("lemma_index") else {}
+        return frozenset(table.get("noun", ()))
 
     def base_form(self, word: str) -> str:
         """The base form of a word alone, of which nothing else is known: of a noun, else of a verb."""

@@ -35,6 +35,7 @@ from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.base import Program
+from triplecheck.programs.judge.left_out import is_no_person
 from triplecheck.programs.judge.queries import query_features
 from triplecheck.programs.offers import described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
@@ -163,6 +164,9 @@ class _Planning:
             return None, " ".join(hint.text for hint in hints)
         if self._is_echo(plan, answers):
             return None, "The question names the answer: select what it asks for."
+        nodes, _ = self._first_column(answers, is_computed=False)
+        if is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode):
+            return None, "The question asks for a person: select who it is."
         doubts = [f"the query may mean something else than {word!r}" for word in missing.maybe]
         abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
         names = unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)

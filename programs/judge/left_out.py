@@ -4,18 +4,23 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
-from triplecheck.kg import Direction, normalize
+from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unordered, unsayable
+from triplecheck.language.described import nouns
+from triplecheck.language.kinds import fit, named_like_things
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit
+from triplecheck.language.question import Question
+from triplecheck.language.relevance import Encode
 from triplecheck.language.times import TimeLimit
 from triplecheck.programs.judge.proof import Proof
 from triplecheck.signatures.notation import FORWARD, wordings
 
+_MEMBERS = 50  # of a class, whose names are read
 _LOOKED_AT = 3  # answers, for relations that lead further
 _SAME_NAME = 0.8
 """Cosine from which a relation may have a name, in the singular or the plural."""
@@ -68,20 +73,35 @@ def unnamed(proof: Proof) -> list[str]:
     words = unnamed_words(proof.parsed, names, likeness)
     if not proof.graph.has_types:  # nothing could name the class that is asked for
         words = [word for word in words if word.casefold() not in proof.parsed.asked.noun.casefold().split()]
-    nouns = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
-    return list(dict.fromkeys([*words, *nouns, *_unnamed_value(proof, names, likeness), *further(proof)]))
+    left = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
+    found = [*words, *left, *_unnamed_value(proof, names, likeness), *further(proof)]
+    if is_no_person(proof.graph, proof.parsed, proof.topics, proof.found.answers, proof.encode):
+        found.append(proof.parsed.asked.word)
+    return list(dict.fromkeys(found))
 
 
 def _unnamed_value(proof: Proof, names: list[str], likeness: Likeness) -> list[str]:
     """The noun that is asked for, if the answer is a value and no relation is named so: a value has no class."""
     asked, parse = proof.parsed.asked, proof.parsed.parse
     if not asked.noun and asked.kind == "thing" and asked.word and proof.kind == "time" and not proof.computed:
-        nouns = (parse.words[at] for at in range(len(parse)) if parse.is_noun(at))
-        if all(likeness.of_word(noun, names) < NAMES_NOUN for noun in nouns):
+        own = (parse.words[at] for at in range(len(parse)) if parse.is_noun(at))
+        if all(likeness.of_word(noun, names) < NAMES_NOUN for noun in own):
             return [asked.word]  # "what did X die of" is no date
     is_value = proof.kind in ("number", "time") and not proof.computed
     is_named = not asked.noun or likeness.of_word(asked.lemma, names) >= NAMES_NOUN
     return [asked.noun] if is_value and asked.kind == "thing" and not is_named else []
+
+
+def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: Sequence[int], encode: Encode) -> bool:
+    """Whether "who" is answered by a thing: its class is that of a topic or of a noun, and has the names of things."""
+    own = {kind: graph.type_label(kind) for node in answers[:1] for kind in graph.types(node)}
+    labels = list(own.values())
+    if read.asked.kind != "person" or not own or fit(read.asked.kind, labels, encode, read.language) > 0:
+        return False
+    said = {kind for node in topics for kind in graph.types(node)}
+    said |= {kind for kind, label in own.items() if label in nouns(read, labels)}
+    members = (graph.nodes_of_type(kind)[:_MEMBERS].tolist() for kind in own.keys() & said)
+    return any(named_like_things(graph.labels(some), read.language) for some in members)
 
 
 def further(proof: Proof) -> list[str]:
