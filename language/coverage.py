@@ -5,7 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
+from triplecheck.kg.values import converted
 from triplecheck.language.content import content_words
 from triplecheck.language.described import is_plural, places
 from triplecheck.language.likeness import (
@@ -301,7 +303,7 @@ def _operations(
         yield (place or (0, 0))[0], aggregate.text
     numbers = {float(match[0]) for text in said.numbers for match in [_NUMBER.search(text)] if match}
     for limit in question.limits:
-        if limit.value not in numbers or not compares:
+        if numbers.isdisjoint(_amounts(limit, said)) or not compares:
             yield limit.span[0], limit.text
     for time in question.times:
         years = {year for year in (time.start, time.end) if year is not None}
@@ -329,6 +331,13 @@ def _operations(
         named = {word for names in (*said.relations, said.classes) for name in names for word in name.lower().split()}
         yield from ((at, word) for at, word in unordered(question) if word not in named)
     yield from unsayable(question)
+
+
+def _amounts(limit: Limit, said: QuerySays) -> set[float]:
+    """The number of a bound, also in the units at the ends of the names of relations: 180 minutes for 3 hours."""
+    units = {name.split()[-1] for names in said.relations for name in names if name.strip()}
+    others = (converted(Fraction(str(limit.value)), limit.quantity, unit) for unit in units) if limit.quantity else ()
+    return {limit.value, *(float(other) for other in others if other is not None)}
 
 
 def _is_turned(found: Comparison, said: QuerySays) -> bool:

@@ -375,8 +375,10 @@ def _bound(parse: Parse, at: int, taken: Collection[int]) -> tuple[int, str | No
 
 
 def counted(parse: Parse, at: int) -> int | None:
-    """The noun that a number counts; None if it counts none."""
+    """The noun or unit that a number counts; None if it counts none."""
     if at + 1 < len(parse) and not parse.is_topic(at + 1):
+        if is_unit(parse.tokens[at + 1].text) and parse.pos(at + 1) not in ("ADP", "PART"):  # not "2014 in"
+            return at + 1
         head = parse.tokens[at].head
         if parse.is_a(at, "nummod") and head > at and parse.pos(head) == "NOUN":
             return head

@@ -156,7 +156,7 @@ def _counts(parse: Parse, at: int) -> bool:
     """Whether a number counts something, alone or with the one that "and" joins it to: "95 and 112 minutes"."""
     head = parse.tokens[at].head
     first = head if parse.is_a(at, "conj") and number(parse, head) is not None else at
-    return counted(parse, first) is not None
+    return any(counted(parse, one) is not None for one in {at, first})
 
 
 def _era(parse: Parse, at: int) -> tuple[str, int]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         value_of,
         written,
     )
-    from triplecheck.kg.values.units import Exact, Unit, unit, unit_of_label
+    from triplecheck.kg.values.units import Exact, Unit, converted, unit, unit_of_label
 
 __all__ = [
     "Date",
@@ -32,6 +32,7 @@ __all__ = [
     "as_time",
     "comparable",
     "contains",
+    "converted",
     "date_of",
     "mentions",
     "parse_json",
@@ -53,6 +54,6 @@ __getattr__ = lazily(
         "in_texts": "agrees mentions written_date",
         "records": "HALF_A_CHARACTER parse_json parse_record valid",
         "typed": "Date Quantity as_time comparable contains date_of quantity value_of written",
-        "units": "Exact Unit unit unit_of_label",
+        "units": "Exact Unit converted unit unit_of_label",
     },
 )

@@ -165,6 +165,16 @@ def unit(text: str) -> Unit | None:
     return None if terms is None else _made(text, terms)
 
 
+def converted(amount: Exact, given: str, wanted: str) -> Exact | None:
+    """So many of one unit as a number of another, 180 minutes for 3 hours; None if they do not measure the same.
+
+    >>> converted(3, "hours", "minutes")
+    180
+    """
+    one, other = unit(given), unit(wanted)
+    return other.amount(one.size(amount)) if one and other and one.kind == other.kind else None
+
+
 def unit_after(rest: str) -> Unit | None:
     """The unit that directly follows a number, with or without a space: " kg" or "kg".
 

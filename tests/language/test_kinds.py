@@ -6,7 +6,7 @@ import pytest
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.encode import load_encoder
-from triplecheck.language.kinds import fit, kinds_of
+from triplecheck.language.kinds import fit, kinds_of, named_like_things
 from triplecheck.language.pipeline import pipeline
 from triplecheck.language.question import read_question
 from triplecheck.language.roles import Verb, head_of, head_to, verb_of
@@ -134,3 +134,16 @@ class TestVerbs:
     )
     def test_the_name_with_the_verb_decides(self, verb: str, wordings: list[str], role: str | None) -> None:
         assert head_to(Verb(verb, pipeline().lemma(verb.split()[0], "VERB"), "object"), wordings) == role
+
+
+@pytest.mark.parametrize(
+    ("names", "things"),
+    [
+        (["Terrace Bed", "Moss Wall", "Pond Edge"], True),
+        (["Ida Falk", "Jon Brook", "Olaf Grimm"], False),
+        (["Docklands", "Northgate"], False),
+        ([], False),
+    ],
+)
+def test_names_of_things_end_with_common_nouns(names: list[str], things: bool) -> None:
+    assert named_like_things(names) is things

@@ -24,6 +24,7 @@ Ada Holt|died on|1950-02-03
 Check 1|type|inspection; Check 1|inspected mill|Greta; Check 1|inspected by|Cal Dun
 Check 2|type|inspection; Check 2|inspected mill|Irma; Check 2|inspected by|Ada Holt
 Rye|type|flour; Spelt|type|flour; Oats|type|flour; Greta|grinds|Rye; Greta|grinds|Spelt; Hanna|grinds|Rye
+Stone Barn|type|barn; Long Barn|type|barn; Stone Barn|stores|Rye; Long Barn|stores|Oats; Long Barn|minded by|Ada Holt
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 
@@ -31,12 +32,17 @@ ANSWERED = {
     "a place inside a place": [
         ("Which shire is Greta in?", "North Shire"),
         ("Which trusts are based in South Shire?", "Sail Trust"),
+        ("Which mills are in North Shire?", "Greta, Hanna"),
+        ("Is Irma in South Shire?", "yes"),
+        ("Is Irma in North Shire?", "no"),
+        ("How many mills are in North Shire?", "2"),
     ],
     "a unit": [
         ("How many hectares do the two mills in Osby cover together?", "10"),
         ("Which mills cost more than 4 euros?", "Greta, Hanna"),
         ("Which mill takes the least weight?", "Irma"),
         ("How much dearer is Hanna than Irma?", "5"),
+        ("Which mills have a sail load over 2500 kg?", "Greta, Hanna"),
     ],
     "a number of people": [
         ("Which mills draw more than 4000 people a year?", "Greta, Irma"),
@@ -83,6 +89,7 @@ def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
         "What did Ada Holt pay for Greta?",  # names the answer
         "Which venue has the most inspections?",  # no date is a venue
         "What did Ada Holt die of?",  # what is no date
+        "Who sweeps the barn where Oats are stored?",  # who is no barn
     ],
 )
 def test_it_is_not_proved(mills: KERAG, question: str) -> None:

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from fractions import Fraction
 
 from triplecheck.kg.types import Literal
-from triplecheck.kg.values import quantity
+from triplecheck.kg.values import converted, quantity
 from triplecheck.language.likeness import unit_kind
 from triplecheck.language.operations import Comparison, Limit, compared, degree, is_money, number
 from triplecheck.language.text import plain
@@ -73,9 +74,11 @@ def _graded(draft: Draft, limit: Limit) -> Comparison | None:
 def _write_bound(
     draft: Draft, owner: int, measure: Measure, operator: str, limit: Limit, bound: str, unit: str
 ) -> None:
-    written = _with_unit(bound, unit, measure.relation.example)
+    plain, named = _kind(measure.relation.example) == "number", measure.relation.label.split()[-1]
+    own = converted(Fraction(bound), unit, named) if plain and unit else None  # "over 3 hours" of a duration in minutes
+    text = _with_unit(bound, unit, measure.relation.example) if own is None else written(float(own))
     denied = is_denied(draft.reading, limit.span[0])
-    write_filter(draft, f"{value(draft, owner, measure)} {operator} {written}", denied=denied)
+    write_filter(draft, f"{value(draft, owner, measure)} {operator} {text}", denied=denied)
 
 
 def _bound_group(draft: Draft, counted: int, bound: str) -> None:
