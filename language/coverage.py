@@ -175,7 +175,7 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
 
 
 def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness, *, backwards: bool) -> bool:
-    """Whether no name says even roughly one of the `attributes` of a question.
+    """Whether no name says even roughly the noun of one of the `attributes` of a question.
 
     Args:
         question: read with its topics masked.
@@ -185,8 +185,10 @@ def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness
             for the things that have the relation.
     """
     parse, own = question.parse, [[name] for name in names]
-    said = [at for tokens in attributes(parse) for at in tokens if not (backwards and is_plural(parse, tokens[-1]))]
-    return any(_fit(parse.words[at], own, likeness) < NAMES for at in said)
+    asked = (tokens for tokens in attributes(parse) if not (backwards and is_plural(parse, tokens[-1])))
+    # One word is enough: a "jersey number" is what "wears number" leads to, a "capital city" what "capital" does.
+    fits = ([_fit(parse.words[at], own, likeness) for at in tokens] for tokens in asked)
+    return any(each[-1] < NAMES and max(each) < SURELY for each in fits)
 
 
 def attributes(parse: Parse) -> Iterator[list[int]]:
@@ -199,6 +201,8 @@ def attributes(parse: Parse) -> Iterator[list[int]]:
             noun = next(iter(parse.dependents(head, "obj")), head)
         elif not parse.is_a(topic, "nmod") or (cases and cases.isdisjoint(parse.lexicon.genitives)):
             continue
+        if parse.lemma(noun) in parse.lexicon.sorts:  # "the kind of government that X has"
+            noun = next((at for at in parse.dependents(noun, "nmod") if not parse.is_topic(at)), noun)
         if parse.pos(noun) == "NOUN" and not parse.is_stop(noun):
             compounds = (at for at in parse.dependents(noun, "compound") if not parse.is_topic(at))
             yield [*compounds, noun]

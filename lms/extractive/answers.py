@@ -113,7 +113,9 @@ class _Reader:
         return self._plain(best.path)
 
     def _lacks(self, path: FactPath) -> bool:
-        """Whether a path has no relation for what the question asks of a topic."""
+        """Whether a path has no relation for what the question asks of a topic, not of what is in a chain from it."""
+        if len(self._question.chain) > 1:
+            return False
         names = [name for hop in path.hops for name in (*wordings(hop.label), split_kind(hop.label)[1]) if name]
         backwards = any(hop.arrow == BACKWARD for hop in path.hops)
         likeness = Likeness(self._encode, self._question.language)
