@@ -175,7 +175,7 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
 
 
 def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness, *, backwards: bool) -> bool:
-    """Whether no name says even roughly the noun of one of the `attributes` of a question.
+    """Whether no name says even roughly the noun that a question asks for, if it is one of its `attributes`.
 
     Args:
         question: read with its topics masked.
@@ -185,10 +185,16 @@ def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness
             for the things that have the relation.
     """
     parse, own = question.parse, [[name] for name in names]
-    asked = (tokens for tokens in attributes(parse) if not (backwards and is_plural(parse, tokens[-1])))
+    asked = (tokens for tokens in attributes(parse) if question.asked.at in tokens or _is_equated(parse, tokens[-1]))
+    asked = (tokens for tokens in asked if not (backwards and is_plural(parse, tokens[-1])))
     # One word is enough: a "jersey number" is what "wears number" leads to, a "capital city" what "capital" does.
     fits = ([_fit(parse.words[at], own, likeness) for at in tokens] for tokens in asked)
     return any(each[-1] < NAMES and max(each) < SURELY for each in fits)
+
+
+def _is_equated(parse: Parse, noun: int) -> bool:
+    """Whether "is" joins a noun to a question word: "what is X's revenue"."""
+    return any(parse.dependents(at, "cop") for at in (noun, parse.tokens[noun].head))
 
 
 def attributes(parse: Parse) -> Iterator[list[int]]:
