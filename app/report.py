@@ -176,7 +176,7 @@ def _run_cells(chosen: Experiment, run: ReportOptions) -> tuple[list[Cell], list
 
 
 def _calls(chosen: Experiment, place: Path) -> AbstractContextManager[None]:
-    """Keep the calls of models, since rows that differ in one option share most, but where their cost is shown."""
+    """Keep the calls of models, of which similar rows share most; keep none where a table shows what calls cost."""
     import dspy
 
     from triplecheck.optimize.dspy_patches import calls_kept_in
@@ -196,7 +196,7 @@ def _print_report(lines: Iterable[str], place: Path) -> None:
 def _train(
     tell: ProgressCallback, name: str, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path
 ) -> Trained:
-    """The student that an earlier run has trained, else a new one."""
+    """The student that an earlier run has trained, or a new one."""
     from triplecheck.evals.experiments import Trained
     from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_ranker
     from triplecheck.optimize.students import Lesson, resolve_students, taught

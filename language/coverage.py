@@ -175,7 +175,7 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
 
 
 def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness, *, backwards: bool) -> bool:
-    """Whether no name says even roughly the noun that a question asks for, if it is one of its `attributes`.
+    """Whether a question asks for one of its `attributes`, and no name is even roughly like that noun.
 
     Args:
         question: read with its topics masked.
@@ -344,7 +344,7 @@ def _operations(
 
 
 def _amounts(limit: Limit, said: QuerySays) -> set[float]:
-    """The number of a bound, also in the units at the ends of the names of relations: 180 minutes for 3 hours."""
+    """The number of a bound, and the same amount in the units of relations: 180 minutes for 3 hours."""
     units = {name.split()[-1] for names in said.relations for name in names if name.strip()}
     others = (converted(Fraction(str(limit.value)), limit.quantity, unit) for unit in units) if limit.quantity else ()
     return {limit.value, *(float(other) for other in others if other is not None)}

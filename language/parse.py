@@ -191,7 +191,7 @@ def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Le
 def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
     """The noun that must be a verb; None if there is none.
 
-    It is the last noun of "which rivers do the bridges cross", or follows a plural: "which pubs stock ale".
+    The parser took "cross" for a noun in "which rivers do the bridges cross", and "stock" in "which pubs stock ale".
     """
     for at, token in enumerate(tokens[1:-1], 1):
         asks = words.questions.get(tokens[at - 1].text.casefold()) == "thing"

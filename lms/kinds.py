@@ -19,7 +19,7 @@ def is_extractive(model: str) -> bool:
 
 
 def is_no_language_model(model: str) -> bool:
-    """Whether a model string names the rule-based baseline or a student: what writes no words of its own."""
+    """Whether a model string names the rule-based baseline or a student, which write no words of their own."""
     return is_extractive(model) or model.strip().startswith(STUDENT)
 
 

@@ -75,7 +75,7 @@ class RowSpec:
     lm: str | None = None
     """The model of this row in place of the table's; `given` is that of `--lm`, without which the row is left out."""
     cascade: bool = False
-    """Ask the rule-based baseline, with the students, before the models of the table (`programs.cascade`)."""
+    """Ask the rule-based baseline with the students first, and then the models of the table (`programs.cascade`)."""
     bundle: Path | None = None
     """A bundle with the compiled program, run with the models of the table. The row is left out if it is missing."""
     paper: Sign | None = None

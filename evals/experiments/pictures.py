@@ -12,7 +12,7 @@ from triplecheck.kg.errors import extra
 
 _DOTS_PER_INCH = 150
 _INCHES = (8.5, 4.0)
-MARKERS = "osD^vPX*"
+_MARKERS = "osD^vPX*"
 
 
 @contextlib.contextmanager
@@ -54,14 +54,14 @@ def draw_series(path: Path, title: str, x: str, y: str, figures: Mapping[str, Ma
         for place, (series, of) in enumerate(figures.items()):
             if x:
                 for name, (right, up) in of.items():
-                    axes.plot(right, up, MARKERS[names.index(name)], color=f"C{place}")
+                    axes.plot(right, up, _MARKERS[names.index(name)], color=f"C{place}")
                 axes.plot([], [], "s", color=f"C{place}", label=series)
             else:
                 width = 0.8 / len(figures)
                 places = [names.index(name) + (place - (len(figures) - 1) / 2) * width for name in of]
                 axes.bar(places, [up for (up,) in of.values()], width, label=series)
         if x:
-            for marker, name in zip(MARKERS, names, strict=False):
+            for marker, name in zip(_MARKERS, names, strict=False):
                 axes.plot([], [], marker, color="grey", label=name)
             axes.set_xscale("log", subs=[2, 5])
             axes.set_xlabel(x)

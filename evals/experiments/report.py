@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import io
-import itertools
 import json
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -15,7 +14,7 @@ from triplecheck.evals.configuration import plain
 from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
 from triplecheck.evals.experiments.directions import direction_tables
 from triplecheck.evals.experiments.paired import paired, paired_rows
-from triplecheck.evals.experiments.pictures import MARKERS, picture
+from triplecheck.evals.experiments.pictures import draw_series, picture
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.experiments.verdicts import (
     VerdictReport,
@@ -446,19 +445,35 @@ def draw(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], path
         own = [cell for cell in own if getattr(cell.summary.scores, figure.metric) is not None]
     if not own:
         return False
+    if figure.kind == "points":
+        assert figure.over is not None
+        x, y = figure.x_label or title(figure.over), title(figure.metric)
+        draw_series(path, figure.title, x, y, _points(experiment, figure, figure.over, own))
+        return True
     with picture(path, _INCHES) as drawn:
         axes = drawn.add_subplot()
         if layout in BREAKDOWNS:
             _groups(experiment, figure, layout, own, axes)
         else:
-            {"bars": _bars, "lines": _lines, "points": _points}[figure.kind](experiment, figure, own, axes)
+            (_lines if figure.kind == "lines" else _bars)(experiment, figure, own, axes)
         axes.set_title(figure.title)
         axes.set_ylabel(title(figure.metric) + (f"; above it {title(figure.above)}" if figure.above else ""))
         axes.grid(axis="y", alpha=0.3)
         if len(axes.get_legend_handles_labels()[1]) > 1:
-            beside = {"loc": "center left", "bbox_to_anchor": (1, 0.5)} if figure.kind == "points" else {}
-            axes.legend(frameon=False, fontsize="small", **beside)
+            axes.legend(frameon=False, fontsize="small")
     return True
+
+
+def _points(
+    experiment: Experiment, figure: FigureSpec, over: str, cells: Sequence[Cell]
+) -> dict[str, dict[str, Sequence[float]]]:
+    """The points of each data set by row, for `draw_series`."""
+    found: dict[str, dict[str, Sequence[float]]] = {}
+    for cell in cells:
+        point = [getattr(cell.summary.scores, metric) for metric in (over, figure.metric)]
+        if point[0]:
+            found.setdefault(data_title(cell.data, experiment.data[cell.data]), {})[cell.row.label] = point
+    return found
 
 
 def _series(cells: Sequence[Cell]) -> list[tuple[str, str]]:
@@ -481,26 +496,6 @@ def _lines(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], ax
         if points:
             axes.plot(*zip(*points, strict=True), marker="o", label=_name(experiment, data, models, cells))
     axes.set_xlabel(figure.x_label)
-
-
-def _points(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axes: Any) -> None:
-    """A point for each cell: the colour tells the data set, the marker the row with its models."""
-    assert figure.over is not None
-    several = len({cell.model.title for cell in cells}) > 1
-    colours = {data: f"C{at}" for at, data in enumerate(dict.fromkeys(cell.data for cell in cells))}
-    names = dict.fromkeys(f"{cell.row.label}, {cell.model.title}" if several else cell.row.label for cell in cells)
-    markers = dict(zip(names, itertools.cycle(MARKERS), strict=False))
-    for cell in cells:
-        name = f"{cell.row.label}, {cell.model.title}" if several else cell.row.label
-        x, y = (getattr(cell.summary.scores, metric) for metric in (figure.over, figure.metric))
-        if x:
-            axes.plot(x, y, markers[name], color=colours[cell.data])
-    for data, colour in colours.items():
-        axes.plot([], [], "s", color=colour, label=data_title(data, experiment.data[data]))
-    for name, marker in markers.items():
-        axes.plot([], [], marker, color="grey", label=name)
-    axes.set_xscale("log")
-    axes.set_xlabel(figure.x_label or title(figure.over))
 
 
 def _bars(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axes: Any) -> None:

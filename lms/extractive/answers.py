@@ -113,7 +113,7 @@ class _Reader:
         return self._plain(best.path)
 
     def _lacks(self, path: FactPath) -> bool:
-        """Whether a path has no relation for what the question asks of a topic, not of what is in a chain from it."""
+        """Whether a path has no relation for what the question asks of its topic; False for chains of possessives."""
         if len(self._question.chain) > 1:
             return False
         names = [name for hop in path.hops for name in (*wordings(hop.label), split_kind(hop.label)[1]) if name]

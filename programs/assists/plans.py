@@ -190,12 +190,8 @@ class _Planning:
 
     def _containing(self, plan: Plan) -> list[Named]:
         """The relations of a plan that go on from a part to the whole."""
-        says_part, found = self._read.parse.lexicon.says_part, []
-        for one in plan.relations:
-            labels = [self._graph.relation(number).label for number in one.relations]
-            if labels and all(map(says_part, labels)):
-                found.append(one)
-        return found
+        says_part, relation = self._read.parse.lexicon.says_part, self._graph.relation
+        return [one for one in plan.relations if all(says_part(relation(number).label) for number in one.relations)]
 
     def _is_otherwise(self, plan: Plan) -> str:
         """Why a query cannot be what was asked: its form, or a topic that it says nothing of; empty if it can."""
@@ -315,7 +311,7 @@ def _named_as(plan: Plan, words: Collection[str]) -> list[str]:
 
 
 def _has_parts(graph: Graph, relation: int, node: int) -> bool:
-    """Whether things by this relation lie in things that lie in a node by it."""
+    """Whether a part of a node has parts of its own, by this relation."""
     inside = graph.expand([node], relation, Direction.IN, _PARTS).heads
     return len(inside) > 0 and len(graph.expand(inside, relation, Direction.IN, 1).heads) > 0
 

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from model_stand_ins import costly_rules
 
 from torture.attack import Failure
 from torture.inputs import _app, _small_base
@@ -137,7 +138,7 @@ def write_extracted(folder: Path) -> None:
     """Documents, and what an interrupted `kb extract` has read of them."""
     texts = [{"id": f"d{n}", "text": f"Ada {n} was born in Ulm."} for n in range(3)]
     (folder / "articles.jsonl").write_text("".join(json.dumps(text) + "\n" for text in texts))
-    with _costly(), contextlib.suppress(Failure):  # the budget ends it, with another exit code
+    with costly_rules(), contextlib.suppress(Failure):  # the budget ends it, with another exit code
         _app(_main(), [*_extract(folder), "--budget-calls", "2"])
     if not (folder / ".made.extract" / "documents.jsonl").is_file():
         raise Failure("an interrupted extraction leaves no rows")
@@ -147,24 +148,11 @@ def _extract(folder: Path) -> list[str]:
     return ["kb", "extract", str(folder / "articles.jsonl"), str(folder / "made"), "--no-vectors", "--lm", "costly"]
 
 
-@contextlib.contextmanager
-def _costly() -> Iterator[None]:
-    """The rules as a language model, whose calls count against a budget."""
-    from triplecheck.lms.extractive.engine import ExtractiveEngine
-    from triplecheck.lms.resolve import register_engine, unregister_engine
-
-    register_engine("costly", ExtractiveEngine())
-    try:
-        yield
-    finally:
-        unregister_engine("costly")
-
-
 def read_extracted(folder: Path) -> None:
     """Extract again: from the damaged documents, or beside the damaged rows."""
     before = {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()}
     try:
-        with _costly():
+        with costly_rules():
             _app(_main(), _extract(folder))
     finally:
         shutil.rmtree(folder / "made", ignore_errors=True)

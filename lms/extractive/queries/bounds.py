@@ -74,8 +74,9 @@ def _graded(draft: Draft, limit: Limit) -> Comparison | None:
 def _write_bound(
     draft: Draft, owner: int, measure: Measure, operator: str, limit: Limit, bound: str, unit: str
 ) -> None:
-    plain, named = _kind(measure.relation.example) == "number", measure.relation.label.split()[-1]
-    own = converted(Fraction(bound), unit, named) if plain and unit else None  # "over 3 hours" of a duration in minutes
+    is_plain, named = _kind(measure.relation.example) == "number", measure.relation.label.split()[-1]
+    # "over 3 hours" bounds a duration in minutes by 180.
+    own = converted(Fraction(bound), unit, named) if is_plain and unit else None
     text = _with_unit(bound, unit, measure.relation.example) if own is None else written(float(own))
     denied = is_denied(draft.reading, limit.span[0])
     write_filter(draft, f"{value(draft, owner, measure)} {operator} {text}", denied=denied)
