@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,15 +20,19 @@ import pyarrow as pa
 
 from triplecheck.kg import numbering
 from triplecheck.kg._arrays import npy_file, smallest_unsigned
+from triplecheck.kg.classes import named_memberships, told_memberships
 from triplecheck.kg.columnar_build import Int, NumberedGraph, SchemaCounts, node_dtype, write_nodes
 from triplecheck.kg.errors import StorageError, UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.raw import UNKNOWN, RawGraph, without_triples
+from triplecheck.kg.types import Relation
 
 MEMORY = 2.0
 """Gigabytes that DuckDB uses unless it is told otherwise."""
 
 _ROWS = 1 << 20  # read from DuckDB at once
+_LOOKED_THROUGH = 10_000_000
+"""Triples of a graph, at most, in which a relation to classes is looked for that has no usual name."""
 _FIRST, _LAST = 43, 57  # "+" and "9": a text of one of `numbering.FORMS` begins between them
 
 
@@ -254,7 +258,7 @@ class Triples:
         relation_ids = pa.array(self._relations, pa.string())
         raw = replace(self.about, relations=pa.DictionaryArray.from_arrays(pa.array([], pa.int32()), relation_ids))
         relations, _ = numbering.relation_rows(raw, np.ones(len(relation_ids), bool))
-        members = _listed(numbering.memberships(relations))
+        members = _listed(self._memberships(relations))
         within = f"r in {members} and t < {self._entities}"
         classes = self._ints(f"select distinct h, t from edges where {within} order by h, t", 2)  # nosec B608
         places = self._ints("select i from described d join nodes on d.id = nodes.s order by d.p")[0]
@@ -271,6 +275,13 @@ class Triples:
             relation_table=relations,
             **nodes,
         )
+
+    def _memberships(self, relations: Sequence[Relation]) -> list[int]:
+        """The relations to classes; in a graph that is too large to be looked through in memory, by their names."""
+        found = named_memberships(relations)
+        if found or numbering.has_types(self.about) or self.kept > _LOOKED_THROUGH:
+            return found
+        return told_memberships(*self._ints("select h, r, t from edges", 3), self._entities)
 
     def _write_rows(
         self, folder: Path, name: str, near: str, far: str, graph: NumberedGraph

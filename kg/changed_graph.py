@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +12,12 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from triplecheck.kg.classes import named_memberships, told_memberships
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.export import to_raw
 from triplecheck.kg.inference import inferred_rows
-from triplecheck.kg.names import normalize
-from triplecheck.kg.numbering import FORMS, MEMBERSHIP, all_unknown, ancestors, concat
-from triplecheck.kg.readers.raw import UNKNOWN, RawGraph
+from triplecheck.kg.numbering import FORMS, all_unknown, ancestors, concat
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import Direction, Edge
 from triplecheck.kg.vocabulary import RDFS
 
@@ -136,7 +136,7 @@ class GraphChange:
 
     def added(self, new: RawGraph) -> Edit:
         """Adds triples and descriptions; what is there wins."""
-        old = to_raw(self._graph)
+        old = self._rows()
         whole = concat([old, new])
         whole.type_labels = new.type_labels | old.type_labels
         return Edit(whole, given=len(new))
@@ -200,7 +200,7 @@ class GraphChange:
         is_gone[list(gone)] = True
         leaving = is_gone[heads] | is_gone[tails]
         leaving[[self._row(edge) for edge in edges]] = True
-        raw = to_raw(graph, edges.union(rewritten), gone)
+        raw = self._rows(edges.union(rewritten), gone)
         leaves = heads[leaving], relations[leaving], tails[leaving]
         given = leaving.copy()
         given[inferred_rows(graph)] = False
@@ -227,13 +227,29 @@ class GraphChange:
         run = slice(int(offsets[edge[0]]), int(offsets[edge[0] + 1]))
         return run.start + int(np.flatnonzero((relations[run] == edge[1]) & (tails[run] == edge[2]))[0])
 
+    def _rows(self, *left_out: Collection[Any]) -> RawGraph:
+        """The rows of the graph, without the types that a relation tells: what is written tells them anew."""
+        graph, raw = self._graph, to_raw(self._graph, *left_out)
+        if named_memberships([graph.relation(number) for number in range(graph.num_relations)]):
+            return raw
+        offsets, numbers, ends = graph.rows(Direction.OUT)
+        heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
+        members = told_memberships(heads, numbers, ends, graph.num_entities)
+        classes = {graph.node_id(node) for node in np.unique(ends[np.isin(numbers, members)]).tolist()}
+        above = {parent for kind in classes for parent in ancestors(kind, graph.superclasses)}
+        if classes and set(graph.type_ids) <= classes | above:
+            types = ENTITY_SCHEMA.field("types")
+            none = pa.array([[]] * raw.entities.num_rows, types.type)
+            raw.entities = raw.entities.set_column(ENTITY_SCHEMA.get_field_index(types.name), types, none)
+        return raw
+
     def _with_types_left(
         self, entities: pa.Table, heads: npt.NDArray[Any], relations: npt.NDArray[Any], tails: npt.NDArray[Any]
     ) -> pa.Table:
         """Entities without the types that they have from these edges."""
         graph = self._graph
-        member = [normalize(graph.relation(r).label) in MEMBERSHIP for r in range(graph.num_relations)]
-        in_class = np.array(member, bool)[relations] & (tails < graph.num_entities)
+        members = named_memberships([graph.relation(number) for number in range(graph.num_relations)])
+        in_class = np.isin(relations, members) & (tails < graph.num_entities)
         lost: dict[str, set[str]] = {}
         for head, tail in zip(heads[in_class].tolist(), tails[in_class].tolist(), strict=True):
             kind = graph.node_id(tail)

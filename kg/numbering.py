@@ -13,8 +13,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from triplecheck.kg._arrays import distinct, used
+from triplecheck.kg.classes import named_memberships, told_memberships
 from triplecheck.kg.columnar_build import Int, NumberedGraph
-from triplecheck.kg.names import normalize
 from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import TRUTHS, XSD, Relation
@@ -123,7 +123,10 @@ def number(raw: RawGraph) -> NumberedGraph:
 
     relation_table, relation_numbers = relation_rows(raw, used(relations, len(raw.relations.dictionary)))
     head_numbers, edge_relations = entity_number[head_at[heads]], relation_numbers[relations]
-    member_of = np.isin(edge_relations, memberships(relation_table)) & ~is_value
+    members = named_memberships(relation_table)
+    if not members and not has_types(raw):
+        members = told_memberships(head_numbers, edge_relations, tail_numbers, len(entity_ids))
+    member_of = np.isin(edge_relations, members) & ~is_value
     nodes = describe_nodes(
         raw,
         entity_ids,
@@ -170,9 +173,9 @@ def describe_nodes(raw: RawGraph, ids: pa.Array, lexical: pa.Array, places: Int,
     }
 
 
-def memberships(relations: Sequence[Relation]) -> list[int]:
-    """Numbers of the relations that lead from a thing to its class."""
-    return [number for number, relation in enumerate(relations) if normalize(relation.label) in MEMBERSHIP]
+def has_types(raw: RawGraph) -> bool:
+    """Whether descriptions of things name their classes."""
+    return len(raw.entities["types"].combine_chunks().flatten()) > 0
 
 
 def _edge_properties(raw: RawGraph, ids: pa.Array, labels: pa.Array, relations: Sequence[Relation]) -> pa.Table:
@@ -339,10 +342,6 @@ def _merged(table: pa.Table, places: Int, entities: int) -> tuple[pa.Table, pa.A
     at_row[places[complete]] = np.arange(alone.num_rows)
     at_row[[*merged]] = alone.num_rows + np.arange(len(merged))
     return rows, pa.array(at_row)
-
-
-MEMBERSHIP = frozenset({"instance of", "is instance of", "is a", "isa", "type", "rdf type", "has type"})
-"""Names of relations that lead from a thing to its class. Their edges stay in the graph, too."""
 
 
 def _number_types(

@@ -198,7 +198,7 @@ def _is_equated(parse: Parse, noun: int) -> bool:
 
 
 def attributes(parse: Parse) -> Iterator[list[int]]:
-    """The tokens of each noun that stands for what a topic has, with its compounds: "the share price of X"."""
+    """The tokens of each noun that stands for what a topic has, after the nouns beside it: "the share price of X"."""
     has = parse.lexicon.auxiliaries - parse.lexicon.copulas
     for topic in (at for at in range(len(parse)) if parse.is_topic(at)):
         noun = head = parse.tokens[topic].head
@@ -210,8 +210,9 @@ def attributes(parse: Parse) -> Iterator[list[int]]:
         if parse.lemma(noun) in parse.lexicon.sorts:  # "the kind of government that X has"
             noun = next((at for at in parse.dependents(noun, "nmod") if not parse.is_topic(at)), noun)
         if parse.pos(noun) == "NOUN" and not parse.is_stop(noun):
-            compounds = (at for at in parse.dependents(noun, "compound") if not parse.is_topic(at))
-            yield [*compounds, noun]
+            beside = [*parse.dependents(noun, "compound"), *parse.dependents(topic, "compound")]
+            beside += parse.dependents(noun, "nmod")  # "the system of government"
+            yield [*(at for at in beside if parse.pos(at) == "NOUN" and not parse.is_topic(at)), noun]
 
 
 def unnamed_words(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:

@@ -17,6 +17,7 @@ from triplecheck.kg.plans.notation import write_label
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import nouns
+from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.pipeline import read_text
 from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
@@ -265,15 +266,23 @@ def things(graph: Graph, topics: Mapping[int, tuple[str, str]]) -> dict[int, tup
     }
 
 
-def values_named(graph: Graph, linker: Linker, read: Question) -> dict[int, tuple[str, str]]:
+def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likeness) -> dict[int, tuple[str, str]]:
     """The values of the graph that a question names beside its topics, in lower case: "female" of "female lions".
 
-    A value is what other things lead to and what leads to nothing.
+    A value is what other things lead to and what leads to nothing. The noun that is asked for is none, nor a noun that
+    names a relation: "what film did X write", "the actors in the films by X".
     """
     taken = {word for topic in read.topics for word in words_of(topic.spelling)}
+
+    def names_relation(noun: str) -> bool:
+        abouts = map(graph.relation, range(graph.num_relations))
+        return any(likeness.of_word(noun, (about.label, *about.aliases)) >= NAMES_NOUN for about in abouts)
+
     found = {}
     for mention in linker.mentions(read_text(read.text, read.language)):
         if mention.similarity < 1 or not mention.text.islower() or taken & {*words_of(mention.text)}:
+            continue
+        if mention.text in (read.asked.noun, read.asked.lemma) or names_relation(mention.text):
             continue
         for candidate in linker.candidates(mention):
             is_value = graph.node_id(candidate.node) not in graph.type_ids and all(

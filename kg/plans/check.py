@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -108,8 +110,27 @@ class _Check:
             hints = [hint for pattern in basic.patterns for hint in self._of_pattern(pattern, kinds)]
             yield from hints
             if not hints and len(basic.patterns) > 1 and self._solver.solve(basic, {}).length == 0:
+                if apart := next(self._apart(basic.patterns), None):
+                    yield apart
+                    continue
                 whole = ", ".join(write_triple(pattern) for pattern in basic.patterns)
                 yield Hint(f"each of these alone has matches, all together have none: {whole}", alone=False)
+
+    def _apart(self, patterns: Sequence[TriplePattern]) -> Iterator[Hint]:
+        """Pairs of patterns with a variable that nothing can be, whatever is at their other ends."""
+        for one, other in itertools.combinations(patterns, 2):
+            for end in (end for end in one.ends if end in other.ends):
+                self._limits.check()
+                near, far = self._at(one, end), self._at(other, end)
+                if isinstance(end, Var) and near is not None and far is not None and not np.intersect1d(near, far).size:
+                    texts = " and ".join(write_triple(pattern) for pattern in (one, other))
+                    yield Hint(f"nothing can be {self._said(end, {})} in both {texts}")
+
+    def _at(self, pattern: TriplePattern, end: End) -> IntArray | None:
+        """What is at an end of the relations of a pattern; None where it has none."""
+        if not isinstance(pattern.predicate, Relations) or isinstance(pattern.tail, Classes):
+            return None
+        return self._nodes_at(pattern.predicate, "head" if end == pattern.head else "tail")
 
     def _of_pattern(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> Iterator[Hint]:
         self._limits.check()
@@ -158,7 +179,7 @@ class _Check:
         if not isinstance(pattern.tail, Constant) or isinstance(pattern.head, Constant):
             return []
         assert isinstance(pattern.predicate, Relations)
-        near = self._heads(pattern.predicate) if heads is None else heads
+        near = self._nodes_at(pattern.predicate, "head") if heads is None else heads
         found: Counter[int] = Counter()
         for node in nodes.tolist():
             for count in self._graph.relations_of(node):
@@ -169,9 +190,9 @@ class _Check:
             write_label(self._graph.relation(number).label) for number, times in found.most_common(_OTHERS) if times
         ]
 
-    def _heads(self, relations: Relations) -> IntArray:
+    def _nodes_at(self, relations: Relations, end: Literal["head", "tail"]) -> IntArray:
         query = Query((BoundPattern("head", Link(relations.numbers), "tail", relations.text),))
-        found = match(self._graph, query).nodes("head")
+        found = match(self._graph, query).nodes(end)
         return np.empty(0, np.int64) if found is None else found
 
     def _ends(self, relations: Relations) -> tuple[str, str]:

@@ -10,7 +10,6 @@ from __future__ import annotations
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
-from functools import cached_property
 from itertools import product
 
 from triplecheck.kg import Direction, Graph, Literal, UserError
@@ -94,7 +93,9 @@ class _Planning:
         self._graph: Graph = stored_graph(program.graph)  # a query calls no function
         if self._graph is not program.graph:
             topics = {node: topic for node, topic in topics.items() if node < self._graph.num_nodes}
-        self._topics = things(self._graph, {**topics, **values_named(self._graph, program.sources.linker, read)})
+        self._likeness = Likeness(load_encoder().encode, read.language)
+        values = values_named(self._graph, program.sources.linker, read, self._likeness)
+        self._topics = things(self._graph, {**topics, **values})
         self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
         self._shown = offer(self._graph, self._read, self._topics, program.sources.relations)
         self._names = PlanNames(self._graph, program.sources.linker, topics=names_of(self._topics))
@@ -233,10 +234,6 @@ class _Planning:
             any(likeness.bases(word) & likeness.bases(name) for word in words for name in (about.label, *about.aliases))
             for about in abouts
         )
-
-    @cached_property
-    def _likeness(self) -> Likeness:
-        return Likeness(load_encoder().encode, self._read.language)
 
     def _concluded(self, plan: Plan, answers: Answers) -> Outcome:
         """The answer of a plan, with its proof."""

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 
 from triplecheck.kg import Direction, Graph, normalize
+from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unordered, unsayable
 from triplecheck.language.described import nouns
 from triplecheck.language.kinds import fit, named_like_things
@@ -49,7 +50,7 @@ def uncovered(proof: Proof) -> list[str]:
     found += [word for _, word in unsayable(read)]
     if len(chain := proof.parsed.chain) > max(map(len, proof.paths), default=0):
         found.append(min(chain, key=lambda text: proof.coverage.get(text, 0.0)))
-    found += [*_opposed(proof), *_of_others(proof)]
+    found += [*_opposed(proof), *_of_others(proof), *_no_number(proof)]
     bases = Likeness(proof.encode, proof.language).bases
     found += [
         name
@@ -90,6 +91,15 @@ def _unnamed_value(proof: Proof, names: list[str], likeness: Likeness) -> list[s
     is_value = proof.kind in ("number", "time") and not proof.computed
     is_named = not asked.noun or likeness.of_word(asked.lemma, names) >= NAMES_NOUN
     return [asked.noun] if is_value and asked.kind == "thing" and not is_named else []
+
+
+def _no_number(proof: Proof) -> list[str]:
+    """The question word, if "how much" or "how long" is answered by things that are no quantities."""
+    answers = proof.found.answers
+    if proof.parsed.asked.kind != "number" or proof.computed or not answers:
+        return []
+    told = any(quantity(value_of(proof.graph, node)) is not None for node in answers)
+    return [] if told else [proof.parsed.asked.word]
 
 
 def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: Sequence[int], encode: Encode) -> bool:

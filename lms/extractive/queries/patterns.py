@@ -9,6 +9,7 @@ from triplecheck.kg.plans.notation import write_label
 from triplecheck.language.clauses import Attachment
 from triplecheck.language.likeness import NAMES, least_likeness
 from triplecheck.language.operations import number as number_at
+from triplecheck.language.roles import head_of, same_stem
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
 from triplecheck.lms.extractive.queries.joins import Join
 from triplecheck.lms.extractive.queries.measures import Measure
@@ -235,11 +236,12 @@ def write_existence(draft: Draft) -> None:
     if not left or (asks_value and not question.negations and not question.counts):
         return
     owner = owner_of(draft, left[0])
-    found = _named_relation(reading, owner, reading.words(left))
+    found = named_relation(reading, owner, reading.words(left))
     if found is None:
         return
     relation, forward = found
-    if _is_object(reading, left) and fits(reading.joiner.ends.classes(owner), relation.tail):
+    is_object = _is_object(reading, left) or _is_acted_on(reading, left, relation)
+    if is_object and fits(reading.joiner.ends.classes(owner), relation.tail):
         forward = False
     denied = any(is_denied(reading, at) for at in left)
     truth = relation.truth(reading.parse.lexicon.flags) if forward else None
@@ -258,7 +260,7 @@ def write_existence(draft: Draft) -> None:
     draft.said |= _said_by(reading, left, relation)
 
 
-def _named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple[Relation, bool] | None:
+def named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple[Relation, bool] | None:
     """The relation of a unit that words name, and whether it is followed forwards; None if none is near enough."""
     classes = reading.joiner.ends.classes(owner)
     options = [
@@ -287,6 +289,17 @@ def _is_object(reading: Reading, tokens: Sequence[int]) -> bool:
         if any(parse.words[c] in parse.lexicon.genitives for i in others for c in parse.dependents(i, "case")):
             return True
     return False
+
+
+def _is_acted_on(reading: Reading, tokens: Sequence[int], relation: Relation) -> bool:
+    """Whether words are the passive of a verb that names a relation as what its heads do: "introduced by nobody"."""
+    parse, language = reading.parse, reading.question.language
+    passive = [at for at in tokens if parse.dependents(at, "aux:pass")]
+    return any(
+        head_of(wording, language) == "subject" and same_stem(parse.lemma(at), wording.casefold().split()[-1], language)
+        for at in passive
+        for wording in relation.wordings
+    )
 
 
 def _is_noun_of(reading: Reading, at: int, relation: Relation) -> bool:

@@ -1,4 +1,4 @@
-"""What things share: "do A and B have the same owner", "who lives in the same city as A"."""
+"""What things share: "do A and B have the same owner", "who lives in the same city as A", "... as their teacher"."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from triplecheck.language.likeness import NAMES
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, select
-from triplecheck.lms.extractive.queries.patterns import name, term
+from triplecheck.lms.extractive.queries.patterns import name, named_relation, term
 from triplecheck.lms.extractive.queries.reading import Reading
 from triplecheck.lms.extractive.queries.schema import Relation, fits
 
@@ -47,23 +47,55 @@ def sharing_with(draft: Draft) -> str | None:
     return select([f"DISTINCT {variable}"], draft)
 
 
+def sharing_with_own(draft: Draft) -> str | None:
+    """The query for the things that have the same of something as what is theirs; None if they are not asked for.
+
+    Raises:
+        UnsaidError: no relation says what is theirs.
+    """
+    reading, parse = draft.reading, draft.reading.parse
+    says_same = any(_is_same(draft, at) for at in range(len(parse)))
+    own = [at for at in range(len(parse)) if parse.pos(at) == "NOUN" and _is_theirs(draft, at)]
+    if not says_same or not own or reading.question.asks_whether or reading.topics:
+        return None
+    named = named_relation(reading, draft.root, reading.words(own[:1]))
+    if named is None:
+        raise UnsaidError(f"No relation is {parse.words[own[0]]!r}.")
+    relation, forward = named
+    variable, other = term(draft, draft.root), draft.text.variable(parse.lemma(own[0]))
+    head, tail = (variable, other) if forward else (other, variable)
+    draft.text.triple(head, relation.label, tail)
+    shared = _shared(draft, [reading.joiner.ends.classes(draft.root)], besides=own[:1])
+    _write_shared(draft, [variable, other], shared)
+    draft.text.add(f"FILTER({variable} != {other})")
+    return select([f"DISTINCT {variable}"], draft)
+
+
+def _is_theirs(draft: Draft, at: int) -> bool:
+    """Whether a noun is said to be of what is asked for: "their teacher"."""
+    parse = draft.reading.parse
+    whose = (parse.tokens[i] for i in parse.dependents(at, "nmod:poss"))
+    return any(token.pos == "PRON" and token.feature("Person") == "3" for token in whose)
+
+
 def _is_same(draft: Draft, at: int) -> bool:
     """Whether a word says that something is shared."""
     parse = draft.reading.parse
     return not parse.lexicon.same.isdisjoint({parse.lemma(at), parse.words[at]})
 
 
-def _shared(draft: Draft, ends: Sequence[tuple[str, ...]]) -> str:
+def _shared(draft: Draft, ends: Sequence[tuple[str, ...]], besides: Sequence[int] = ()) -> str:
     """The relation that things are asked to share.
 
     Args:
-        draft: nothing is said yet.
+        draft: nothing of it is said yet.
+        besides: tokens that say something else.
 
     Raises:
         UnsaidError: no relation of all of them is what the question names.
     """
     reading, parse = draft.reading, draft.reading.parse
-    asked = [at for at in sorted(reading.content) if not _is_same(draft, at)]
+    asked = [at for at in sorted(reading.content.difference(besides)) if not _is_same(draft, at)]
     named = [at for at in asked if parse.lexicon.nouns.get(parse.lemma(at)) != "time"]
     words, timed = reading.words(named), len(named) < len(asked)
     by_label: dict[str, list[Relation]] = {}

@@ -17,7 +17,7 @@ from triplecheck.lms.extractive.queries.measures import Measure, measure_of, mea
 from triplecheck.lms.extractive.queries.orders import choice, difference, ordered
 from triplecheck.lms.extractive.queries.patterns import list_of, name, term, value, write_existence, write_joins
 from triplecheck.lms.extractive.queries.reading import Reading, read
-from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with
+from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with, sharing_with_own
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.query_notation import THING
 
@@ -88,6 +88,7 @@ def _written(reading: Reading) -> tuple[Draft, str]:
         difference(draft)
         or shared_by_two(draft)
         or sharing_with(draft)
+        or sharing_with_own(draft)
         or choice(draft)
         or compared_values(draft)
         or _whether(draft)
