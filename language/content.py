@@ -21,7 +21,9 @@ def content_words(parse: Parse, taken: Collection[int]) -> frozenset[int]:
 
 def _is_content(parse: Parse, at: int) -> bool:
     lexicon, said = parse.lexicon, {parse.words[at], parse.lemma(at)}
-    if parse.is_topic(at) or parse.is_stop(at) or parse.words[at] in lexicon.questions:
+    if parse.is_topic(at) or parse.words[at] in lexicon.questions:
+        return False
+    if parse.is_stop(at) and not _is_manner(parse, at):
         return False
     if degree(parse, at) or compared(parse, at) is not None:
         return False
@@ -37,6 +39,13 @@ def _is_content(parse: Parse, at: int) -> bool:
     return not _is_in(parse, at, lexicon.excluding, _LONGEST_EXCLUSION) and not _is_in(
         parse, at, lexicon.fillers, _LONGEST_FILLER
     )
+
+
+def _is_manner(parse: Parse, at: int) -> bool:
+    """Whether an adverb says how, behind a verb that says nothing without it: "went well"."""
+    verb = parse.tokens[at].head
+    is_light = parse.pos(verb) == "VERB" and parse.is_stop(verb)
+    return is_light and at == verb + 1 and parse.pos(at) == "ADV" and not degree(parse, at)
 
 
 def _is_of_speakers(parse: Parse, at: int) -> bool:

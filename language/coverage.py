@@ -133,10 +133,12 @@ def unsayable(question: Question) -> list[tuple[int, str]]:
 
 
 def unordered(question: Question) -> list[tuple[int, str]]:
-    """The places and words of superlatives that tell no order of values: "the best hotel", "the best known hotel"."""
+    """The places and words of superlatives that tell no order of values: "the best hotel", "best known hotel"."""
     parse, found = question.parse, []
     for at, word in enumerate(parse.words):
-        of_noun = parse.is_a(at, "amod") or parse.is_a(parse.tokens[at].head, "amod") or parse.pos(at) == "ADJ"
+        head = parse.tokens[at].head
+        of_noun = parse.is_a(at, "amod") or parse.is_a(head, "amod") or parse.pos(at) == "ADJ"
+        of_noun |= parse.is_a(at, "advmod") and head == at + 1 and bool(parse.dependents(head, "obj"))
         if of_noun and degree(parse, at) == "Sup" and parse.lemma(at) in parse.lexicon.unordered:
             found.append((at, word))
     return found

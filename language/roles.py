@@ -32,17 +32,26 @@ class Verb:
 def verb_of(parse: Parse) -> Verb | None:
     """The verb of a question, if the topic is its subject or object and the question has no other content."""
     topics = [at for at in range(len(parse)) if parse.is_topic(at)]
-    if len(topics) != 1 or not parse.is_trained:
+    if len(topics) != 1 or not any(word in parse.lexicon.questions for word in parse.words):
         return None
-    (topic,) = topics
+    found = _verb_over(parse, topics[0])
+    own = (topics[0], parse.tokens[topics[0]].head)
+    return None if any(not parse.is_stop(at) and at not in own for at in range(len(parse))) else found
+
+
+def verbs_of(parse: Parse) -> list[Verb]:
+    """The verbs of which topics are subjects or objects, wherever they are in a question."""
+    found = (_verb_over(parse, at) for at in range(len(parse)) if parse.is_topic(at))
+    return [verb for verb in found if verb is not None]
+
+
+def _verb_over(parse: Parse, topic: int) -> Verb | None:
+    """The verb of which a topic is the subject or an object; None if the grammar does not tell."""
     verb = parse.tokens[topic].head
-    content = [at for at in range(len(parse)) if not parse.is_stop(at) and at not in (topic, verb)]
     is_noun = parse.is_a(topic, "nmod") and parse.is_a(verb, "root", "xcomp")  # a verb that is read as a noun
-    if content or verb == topic or parse.is_stop(verb) or (parse.pos(verb) not in ("VERB", "AUX") and not is_noun):
+    if verb == topic or parse.is_stop(verb) or (parse.pos(verb) not in ("VERB", "AUX") and not is_noun):
         return None
-    if not any(word in parse.lexicon.questions for word in parse.words) or is_mutual(
-        parse.lemma(verb), parse.words[verb], parse.lexicon.mutual
-    ):
+    if not parse.is_trained or is_mutual(parse.lemma(verb), parse.words[verb], parse.lexicon.mutual):
         return None
     passive = any(
         parse.is_a(at, "aux:pass") or (parse.lemma(at) in parse.lexicon.copulas and parse.pos(at) == "AUX")

@@ -17,6 +17,7 @@ from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
+from triplecheck.language.roles import head_to, verbs_of
 from triplecheck.language.times import TimeLimit
 from triplecheck.programs.judge.proof import Proof
 from triplecheck.signatures.notation import FORWARD, wordings
@@ -50,7 +51,7 @@ def uncovered(proof: Proof) -> list[str]:
     found += [word for _, word in unsayable(read)]
     if len(chain := proof.parsed.chain) > max(map(len, proof.paths), default=0):
         found.append(min(chain, key=lambda text: proof.coverage.get(text, 0.0)))
-    found += [*_opposed(proof), *_of_others(proof), *_no_number(proof)]
+    found += [*_opposed(proof), *_of_others(proof), *_no_number(proof), *_against_verb(proof)]
     bases = Likeness(proof.encode, proof.language).bases
     found += [
         name
@@ -155,6 +156,17 @@ def _opposed(proof: Proof) -> list[str]:
         for own, opposite in ((set(one), set(other)), (set(other), set(one))):
             if asked & own and said & opposite and not asked & opposite and not said & own:
                 found += [word for word in proof.parsed.words if word in own][:1] or [min(asked & own)]
+    return found
+
+
+def _against_verb(proof: Proof) -> list[str]:
+    """The verbs that a topic is the subject of where the proof makes it the object, or the other way round."""
+    hops = [path[0] for path in proof.paths if len(path) == 1]
+    found = []
+    for verb in verbs_of(proof.parsed.parse):
+        roles = [(head_to(verb, wordings(hop.label), proof.language), hop.arrow == FORWARD) for hop in hops]
+        if any(role is not None and (role == verb.topic) != forward for role, forward in roles):
+            found.append(verb.text)
     return found
 
 

@@ -371,6 +371,16 @@ def test_hints_name_the_relation_that_leads_there_instead(tmp_path: Path) -> Non
         assert (hint.text, hint.instead) == ("no <city> leads to <Norway>; <country> does", True)
 
 
+def test_hints_name_a_variable_that_nothing_can_be(tmp_path: Path) -> None:
+    rows = [("Ann", "plays for", "Ajax"), ("Bo", "plays for", "Inter"), ("Bo", "comes from", "Italy")]
+    base = build([*rows, ("Ajax", "is in", "Holland"), ("Inter", "is in", "Italy")], tmp_path / "kb", encoder=None)
+    for other, hint in (("comes from", "all together have none"), ("is in", "nothing can be ?x in both")):
+        plan = read_plan(f"SELECT ?x {{ ?x <plays for> <Ajax> ; <{other}> <Italy> }}", base.plan_names)
+        (found,) = check(base.graph, plan)
+        assert hint in found.text
+        assert found.alone == (other == "is in")
+
+
 # --- limits --------------------------------------------------------------------------------------
 def test_rows_are_limited_and_counted(names: PlanNames) -> None:
     found = run_plan(names.graph, read_plan("SELECT ?x { ?x a <ship> }", names), rows=2)

@@ -9,6 +9,8 @@ from program_parts import Build, build_rows, build_turtle, node
 from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.encode import load_encoder
+from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import read_question
 from triplecheck.programs import Sources
 from triplecheck.programs.offers import Offer, described, names_of, offer, things, values_named
@@ -75,9 +77,19 @@ class TestValues:
     def test_values_in_lower_case_that_the_question_names_are_topics(self, tmp_path: Path) -> None:
         base = build_rows([("Ada", "sex", "female"), ("Bob", "sex", "male"), ("Ada", "owns", "Rex")], tmp_path)
         linker = base.linker
-        found = values_named(base.graph, linker, read_question("Which female keepers own Rex?", ["Rex"]))
+        likeness = Likeness(load_encoder().encode, "en")
+        found = values_named(base.graph, linker, read_question("Which female keepers own Rex?", ["Rex"]), likeness)
         assert [name for name, _ in found.values()] == ["female"]
-        assert not values_named(base.graph, linker, read_question("Who owns Rex?", ["Rex"]))
+        assert not values_named(base.graph, linker, read_question("Who owns Rex?", ["Rex"]), likeness)
+
+    @pytest.mark.parametrize("question", ["What film did Ann write?", "Who is the director of Rain?"])
+    def test_nouns_that_are_asked_for_or_name_a_relation_are_none(self, tmp_path: Path, question: str) -> None:
+        rows = [("Rain", "written by", "Ann"), ("Rain", "directed by", "Bo"), ("Rain", "tag", "film")]
+        base = build_rows([*rows, ("Snow", "tag", "director"), ("Rain", "tag", "love")], tmp_path)
+        linker, likeness = base.linker, Likeness(load_encoder().encode, "en")
+        assert not values_named(base.graph, linker, read_question(question, ["Ann", "Rain"]), likeness)
+        love = read_question("Which love films did Ann write?", ["Ann"])
+        assert values_named(base.graph, linker, love, likeness).keys() == {base.graph.find("love")}
 
 
 class TestClasses:
