@@ -22,7 +22,7 @@ from triplecheck.language.operations import Comparison, Sense
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import pipeline
 from triplecheck.language.question import Question, spelling
-from triplecheck.language.roles import head_to, verb_of
+from triplecheck.language.roles import head_for, head_to, verb_of
 from triplecheck.signatures.notation import BACKWARD, Hops, WrittenHop, split_kind, wordings
 
 FloatArray = npt.NDArray[np.floating[Any]]
@@ -248,10 +248,13 @@ class PathRelevance:
         return sum(hop.arrow == BACKWARD and not self._asks_for_heads(hop) for hop in path)
 
     def _turns_around(self, hop: WrittenHop) -> bool | None:
-        """Whether a hop goes against the verb, to X's teachers for "whom did X teach"; None if that is unclear."""
+        """Whether a hop goes against the verb, to X's teachers for "whom did X teach", or to what those who are asked
+        for do something to, "the riders of X"; None if that is unclear."""
+        names, language = wordings(hop.label), self._question.language
         if self._verb is None:
-            return None
-        role = head_to(self._verb, wordings(hop.label), self._question.language)
+            role = head_for(self._question.asked.lemma, names, language)
+            return None if role is None else (role == "object") == (hop.arrow == BACKWARD)
+        role = head_to(self._verb, names, language)
         return None if role is None else (role == self._verb.topic) == (hop.arrow == BACKWARD)
 
     def _wrong_way(self, path: Hops) -> bool:

@@ -87,6 +87,23 @@ def head_to(verb: Verb, wordings: Sequence[str], language: str = ENGLISH) -> Rol
     return next((role for role in roles if role is not None), None)
 
 
+def head_for(noun: str, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:
+    """What the head of a relation is to the verb of its name, if a noun stands for those who do it: "rider" and "rides
+    for", "director" and "directed by"; None if the noun does not."""
+    roles = (head_of(wording, language) for wording in wordings if _does(noun, wording, language))
+    return next((role for role in roles if role is not None), None)
+
+
+def _does(noun: str, wording: str, language: str) -> bool:
+    """Whether a noun is made of a verb in a text, with the ending for the one who acts."""
+    ending = next((end for end in lexicon(pipeline(language).code).agent_endings if noun.endswith(end)), "")
+    stem = noun.removesuffix(ending)
+    if not ending or len(stem) < _LEAST_STEM:
+        return False
+    verbs = [_verb(word, language) for word in plain(wording).split()]
+    return any(stem in (verb, verb.removesuffix("e"), verb + verb[-1:]) for verb in verbs)
+
+
 def same_stem(one: str, other: str, language: str = ENGLISH) -> bool:
     """Whether two words are likely forms of one: "directed" and "director"."""
     if one[:1] == other[:1] and not _shares_stem(one, other):

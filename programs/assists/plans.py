@@ -245,17 +245,27 @@ class _Planning:
             self._trace.add(Planned(plan.text, "", 1, said))
             edges = answers.edges(0, _TRIPLES) if answers.boolean else self._beside(plan)
             return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
-        found = answers.with_ties()
+        found, itself = answers.with_ties(), self._itself(plan)
         nodes, values = self._first_column(found, is_computed=_COMPUTED.match(plan.text) is not None)
+        others = [node for node in nodes if node not in itself]
+        if others and not self._read.chooses:  # nobody is a partner of their own
+            nodes, kept = others, [at for at, row in enumerate(found.rows) if row[0] not in itself]
+        else:
+            kept = list(range(len(found.rows)))
         totals = plan.has("sum", "avg") and not answers.edges(0, 1)
         if totals or not (nodes or values):
             return self._nothing(plan, looked)
         texts = [*self._graph.labels(nodes), *values]
-        proof = dict.fromkeys(edge for row in range(len(found.rows)) for edge in found.edges(row, _TRIPLES))
+        proof = dict.fromkeys(edge for row in kept for edge in found.edges(row, _TRIPLES))
         self._trace.add(Planned(plan.text, "", len(texts), ", ".join(texts[:10])))
         return Outcome(
             ", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True, query=plan.text, looked_through=looked
         )
+
+    def _itself(self, plan: Plan) -> set[int]:
+        """The one topic that a query names: it is no answer beside others."""
+        said = {node for one in plan.nodes for node in one.nodes} & self._topics.keys()
+        return said if len(said) == 1 else set()
 
     def _nothing(self, plan: Plan, looked: tuple[str, ...]) -> Outcome:
         self._trace.add(Planned(plan.text, "", 0, ""))

@@ -17,7 +17,7 @@ from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
-from triplecheck.language.roles import head_to, verbs_of
+from triplecheck.language.roles import head_for, head_to, verbs_of
 from triplecheck.language.times import TimeLimit
 from triplecheck.programs.judge.proof import Proof
 from triplecheck.signatures.notation import FORWARD, wordings
@@ -51,7 +51,7 @@ def uncovered(proof: Proof) -> list[str]:
     found += [word for _, word in unsayable(read)]
     if len(chain := proof.parsed.chain) > max(map(len, proof.paths), default=0):
         found.append(min(chain, key=lambda text: proof.coverage.get(text, 0.0)))
-    found += [*_opposed(proof), *_of_others(proof), *_no_number(proof), *_against_verb(proof)]
+    found += [*_opposed(proof), *_of_others(proof), *_no_number(proof), *_against_verb(proof), *_against_agent(proof)]
     bases = Likeness(proof.encode, proof.language).bases
     found += [
         name
@@ -168,6 +168,15 @@ def _against_verb(proof: Proof) -> list[str]:
         if any(role is not None and (role == verb.topic) != forward for role, forward in roles):
             found.append(verb.text)
     return found
+
+
+def _against_agent(proof: Proof) -> list[str]:
+    """The noun that is asked for, if it stands for those who do what a relation of the proof says, and the relation is
+    followed to what they do it to: "the riders of X" are no teams that something rides for."""
+    last = [path[-1] for path in proof.paths if path]
+    roles = [(head_for(proof.parsed.asked.lemma, wordings(hop.label), proof.language), hop.arrow) for hop in last]
+    is_wrong = any(role is not None and (role == "subject") == (arrow == FORWARD) for role, arrow in roles)
+    return [proof.parsed.asked.noun] if is_wrong else []
 
 
 def _of_others(proof: Proof) -> list[str]:
