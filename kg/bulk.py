@@ -281,7 +281,8 @@ class Triples:
         found = named_memberships(relations)
         if found or numbering.has_types(self.about) or self.kept > _LOOKED_THROUGH:
             return found
-        return told_memberships(*self._ints("select h, r, t from edges", 3), self._entities)
+        heads, numbers, tails = self._ints("select h, r, t from edges", 3)
+        return told_memberships(heads, numbers, tails, self._entities)
 
     def _write_rows(
         self, folder: Path, name: str, near: str, far: str, graph: NumberedGraph
