@@ -97,7 +97,7 @@ def _unnamed_value(proof: Proof, names: list[str], likeness: Likeness) -> list[s
 def _no_number(proof: Proof) -> list[str]:
     """The question word, if "how much" or "how long" is answered by things that are no quantities."""
     answers = proof.found.answers
-    if proof.parsed.asked.kind != "number" or proof.computed or not answers:
+    if proof.parsed.asked.kind != "number" or proof.parsed.counts or proof.computed or not answers:
         return []
     told = any(quantity(value_of(proof.graph, node)) is not None for node in answers)
     return [] if told else [proof.parsed.asked.word]
