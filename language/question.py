@@ -171,6 +171,12 @@ class Question:
         return self.compares is not None or any(join.kind == "or" for join in self.joins)
 
     @property
+    def computes(self) -> bool:
+        """Whether it asks for more than what stands at the end of a path: a number, an order, a bound, a no."""
+        told = (self.aggregate, self.compares, self.ordinal, self.limits, self.times, self.negations, self.joins)
+        return any(told) or self.asks_whether or self.asks_same
+
+    @property
     def excludes_topics(self) -> bool:
         """Whether it asks for others than the topic: "who else", "the same teacher as X"."""
         return not self.parse.lexicon.others.isdisjoint(self.words)

@@ -220,13 +220,17 @@ class PathRelevance:
         own = self._ranker is not None and not self._ranker.is_general
         return by_hand + _LIKELY * self._ranker.weight if own and self._ranker is not None else by_hand
 
+    def prefers(self, path: Hops) -> bool:
+        """Whether a ranker that was trained on the graph prefers a path to all others that were scored together."""
+        return path in self._preferred
+
     def support(self, path: Hops) -> float:
         """Cosine of the least supported hop of a path with the question (0 to 1).
 
         A path that a ranker trained on the graph prefers to all others together is supported: it has learned wordings
         that are not similar to the relations.
         """
-        if path in self._preferred:
+        if self.prefers(path):
             return 1.0
         if self._wrong_way(path):
             return 0.0

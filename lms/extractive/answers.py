@@ -113,8 +113,9 @@ class _Reader:
         return self._plain(best.path)
 
     def _lacks(self, path: FactPath) -> bool:
-        """Whether a path has no relation for what the question asks of its topic; False for chains of possessives."""
-        if len(self._question.chain) > 1:
+        """Whether a path has no relation for what the question asks of its topic; False for chains of possessives, and
+        for what a ranker that knows the graph prefers."""
+        if len(self._question.chain) > 1 or self._relevance.prefers(path.hops):
             return False
         names = [name for hop in path.hops for name in (*wordings(hop.label), split_kind(hop.label)[1]) if name]
         backwards = any(hop.arrow == BACKWARD for hop in path.hops)

@@ -33,6 +33,7 @@ from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists.typed_paths import class_asked_for
 from triplecheck.programs.base import Program
 from triplecheck.programs.judge.left_out import is_no_person
 from triplecheck.programs.judge.queries import query_features
@@ -73,11 +74,18 @@ def planned(
         names: the name of each topic node in prompts, in the order of the question's topics.
         trace: records the queries.
     """
-    if step is None:
+    if step is None or _is_path(program, read):
         return None
     spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
     topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
     return _Planning(program, step, read, topics, trace).outcome()
+
+
+def _is_path(program: Program, read: Question) -> bool:
+    """Whether a ranker that was trained on the graph tells what is asked for: the end of a path from one topic."""
+    one = len({topic.spelling or topic.name for topic in read.topics}) == 1
+    own = program.sources.own_ranker is not None
+    return own and one and not read.computes and not class_asked_for(program.graph, read)
 
 
 class _Planning:
