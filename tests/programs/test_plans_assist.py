@@ -12,9 +12,10 @@ from program_parts import ask, build_rows, build_turtle, conclude_with, fields, 
 from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import read_request
-from triplecheck.programs import KERAG, replay
+from triplecheck.programs import KERAG, Sources, replay
 from triplecheck.programs.steps import Planned, Stopped, Wrote
 
 DEAREST = "Which violin is the dearest?"
@@ -255,6 +256,20 @@ def test_without_the_assist_no_query_is_written(violins: KnowledgeBase, options:
     result = ask(program, DEAREST)
     assert result.query == ""
     assert "WriteQuery" not in {step.signature for step in steps(result, Wrote)}
+
+
+@pytest.mark.parametrize(
+    ("question", "writes"),
+    [("Where was the maker of Aurora born?", False), ("How many violins did Lena Roth make?", True), (DEAREST, True)],
+)
+def test_a_ranker_that_knows_the_graph_tells_look_ups(violins: KnowledgeBase, question: str, writes: bool) -> None:
+    found = {
+        is_own: ask(KERAG(sources), question)
+        for is_own, sources in ((False, Sources.of(violins)), (True, Sources.of(violins).with_ranker(GENERAL)))
+    }
+    written = {is_own: "WriteQuery" in {step.signature for step in steps(one, Wrote)} for is_own, one in found.items()}
+    assert written == {False: True, True: writes}
+    assert found[True].answer == found[False].answer
 
 
 SHIPS = ("Aurora", "Borealis", "Celeste", "Dorothea")
