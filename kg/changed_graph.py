@@ -230,7 +230,8 @@ class GraphChange:
     def _rows(self, *left_out: Collection[Any]) -> RawGraph:
         """The rows of the graph, without the types that a relation tells: what is written tells them anew."""
         graph, raw = self._graph, to_raw(self._graph, *left_out)
-        if named_memberships([graph.relation(number) for number in range(graph.num_relations)]):
+        table = [graph.relation(number) for number in range(graph.num_relations)]
+        if not graph.type_ids or named_memberships(table):
             return raw
         offsets, numbers, ends = graph.rows(Direction.OUT)
         heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))

@@ -39,13 +39,12 @@ def told_memberships(heads: Int, numbers: Int, tails: Int, entities: int) -> lis
     """
     if not len(heads):
         return []
-    covered = len(np.unique(heads))
-    pairs = np.unique(np.stack([numbers, heads], axis=1), axis=0)
+    nodes = max(int(tails.max()), int(heads.max())) + 1
+    pairs = np.stack(np.divmod(np.unique(numbers.astype(np.int64) * nodes + heads), nodes), axis=1)
     sizes = np.bincount(pairs[:, 0])
-    options = np.flatnonzero(sizes >= _COVERED * covered).tolist()
-    is_head = np.zeros(max(int(tails.max()), int(heads.max())) + 1, bool)
+    is_head = np.zeros(nodes, bool)
     is_head[heads] = True
-    for number in options:
+    for number in np.flatnonzero(sizes >= _COVERED * is_head.sum()).tolist():
         own = numbers == number
         classes = np.unique(tails[own])
         if classes[-1] >= entities or is_head[classes].any() or np.isin(tails[~own], classes).any():
