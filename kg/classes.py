@@ -2,8 +2,8 @@
 
 A class tells which relations a thing has: boats have owners and captains have ages. So a relation of another name, such
 as "kind" or "category", leads to classes if nearly all things have it, its tails are nothing else in the graph, and
-knowing a thing's tail tells which other relations it has. Of 32 small graphs and three benchmarks, this holds of each
-relation that leads to classes (the gain below is .68 or more) and of no other one (at most .14).
+knowing a thing's tail tells which other relations it has. In 33 small graphs and three benchmarks this holds of all 28
+relations that lead to classes (the gain below is .68 or more), and of no other one (at most .14).
 """
 
 from __future__ import annotations
