@@ -147,6 +147,12 @@ class PathRanker:
         """Whether it was trained neither on a graph nor on traces."""
         return "weight" not in self.about
 
+    @property
+    def gains(self) -> bool:
+        """Whether more held-out questions of its graph were answered rightly with it than without."""
+        held_out = self.about.get("held_out") or {}
+        return bool(held_out.get("after", 0) > held_out.get("before", 0))
+
     def relations(self, vectors: FloatArray) -> FloatArray:
         """Vectors of wordings as the ranker compares them, shape (2, n, d): followed forward, backward.
 

@@ -27,6 +27,7 @@ from triplecheck.kg.plans import (
     run_plan,
     write_label,
 )
+from triplecheck.kg.ranker import load_ranker
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.language.coverage import QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
@@ -82,10 +83,12 @@ def planned(
 
 
 def _is_path(program: Program, read: Question) -> bool:
-    """Whether a ranker that was trained on the graph tells what is asked for: the end of a path from one topic."""
+    """Whether a ranker that knows the graph tells what is asked for: the end of a path from one topic."""
+    own = program.sources.own_ranker
+    if own is None or not load_ranker(own).gains:
+        return False
     one = len({topic.spelling or topic.name for topic in read.topics}) == 1
-    own = program.sources.own_ranker is not None
-    return own and one and not read.computes and not class_asked_for(program.graph, read)
+    return one and not read.computes and not class_asked_for(program.graph, read)
 
 
 class _Planning:

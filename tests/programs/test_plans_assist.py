@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +10,8 @@ import pandas
 import pytest
 from dspy.lm15 import Request
 from program_parts import ask, build_rows, build_turtle, conclude_with, fields, items, keep, kinds, play, steps, topics
+from safetensors import safe_open
+from safetensors.numpy import save_file
 from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
@@ -262,14 +265,25 @@ def test_without_the_assist_no_query_is_written(violins: KnowledgeBase, options:
     ("question", "writes"),
     [("Where was the maker of Aurora born?", False), ("How many violins did Lena Roth make?", True), (DEAREST, True)],
 )
-def test_a_ranker_that_knows_the_graph_tells_look_ups(violins: KnowledgeBase, question: str, writes: bool) -> None:
+def test_a_ranker_that_knows_the_graph_tells_look_ups(
+    violins: KnowledgeBase, tmp_path: Path, question: str, writes: bool
+) -> None:
     found = {
-        is_own: ask(KERAG(sources), question)
-        for is_own, sources in ((False, Sources.of(violins)), (True, Sources.of(violins).with_ranker(GENERAL)))
+        "none": ask(KERAG(violins), question),
+        "worse": ask(KERAG(with_ranker(violins, tmp_path / "worse.safetensors", before=0.6, after=0.5)), question),
+        "better": ask(KERAG(with_ranker(violins, tmp_path / "better.safetensors", before=0.6, after=0.9)), question),
     }
-    written = {is_own: "WriteQuery" in {step.signature for step in steps(one, Wrote)} for is_own, one in found.items()}
-    assert written == {False: True, True: writes}
-    assert found[True].answer == found[False].answer
+    written = {name: "WriteQuery" in {step.signature for step in steps(one, Wrote)} for name, one in found.items()}
+    assert written == {"none": True, "worse": True, "better": writes}
+
+
+def with_ranker(base: KnowledgeBase, file: Path, **held_out: float) -> Sources:
+    """Sources with the general ranker, as if it had been trained on the graph and measured on held-out questions."""
+    with safe_open(GENERAL, "numpy") as opened:
+        metadata, tensors = opened.metadata(), {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118
+    about = json.loads(metadata["about"]) | {"weight": 1.0, "held_out": held_out}
+    save_file(tensors, file, metadata | {"about": json.dumps(about)})
+    return Sources.of(base).with_ranker(file)
 
 
 SHIPS = ("Aurora", "Borealis", "Celeste", "Dorothea")
