@@ -150,8 +150,8 @@ class PathRanker:
     @property
     def gains(self) -> bool:
         """Whether more held-out questions of its graph were answered rightly with it than without."""
-        held_out = self.about.get("held_out") or {}
-        return bool(held_out.get("after", 0) > held_out.get("before", 0))
+        held_out = self.about.get("held_out")
+        return isinstance(held_out, dict) and held_out.get("after", 0) > held_out.get("before", 0)
 
     def relations(self, vectors: FloatArray) -> FloatArray:
         """Vectors of wordings as the ranker compares them, shape (2, n, d): followed forward, backward.
