@@ -146,11 +146,17 @@ class Likeness:
         meant = dimensions.get(pipeline(self._language).lemma(word, "NOUN"), "")
         return OF_ONE_DIMENSION if meant and kind.partition(" ")[0] == meant else 0.0
 
-    def _of_one(self, word: str, wordings: Sequence[str]) -> float:
+    def of_form(self, word: str, wordings: Sequence[str]) -> float:
+        """Of one content word and a relation by the form of its names alone: 1 if a name has it, less if it has a word
+        of its stem, else 0."""
         base, named = self.bases(word), frozenset[str]().union(*map(self.bases, wordings))
         if base & named:
             return 1.0
-        least = _OF_ONE_STEM if any(_share_stem(one, other) for one in base for other in named) else 0.0
+        return _OF_ONE_STEM if any(_share_stem(one, other) for one in base for other in named) else 0.0
+
+    def _of_one(self, word: str, wordings: Sequence[str]) -> float:
+        if (least := self.of_form(word, wordings)) == 1:
+            return least
         least = max((least, *(self._of_unit(word, wording) for wording in wordings)))
         parts = [part for wording in wordings for part in (wording, *words_of(wording))]
         self.prepare([word, *parts])

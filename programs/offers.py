@@ -17,7 +17,7 @@ from triplecheck.kg.plans.notation import write_label
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import nouns
-from triplecheck.language.likeness import NAMES_NOUN, Likeness
+from triplecheck.language.likeness import Likeness
 from triplecheck.language.pipeline import read_text
 from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
@@ -276,7 +276,8 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
 
     def names_relation(noun: str) -> bool:
         abouts = map(graph.relation, range(graph.num_relations))
-        return any(likeness.of_word(noun, (about.label, *about.aliases)) >= NAMES_NOUN for about in abouts)
+        # By its form: a value is like the relation that leads to it, as "white" is like `colour`.
+        return any(likeness.of_form(noun, (about.label, *about.aliases)) for about in abouts)
 
     found = {}
     for mention in linker.mentions(read_text(read.text, read.language)):

@@ -84,10 +84,14 @@ class TestValues:
 
     @pytest.mark.parametrize("question", ["What film did Ann write?", "Who is the director of Rain?"])
     def test_nouns_that_are_asked_for_or_name_a_relation_are_none(self, tmp_path: Path, question: str) -> None:
+        (tmp_path / "colours").mkdir()
         rows = [("Rain", "written by", "Ann"), ("Rain", "directed by", "Bo"), ("Rain", "tag", "film")]
         base = build_rows([*rows, ("Snow", "tag", "director"), ("Rain", "tag", "love")], tmp_path)
         linker, likeness = base.linker, Likeness(load_encoder().encode, "en")
         assert not values_named(base.graph, linker, read_question(question, ["Ann", "Rain"]), likeness)
+        red = build_rows([("Ada", "colour", "red"), ("Bob", "colour", "white")], tmp_path / "colours")
+        found = values_named(red.graph, red.linker, read_question("Which red wines are there?"), likeness)
+        assert found.keys() == {red.graph.find("red")}, "a value is like the relation that leads to it"
         love = read_question("Which love films did Ann write?", ["Ann"])
         assert values_named(base.graph, linker, love, likeness).keys() == {base.graph.find("love")}
 
