@@ -32,7 +32,7 @@ MEMORY = 2.0
 
 _ROWS = 1 << 20  # read from DuckDB at once
 _LOOKED_THROUGH = 10_000_000
-"""Triples of a graph, at most, in which a relation to classes is looked for that has no usual name."""
+"""A larger graph is not searched for a relation to classes with an unusual name."""
 _FIRST, _LAST = 43, 57  # "+" and "9": a text of one of `numbering.FORMS` begins between them
 
 
@@ -277,7 +277,7 @@ class Triples:
         )
 
     def _memberships(self, relations: Sequence[Relation]) -> list[int]:
-        """The relations to classes; in a graph that is too large to be looked through in memory, by their names."""
+        """The relations to classes. A graph that is too large for memory has only those with a usual name."""
         found = named_memberships(relations)
         if found or numbering.has_types(self.about) or self.kept > _LOOKED_THROUGH:
             return found

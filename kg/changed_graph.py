@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -136,7 +137,7 @@ class GraphChange:
 
     def added(self, new: RawGraph) -> Edit:
         """Adds triples and descriptions; what is there wins."""
-        old = self._rows()
+        old = self._untold()
         whole = concat([old, new])
         whole.type_labels = new.type_labels | old.type_labels
         return Edit(whole, given=len(new))
@@ -200,7 +201,7 @@ class GraphChange:
         is_gone[list(gone)] = True
         leaving = is_gone[heads] | is_gone[tails]
         leaving[[self._row(edge) for edge in edges]] = True
-        raw = self._rows(edges.union(rewritten), gone)
+        raw = self._untold(edges.union(rewritten), gone)
         leaves = heads[leaving], relations[leaving], tails[leaving]
         given = leaving.copy()
         given[inferred_rows(graph)] = False
@@ -227,11 +228,14 @@ class GraphChange:
         run = slice(int(offsets[edge[0]]), int(offsets[edge[0] + 1]))
         return run.start + int(np.flatnonzero((relations[run] == edge[1]) & (tails[run] == edge[2]))[0])
 
-    def _rows(self, *left_out: Collection[Any]) -> RawGraph:
+    @functools.cached_property
+    def _named_memberships(self) -> list[int]:
+        return named_memberships([self._graph.relation(number) for number in range(self._graph.num_relations)])
+
+    def _untold(self, *left_out: Collection[Any]) -> RawGraph:
         """The rows of the graph, without the types that a relation tells: what is written tells them anew."""
         graph, raw = self._graph, to_raw(self._graph, *left_out)
-        table = [graph.relation(number) for number in range(graph.num_relations)]
-        if not graph.type_ids or named_memberships(table):
+        if not graph.type_ids or self._named_memberships:
             return raw
         offsets, numbers, ends = graph.rows(Direction.OUT)
         heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
@@ -249,8 +253,7 @@ class GraphChange:
     ) -> pa.Table:
         """Entities without the types that they have from these edges."""
         graph = self._graph
-        members = named_memberships([graph.relation(number) for number in range(graph.num_relations)])
-        in_class = np.isin(relations, members) & (tails < graph.num_entities)
+        in_class = np.isin(relations, self._named_memberships) & (tails < graph.num_entities)
         lost: dict[str, set[str]] = {}
         for head, tail in zip(heads[in_class].tolist(), tails[in_class].tolist(), strict=True):
             kind = graph.node_id(tail)

@@ -23,16 +23,16 @@ _COVERED = 0.8
 _MEMBERS = 2.0
 """Least mean number of members of a class."""
 _GAIN = 0.5
-"""Least share of what the largest class does not tell of the other relations that the classes tell."""
+"""Least value of `_gain`."""
 
 
 def named_memberships(relations: Sequence[Relation]) -> list[int]:
-    """Numbers of the relations whose names say that they lead from a thing to its class."""
+    """Numbers of the relations to classes, by their names."""
     return [number for number, relation in enumerate(relations) if normalize(relation.label) in MEMBERSHIP]
 
 
 def told_memberships(heads: Int, numbers: Int, tails: Int, entities: int) -> list[int]:
-    """The number of the relation that leads from a thing to its class by what it tells, if there is one.
+    """The number of the relation whose edges show that it leads from a thing to its class, if there is one.
 
     Args:
         heads, numbers, tails: of each edge: its head, its relation, and its tail; tails from `entities` on are values.
@@ -57,7 +57,7 @@ def told_memberships(heads: Int, numbers: Int, tails: Int, entities: int) -> lis
 
 
 def _gain(pairs: Int, members: Int, classes: Int) -> float:
-    """How much of the relations of things their classes tell: 0 nothing beyond the commonest class, 1 all.
+    """How well the class of a thing predicts its relations: 0 no better than the commonest class, 1 perfectly.
 
     Args:
         pairs: distinct (relation, head); shape (n, 2).

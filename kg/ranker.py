@@ -149,7 +149,7 @@ class PathRanker:
 
     @property
     def gains(self) -> bool:
-        """Whether more held-out questions of its graph were answered rightly with it than without."""
+        """Whether it raised the number of right answers to held-out questions when it was trained."""
         held_out = self.about.get("held_out")
         return isinstance(held_out, dict) and held_out.get("after", 0) > held_out.get("before", 0)
 

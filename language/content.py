@@ -42,7 +42,7 @@ def _is_content(parse: Parse, at: int) -> bool:
 
 
 def _is_manner(parse: Parse, at: int) -> bool:
-    """Whether an adverb says how, behind a verb that says nothing without it: "went well"."""
+    """Whether a token is an adverb of manner after a light verb, such as "well" in "went well"."""
     verb = parse.tokens[at].head
     is_light = parse.pos(verb) == "VERB" and parse.is_stop(verb)
     return is_light and at == verb + 1 and parse.pos(at) == "ADV" and not degree(parse, at)

@@ -172,7 +172,7 @@ class Question:
 
     @property
     def computes(self) -> bool:
-        """Whether it asks for more than what stands at the end of a path: a number, an order, a bound, a no."""
+        """Whether it needs more than a path: it counts, compares, orders, bounds, excludes, or asks yes or no."""
         told = (self.aggregate, self.compares, self.ordinal, self.limits, self.times, self.negations, self.joins)
         return any(told) or self.asks_whether or self.asks_same
 

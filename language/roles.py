@@ -40,13 +40,13 @@ def verb_of(parse: Parse) -> Verb | None:
 
 
 def verbs_of(parse: Parse) -> list[Verb]:
-    """The verbs of which topics are subjects or objects, wherever they are in a question."""
+    """The verbs in a question whose subjects or objects are topics."""
     found = (_verb_over(parse, at) for at in range(len(parse)) if parse.is_topic(at))
     return [verb for verb in found if verb is not None]
 
 
 def _verb_over(parse: Parse, topic: int) -> Verb | None:
-    """The verb of which a topic is the subject or an object; None if the grammar does not tell."""
+    """The verb whose subject or object is a topic; None if the grammar is unclear."""
     verb = parse.tokens[topic].head
     is_noun = parse.is_a(topic, "nmod") and parse.is_a(verb, "root", "xcomp")  # a verb that is read as a noun
     if verb == topic or parse.is_stop(verb) or (parse.pos(verb) not in ("VERB", "AUX") and not is_noun):
@@ -95,7 +95,7 @@ def head_for(noun: str, wordings: Sequence[str], language: str = ENGLISH) -> Rol
 
 
 def _does(noun: str, wording: str, language: str) -> bool:
-    """Whether a noun is made of a verb in a text, with the ending for the one who acts."""
+    """Whether a noun is the agent noun of a verb in a text: "rider" of "rides for"."""
     ending = next((end for end in lexicon(pipeline(language).code).agent_endings if noun.endswith(end)), "")
     stem = noun.removesuffix(ending)
     if not ending or len(stem) < _LEAST_STEM:

@@ -117,7 +117,7 @@ class _Check:
                 yield Hint(f"each of these alone has matches, all together have none: {whole}", alone=False)
 
     def _apart(self, patterns: Sequence[TriplePattern]) -> Iterator[Hint]:
-        """Pairs of patterns with a variable that nothing can be, whatever is at their other ends."""
+        """Hints to pairs of patterns that share a variable: nothing in the graph has both of their relations there."""
         for one, other in itertools.combinations(patterns, 2):
             for end in (end for end in one.ends if end in other.ends):
                 self._limits.check()

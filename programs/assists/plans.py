@@ -274,7 +274,7 @@ class _Planning:
         )
 
     def _itself(self, plan: Plan) -> set[int]:
-        """The one topic that a query names: it is no answer beside others."""
+        """The topic of a query that names one topic. It is left out of the answers if there are others."""
         said = {node for one in plan.nodes for node in one.nodes} & self._topics.keys()
         return said if len(said) == 1 else set()
 

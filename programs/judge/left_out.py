@@ -160,7 +160,7 @@ def _opposed(proof: Proof) -> list[str]:
 
 
 def _against_verb(proof: Proof) -> list[str]:
-    """The verbs that a topic is the subject of where the proof makes it the object, or the other way round."""
+    """The verbs for which the question and the proof disagree whether a topic is the subject or the object."""
     hops = [path[0] for path in proof.paths if len(path) == 1]
     found = []
     for verb in verbs_of(proof.parsed.parse):

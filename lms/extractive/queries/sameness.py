@@ -32,9 +32,13 @@ def shared_by_two(draft: Draft) -> str | None:
 
 def sharing_with(draft: Draft) -> str | None:
     """The query for the things that have the same of something as a topic; None if they are not asked for."""
-    reading, parse = draft.reading, draft.reading.parse
-    says_same = any(_is_same(draft, at) for at in range(len(parse)))
-    if not says_same or reading.question.asks_whether or len(reading.topics) != 1 or draft.root in reading.topics:
+    reading = draft.reading
+    if (
+        not _says_same(draft)
+        or reading.question.asks_whether
+        or len(reading.topics) != 1
+        or draft.root in reading.topics
+    ):
         return None
     topic = reading.topics[0]
     ends = [reading.joiner.ends.classes(topic)]
@@ -48,15 +52,14 @@ def sharing_with(draft: Draft) -> str | None:
 
 
 def sharing_with_own(draft: Draft) -> str | None:
-    """The query for the things that have the same of something as what is theirs; None if they are not asked for.
+    """The query for things that share a value with another thing of theirs; None if the question does not ask for them.
 
     Raises:
-        UnsaidError: no relation says what is theirs.
+        UnsaidError: no relation leads to that other thing.
     """
     reading, parse = draft.reading, draft.reading.parse
-    says_same = any(_is_same(draft, at) for at in range(len(parse)))
     own = [at for at in range(len(parse)) if parse.pos(at) == "NOUN" and _is_theirs(draft, at)]
-    if not says_same or not own or reading.question.asks_whether or reading.topics:
+    if not _says_same(draft) or not own or reading.question.asks_whether or reading.topics:
         return None
     named = named_relation(reading, draft.root, reading.words(own[:1]))
     if named is None:
@@ -76,6 +79,11 @@ def _is_theirs(draft: Draft, at: int) -> bool:
     parse = draft.reading.parse
     whose = (parse.tokens[i] for i in parse.dependents(at, "nmod:poss"))
     return any(token.pos == "PRON" and token.feature("Person") == "3" for token in whose)
+
+
+def _says_same(draft: Draft) -> bool:
+    """Whether the question says that something is shared."""
+    return any(_is_same(draft, at) for at in range(len(draft.reading.parse)))
 
 
 def _is_same(draft: Draft, at: int) -> bool:
