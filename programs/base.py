@@ -462,6 +462,10 @@ class Program(dspy.Module, metaclass=_ProgramType):
         trace.add(Stopped(NOT_IN_GRAPH, f"the answer {found.answer!r} is {found.verdict}{sure}; the bar is {bar}"))
         return judge.withheld(question, found, NOT_IN_GRAPH, trace.steps)
 
+    def proves(self, question: str, found: Outcome, trace: Trace) -> bool:
+        """Whether the evidence of an outcome proves its answer."""
+        return self._judge.judge(question, found, trace.steps).verdict == "proved"
+
     @property
     def _judge(self) -> Judge:
         return Judge(self.graph, self.sources.ranker, self.sources.relations, self.sources.language)

@@ -137,9 +137,12 @@ class KERAG(AnsweringProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Planning, retrieval, summarization: the three modules of the paper."""
         plan = self.plan(question, trace)
-        computed = planned(self, self.write_query, plan.question, plan.topics, trace)
-        if computed is not None:
-            return computed
+        return planned(
+            self, self.write_query, plan.question, plan.topics, trace, lambda: self.retrieve_and_answer(plan, trace)
+        )
+
+    def retrieve_and_answer(self, plan: Plan, trace: Trace) -> Outcome:
+        """Retrieval and summarization from the topics of a plan."""
         if not plan.topics:
             trace.add(Stopped("no_topic", "no entity of the graph was recognised in the question"))
             return Outcome(abstained="no_topic")

@@ -92,9 +92,10 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Predictor, retriever agents, supervisor."""
         anchors, briefing = self.predict(question, trace)
-        computed = planned(self, self.write_query, briefing.read, briefing.anchors, trace)
-        if computed is not None:
-            return computed
+        search = partial(self._retrieve, question, anchors, briefing, trace)
+        return planned(self, self.write_query, briefing.read, briefing.anchors, trace, search)
+
+    def _retrieve(self, question: str, anchors: list[Anchor], briefing: Briefing, trace: Trace) -> Outcome:
         if not anchors:
             return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
         agents = [Retriever(self.graph, anchor, briefing, self.options, self._calls, self) for anchor in anchors]

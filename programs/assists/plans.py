@@ -8,7 +8,7 @@ model once with the reason. The answer comes with the query, the triples that sa
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import product
 
@@ -64,9 +64,17 @@ def query_step(assists: Assists) -> RolePredict | None:
 
 
 def planned(
-    program: Program, step: RolePredict | None, read: Question, names: Mapping[int, str], trace: Trace
-) -> Outcome | None:
-    """The answer that a query computes; None if the question needs no query, or none could be written.
+    program: Program,
+    step: RolePredict | None,
+    read: Question,
+    names: Mapping[int, str],
+    trace: Trace,
+    search: Callable[[], Outcome],
+) -> Outcome:
+    """What a query computes; what the program's own search finds if no query is needed, or none could be written.
+
+    A look-up is searched for first, and a query is written for it only if the search proves nothing: a path says it
+    as well, at a fraction of the tokens. A ranker that knows the graph needs no query for it at all.
 
     Args:
         program: has the graph.
@@ -74,21 +82,31 @@ def planned(
         read: the question, with its topics.
         names: the name of each topic node in prompts, in the order of the question's topics.
         trace: records the queries.
+        search: the program without queries.
     """
-    if step is None or _is_path(program, read):
-        return None
+    if step is None:
+        return search()
+    found = search() if _is_look_up(program, read) else None
+    if found is not None and (_has_own_ranker(program) or program.proves(read.text, found, trace)):
+        return found
     spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
     topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
-    return _Planning(program, step, read, topics, trace).outcome()
+    computed = _Planning(program, step, read, topics, trace).outcome()
+    if found is None:
+        return search() if computed is None else computed
+    return found if computed is None or computed.abstained is not None else computed
 
 
-def _is_path(program: Program, read: Question) -> bool:
-    """Whether a ranker that knows the graph tells what is asked for: the end of a path from one topic."""
-    own = program.sources.own_ranker
-    if own is None or not load_ranker(own).gains:
-        return False
+def _is_look_up(program: Program, read: Question) -> bool:
+    """Whether a question asks for the end of a path from its one topic."""
     one = len({topic.spelling or topic.name for topic in read.topics}) == 1
     return one and not read.computes and not class_asked_for(program.graph, read)
+
+
+def _has_own_ranker(program: Program) -> bool:
+    """Whether a ranker of paths knows the graph: it gains on questions that were held out."""
+    own = program.sources.own_ranker
+    return own is not None and load_ranker(own).gains
 
 
 class _Planning:

@@ -97,14 +97,14 @@ class PoG(ExploringProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Task decomposition, then rounds of exploration, memory, evaluation and reflection."""
         at = self.start(question, trace)
-        computed = planned(self, self.write_query, at.read, at.topics, trace)
-        if computed is not None:
-            return computed
+        return planned(self, self.write_query, at.read, at.topics, trace, lambda: self._explored(at))
+
+    def _explored(self, at: Exploration) -> Outcome:
         if not at.topics:
-            return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
-        reply = self.name_sub_goals(question=question, topics=at.shown)
-        self.wrote(trace, self.name_sub_goals, reply)
-        goals = [goal for goal in reply.goals if goal.strip()] or [question]
+            return self.recall_instead(at.question, "no_topic", "no entity of the graph was recognised", at.trace)
+        reply = self.name_sub_goals(question=at.question, topics=at.shown)
+        self.wrote(at.trace, self.name_sub_goals, reply)
+        goals = [goal for goal in reply.goals if goal.strip()] or [at.question]
         memory = Memory(goals, [_UNKNOWN] * len(goals))
         return replace(self._search(at, memory), retrieved=frozenset(at.seen))
 

@@ -27,11 +27,11 @@ class ToG(ExploringProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Initialization, exploration and reasoning in turn, then the answer."""
         at = self.start(question, trace)
-        computed = planned(self, self.write_query, at.read, at.topics, trace)
-        if computed is not None:
-            return computed
+        return planned(self, self.write_query, at.read, at.topics, trace, lambda: self._explored(at))
+
+    def _explored(self, at: Exploration) -> Outcome:
         if not at.topics:
-            return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
+            return self.recall_instead(at.question, "no_topic", "no entity of the graph was recognised", at.trace)
         return replace(self._search(at), retrieved=frozenset(at.seen))
 
     def _search(self, at: Exploration) -> Outcome:
