@@ -66,13 +66,13 @@ class TestModels:
     def test_the_configured_model_answers(self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine) -> None:
         dspy.configure(lm=users_lm)
         result = program(question=QUESTION)
-        assert (result.answer, len(engine.requests), models(result)) == ("Paul Hindemith", 4, {"users/model"})
+        assert (result.answer, len(engine.requests), models(result)) == ("Paul Hindemith", 3, {"users/model"})
         assert dspy.settings.lm is users_lm
 
     def test_the_model_of_a_context_answers(self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine) -> None:
         with dspy.context(lm=users_lm):
             assert program(question=QUESTION).answer == "Paul Hindemith"
-        assert len(engine.requests) == 4
+        assert len(engine.requests) == 3
 
     def test_a_model_set_on_the_program_answers_and_survives_a_reset(
         self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine
@@ -80,14 +80,14 @@ class TestModels:
         program.set_lm(users_lm)
         assert models(program(question=QUESTION)) == {"users/model"}
         assert models(program.reset_copy()(question=QUESTION)) == {"users/model"}
-        assert len(engine.requests) == 8
+        assert len(engine.requests) == 6
 
     def test_a_session_takes_models_as_objects(self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine) -> None:
         with session(users_lm):
             program(question=QUESTION)
         with session(Roles(extract=users_lm, prune="extractive")) as ledger:
             result = program(question=QUESTION)
-        assert len(engine.requests) == 5
+        assert len(engine.requests) == 4
         assert set(ledger.usage().by_model) == models(result) == {"users/model", "extractive"}
         assert Roles(extract=users_lm).to_json() == {"default": "extractive", "extract": "users/model"}
 
@@ -149,7 +149,7 @@ class TestEntrances:
         assert repr(Roles(users_lm, prune="extractive")) == "Roles('users/model', prune='extractive')"
         with session(users_lm, Budget(calls=9)) as ledger:
             program(question=QUESTION)
-        assert repr(ledger).startswith("<Ledger: 4 calls, 60 tokens, ")
+        assert repr(ledger).startswith("<Ledger: 3 calls, 45 tokens, ")
         assert repr(ledger).endswith(", at most 9 calls>")
 
 
@@ -175,7 +175,7 @@ class TestSaving:
         with dspy.context(lm=users_lm):
             compiled(question=QUESTION)
             loaded(question=QUESTION)
-        first, second = engine.requests[asked : asked + 4], engine.requests[asked + 4 :]
+        first, second = engine.requests[asked : asked + 3], engine.requests[asked + 3 :]
         assert [messages_of(request) for request in first] == [messages_of(request) for request in second]
         assert loaded.summarize.config == {"max_tokens": 77}
         assert loaded.summarize.demos == compiled.summarize.demos
@@ -309,7 +309,7 @@ class TestTools:
     def test_usage_is_tracked_as_dspy_tracks_it(self, program: KERAG, users_lm: dspy.LM) -> None:
         with dspy.context(lm=users_lm, track_usage=True):
             used = program(question=QUESTION).get_lm_usage()
-        assert (used["users/model"]["prompt_tokens"], used["users/model"]["completion_tokens"]) == (40, 20)
+        assert (used["users/model"]["prompt_tokens"], used["users/model"]["completion_tokens"]) == (30, 15)
 
     def test_calls_at_the_same_time_keep_their_own_traces_and_counts(
         self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine
@@ -331,10 +331,10 @@ class TestTools:
         first, second, other = asyncio.run(ask())
         assert first.answer == second.answer == "Paul Hindemith"
         assert [step.kind for step in first.steps] == [step.kind for step in second.steps]
-        assert [one.usage.calls for one in (first, second)] == [4, 4]
+        assert [one.usage.calls for one in (first, second)] == [3, 3]
         assert other.question == "Who is Nobody Atall?"
         assert other.usage.calls == sum(isinstance(step, Wrote) for step in other.steps)
-        assert first.get_lm_usage()["users/model"]["prompt_tokens"] == 40
+        assert first.get_lm_usage()["users/model"]["prompt_tokens"] == 30
 
     def test_a_session_and_its_budget_hold_for_awaited_calls(self, program: KERAG, users_lm: dspy.LM) -> None:
         with session(users_lm, Budget(calls=5)) as ledger:
@@ -396,7 +396,7 @@ class TestTools:
         assert plain == found.toDict()
         answered = {"kind": "answered", "answer": "Paul Hindemith", "grounded": True, "verdict": "proved"}
         assert plain["steps"][-1] == answered
-        assert plain["usage"]["calls"] == 4
+        assert plain["usage"]["calls"] == 3
         assert isinstance(found.retrieved, frozenset)
         assert plain["retrieved"] == sorted(found.retrieved)
         assert repr(found).startswith(f"<kerag {QUESTION!r}: 'Paul Hindemith' (grounded, ")
@@ -415,7 +415,7 @@ class TestTools:
         best = dspy.BestOfN(module=program, N=2, reward_fn=lambda _, found: float(found.answer == "x"), threshold=1.0)
         with dspy.context(lm=users_lm):
             assert best(question=QUESTION).answer == "Paul Hindemith"
-        assert len(engine.requests) == 8
+        assert len(engine.requests) == 6
 
     def test_refine_gives_advice_that_reaches_the_steps(
         self, program: KERAG, users_lm: dspy.LM, engine: UsersEngine
@@ -424,7 +424,7 @@ class TestTools:
         dspy.configure(lm=users_lm)
         assert refined(question=QUESTION).answer == "Paul Hindemith"
         prompts = [messages_of(request)[-1]["content"] for request in engine.requests]
-        assert len(prompts) == 9
+        assert len(prompts) == 7
         assert "Cite one fact." in prompts[-1]
         assert "[1] Bernhard Heiden → student of / teacher → Paul Hindemith" in prompts[-1]
 
@@ -435,7 +435,7 @@ class TestTools:
         examples = [dspy.Example(question=QUESTION).with_inputs("question")] * 3
         with dspy.context(lm=users_lm):
             scored = dspy.Evaluate(devset=examples, metric=metric, num_threads=2, display_progress=False)(program)
-        assert (scored.score, len(engine.requests)) == (100.0, 12)
+        assert (scored.score, len(engine.requests)) == (100.0, 9)
 
     @pytest.mark.parametrize("labelled", [0, 1])
     def test_demonstrations_are_collected_with_the_users_model(
@@ -445,7 +445,7 @@ class TestTools:
         optimizer = dspy.BootstrapFewShot(metric=metric, max_bootstrapped_demos=1, max_labeled_demos=labelled)
         program.set_lm(users_lm)
         compiled = optimizer.compile(program, trainset=[dspy.Example(question=QUESTION).with_inputs("question")])
-        assert len(engine.requests) == 4
+        assert len(engine.requests) == 3
         assert compiled.summarize.demos[:-1] == program.summarize.demos, "the worked examples stay"
         assert compiled.summarize.demos[-1]["answers"] == ["Paul Hindemith"]
 

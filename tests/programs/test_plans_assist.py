@@ -22,6 +22,7 @@ from triplecheck.programs import KERAG, Sources, replay
 from triplecheck.programs.steps import Planned, Stopped, Wrote
 
 DEAREST = "Which violin is the dearest?"
+BY_LENA = "Which violins were made by Lena Roth?"
 BY_PRICE = "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price } ORDER BY DESC(?price) LIMIT 1"
 
 
@@ -160,14 +161,9 @@ class TestTries:
 
     def test_a_number_is_no_answer_to_who(self, violins: KnowledgeBase) -> None:
         where = "{ ?violin a <violin> . ?violin <made by> ?maker . ?maker <born in> <Millby> }"
-        question, names = "Who of Millby made violins?", ("Millby",)
-        result = asked(
-            violins,
-            question,
-            f"SELECT (COUNT(?violin) AS ?n) {where}",
-            f"SELECT DISTINCT ?maker {where}",
-            names=names,
-        )
+        queries = [f"SELECT (COUNT(?violin) AS ?n) {where}", f"SELECT DISTINCT ?maker {where}"]
+        replies = [topics("Millby"), fields(keep="none"), *map(query, queries)]
+        result, _ = play(KERAG(violins, assist="plans"), "Who of Millby made violins?", *replies)
         assert steps(result, Planned)[0].problem.startswith("The question does not ask for a number")
         assert result.answer == "Lena Roth"
 
@@ -209,27 +205,52 @@ class TestTries:
         assert asked(violins, DEAREST, BY_PRICE).answer == "Borea, Cirrus"
 
     def test_after_two_wrong_queries_the_graph_is_read_without_one(self, violins: KnowledgeBase) -> None:
-        replies = [topics("Aurora"), query("no idea"), query("still none"), keep("made by"), fields(keep="none")]
+        replies = [topics("Lena Roth"), query("no idea"), query("still none"), keep("made by"), fields(keep="none")]
         program = KERAG(violins, assist="plans")
-        result, _ = play(program, "Who made Aurora?", *replies, conclude_with("Lena Roth", cite=["made by"]))
-        assert (result.answer, result.query) == ("Lena Roth", "")
+        result, _ = play(program, BY_LENA, *replies, conclude_with("Aurora", "Borea", cite=["made by"]))
+        assert (result.answer, result.query) == ("Aurora, Borea", "")
         assert [bool(one.problem) for one in steps(result, Planned)] == [True, True]
 
     @pytest.mark.parametrize("said", ["none", "None.", ""])
     def test_none_means_that_no_query_is_needed(self, violins: KnowledgeBase, said: str) -> None:
-        replies = [topics("Aurora"), query(said), keep("made by"), fields(keep="none")]
+        replies = [topics("Lena Roth"), query(said), keep("made by"), fields(keep="none")]
         program = KERAG(violins, assist="plans")
-        result, _ = play(program, "Who made Aurora?", *replies, conclude_with("Lena Roth", cite=["made by"]))
-        assert (result.answer, result.query) == ("Lena Roth", "")
+        result, _ = play(program, BY_LENA, *replies, conclude_with("Aurora", "Borea", cite=["made by"]))
+        assert (result.answer, result.query) == ("Aurora, Borea", "")
         assert "planned" not in kinds(result)
 
     def test_a_reply_that_cannot_be_read_costs_only_the_query(self, violins: KnowledgeBase) -> None:
-        replies = [topics("Aurora"), "Well.", "Well, well.", keep("made by"), fields(keep="none")]
+        replies = [topics("Lena Roth"), "Well.", "Well, well.", keep("made by"), fields(keep="none")]
         program = KERAG(violins, assist="plans")
-        result, _ = play(program, "Who made Aurora?", *replies, conclude_with("Lena Roth", cite=["made by"]))
-        assert (result.answer, result.query) == ("Lena Roth", "")
+        result, _ = play(program, BY_LENA, *replies, conclude_with("Aurora", "Borea", cite=["made by"]))
+        assert (result.answer, result.query) == ("Aurora, Borea", "")
         (step,) = steps(result, Planned)
         assert "two replies cannot be read" in step.problem
+
+
+class TestLookUps:
+    def test_no_query_is_written_for_what_a_path_proves(self, violins: KnowledgeBase) -> None:
+        replies = [topics("Aurora"), keep("made by"), fields(keep="none"), conclude_with("Lena Roth", cite=["made by"])]
+        result, _ = play(KERAG(violins, assist="plans"), "Who made Aurora?", *replies)
+        assert (result.answer, result.verdict, result.query) == ("Lena Roth", "proved", "")
+
+    def test_a_query_is_written_where_no_path_proves_the_answer(self, violins: KnowledgeBase) -> None:
+        text = "SELECT ?maker { <Aurora> <made by> ?maker }"
+        for searched in (
+            [fields(keep="none")],
+            [keep("price"), fields(keep="none"), conclude_with("900", cite=["price"])],
+        ):
+            program = KERAG(violins, assist="plans")
+            result, _ = play(program, "Who made Aurora?", topics("Aurora"), *searched, query(text))
+            assert (result.answer, result.verdict, result.query) == ("Lena Roth", "proved", text)
+
+    def test_what_the_search_found_stays_where_the_query_finds_nothing(self, violins: KnowledgeBase) -> None:
+        found = [keep("price"), fields(keep="none"), conclude_with("900", cite=["price"])]
+        nothing = query("SELECT ?violin { ?violin <made by> <Aurora> }")
+        result, _ = play(
+            KERAG(violins, assist="plans"), "Who made Aurora?", topics("Aurora"), *found, nothing, query("none")
+        )
+        assert (result.answer, result.query) == ("900", "")
 
 
 class TestTheBaseline:

@@ -108,7 +108,7 @@ class TestCalls:
 
     def test_kerag_links_each_name_to_one_entity(self, sources: Sources) -> None:
         for preset, meanings in (("default", 2), ("paper", 1)):
-            replies = [topics("Michael Jordan"), *[fields(query="none")] * (preset == "default"), keep("nothing")]
+            replies = [topics("Michael Jordan"), keep("nothing"), *[fields(query="none")] * (preset == "default")]
             result, _ = play(KERAG(sources, preset=preset), "What does Michael Jordan do?", *replies)
             assert [len(step.chosen) for step in steps(result, Linked)] == [meanings]
 
