@@ -4,7 +4,8 @@ A row holds the prediction (`programs.to_json`) and these fields:
 
 - `id`, `key` (content key), `kind`, `hops`, `topic`, `gold` (the data set's answers), `answerable`;
 - `status`: `ok`; `abstained`; `parse_error` (a model's replies could not be parsed; counts as a missing answer);
-  `error` (a crash, a timeout, an unavailable model; not scored), with `error` as `{"kind", "message"}`;
+  `error` (a crash, a timeout, an unavailable model; not scored), with `error` as `{"kind", "message"}`, and
+  `"lasting"` if another try ends in it, too;
 - `hits_at_1`, `hit`, `precision`, `recall`, `f1`, `exact_match`, `token_f1`, and for reference `lenient_match`:
   null if the question is unanswerable, its answer is not published, or the row is an error;
 - `ranking` (ids of the top nodes; empty if the program does not rank), `hit_at_1_ranked`, `hit_at_5`,
@@ -44,7 +45,7 @@ from triplecheck.evals.metrics import (
 )
 from triplecheck.evals.questions import Question
 from triplecheck.evals.summary import NOT_RUN
-from triplecheck.kg import Graph
+from triplecheck.kg import Graph, TriplecheckError
 from triplecheck.kg.redaction import redacted
 from triplecheck.lms import Usage
 from triplecheck.programs import Program, to_json
@@ -124,11 +125,13 @@ def error_row(
     """Return the row of a question that ended in an error: trace and usage up to the error, without scores."""
     nothing = {"answer": "", "answers": [], "evidence": [], "abstained": False, "reason": "", "grounded": False}
     nothing |= {"confidence": None, "verdict": "unknown", "doubts": [], "features": {}, "missing": "", "nearest": []}
+    about: dict[str, Any] = {"kind": type(error).__name__, "message": redacted(str(error))}
+    about |= {"lasting": True} if isinstance(error, TriplecheckError) and error.lasting else {}
     return (
         {"question": question.question, "program": program.name, **nothing, "ranking": []}
         | {"steps": [step.to_json() for step in steps], "usage": usage.to_json()}
         | _about(question, key)
-        | {"status": "error", "error": {"kind": type(error).__name__, "message": redacted(str(error))}}
+        | {"status": "error", "error": about}
         | dict.fromkeys((*ON_ANSWERS, *ON_RANKING, *_ON_THE_WAY))
         | _times(seconds, usage)
     )

@@ -100,8 +100,8 @@ class RunDirectory:
 class EvaluationDirectory(RunDirectory):
     """The directory of an evaluation: `run.json`, `rows.jsonl`, `summary.json`.
 
-    A resumed run keeps complete rows. It repeats questions whose row is incomplete, is an error, or belongs to
-    another version of the question.
+    A resumed run keeps complete rows. It repeats questions whose row is incomplete, is an error that another try may
+    not have (`TriplecheckError.lasting`), or belongs to another version of the question.
 
     Args:
         path: created if missing.
@@ -263,7 +263,7 @@ def _plain(value: Any) -> Any:
 def _to_keep(row: Mapping[str, Any], keys: Mapping[str, str]) -> bool:
     """Whether to keep a row. Rows of questions outside this run stay: a smaller sample keeps those of a larger one."""
     now = keys.get(row["id"])
-    return now is None or (now == row["key"] and row["status"] != "error")
+    return now is None or (now == row["key"] and (row["status"] != "error" or "lasting" in row["error"]))
 
 
 def _versions() -> dict[str, str]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
+from typing import ClassVar
 
 from triplecheck.kg.redaction import redacted
 
@@ -19,9 +20,11 @@ class TriplecheckError(Exception):
 
     Attributes:
         progress: the work done so far, if a program was interrupted.
+        lasting: the same question ends in it again, so that a resumed run does not ask it once more.
     """
 
     progress: object | None = None
+    lasting: ClassVar[bool] = False
 
     def __init__(self, *args: object) -> None:
         super().__init__(*(redacted(arg) if isinstance(arg, str) else arg for arg in args))

@@ -19,6 +19,7 @@ from triplecheck.kg import Direction, GraphUnavailableError, KnowledgeBase, buil
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import ModelReplyError, RolePredict, register_engine
 from triplecheck.lms.engines import reply
+from triplecheck.optimize.traces.gold import NoRightReplyError
 from triplecheck.programs import Outcome, Program, ProgramOptions, Sources
 from triplecheck.programs.steps import Expanded, Linked, Stopped, Trace
 
@@ -102,6 +103,8 @@ class OneHop(Program):
         time.sleep(self.options.pause)
         if "crash" in words:
             raise ZeroDivisionError("it broke")
+        if "uncomputable" in words:
+            raise NoRightReplyError("nothing can be computed")
         if "unreadable" in words:
             raise ModelReplyError("two replies cannot be read")
         if "unavailable" in words:

@@ -204,6 +204,19 @@ def test_errors_are_tried_again_and_everything_else_is_kept(knowledge_base: Know
     assert summary.scores.n == len(rows_of(tmp_path)) == 12
 
 
+def test_an_error_that_another_try_ends_in_too_is_kept(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+    asked = [Question("lasting", "uncomputable capital of Q142", ("Q90",)), *RIGHT[:2]]
+    run(knowledge_base, asked, tmp_path)
+    assert rows_of(tmp_path)["lasting"]["error"] == {
+        "kind": "NoRightReplyError",
+        "message": "nothing can be computed",
+        "lasting": True,
+    }
+    program = OneHop(sources(knowledge_base))
+    summary = run(knowledge_base, asked, tmp_path, program)
+    assert (program.asked, summary.scores.status) == ([], {"error": 1, "ok": 2})
+
+
 def test_a_changed_gold_answer_redoes_its_question_alone(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
     run(knowledge_base, RIGHT[:5], tmp_path)
     changed = [Question(RIGHT[0].id, RIGHT[0].question, ("Q183",)), *RIGHT[1:5]]

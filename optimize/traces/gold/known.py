@@ -25,6 +25,8 @@ _FETCHED = 2_000  # edges per (node, relation, direction)
 class NoRightReplyError(TriplecheckError):
     """No right reply to a step can be computed: it is not known how the answer follows from the graph."""
 
+    lasting = True
+
 
 @dataclass(frozen=True)
 class GoldQuestion:
