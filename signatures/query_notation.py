@@ -50,6 +50,7 @@ _TERM = re.compile(
     re.VERBOSE,
 )
 _CLASS = ("a", "rdf:type")
+_IS_THING = re.compile(rf"([?$]\w+)\s+a\s+(?:<{THING}>|{THING}\b)\s*(?:(;)|\.|(?=\}}))", re.IGNORECASE)
 
 
 def write_pattern(pattern: WrittenPattern) -> str:
@@ -117,6 +118,11 @@ def read_offered(line: str, classes: Iterable[str]) -> OfferedRelation | None:
     head, tail = (labels.get(end, end.replace("_", " ")) for end in ends)
     names = [unquote(name) for name in (label, *re.findall(r"<([^<>]+)>", others if also else ""))]
     return OfferedRelation(tuple(names), head, tail, example)
+
+
+def without_things(query: str) -> str:
+    """A query without patterns that say of an unknown only that it is a thing: `?x a <thing>`."""
+    return _IS_THING.sub(lambda match: match[1] if match[2] else "", query)
 
 
 def variable(label: str) -> str:

@@ -63,6 +63,8 @@ class PlanNames:
             return Labelled()
         if self.graph.has_types and name.casefold() in _TYPE_WORDS:
             return IsA()
+        if name == RDF + "type":
+            raise PlanError("the graph has no classes: leave 'a' and its class out, or name a relation")
         plain = spellings(name)[-1]
         kind = "a class" if self._schema.type_ids(plain) else ""
         raise self._unknown("relation", plain, self._schema.like_relation(plain), kind)
@@ -79,8 +81,6 @@ class PlanNames:
                 if ids := self._schema.type_ids(form(spelling)):
                     return Classes(self._shown(spelling), ids)
         plain = spellings(name)[-1]
-        if not self.graph.has_types:
-            raise PlanError(f"no class {plain!r}: the graph has no classes; name a relation instead of 'a'")
         kind = "a relation" if self._schema.relations(plain) else ""
         raise self._unknown("class", plain, self._schema.like_type(plain), kind)
 

@@ -43,7 +43,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
 from triplecheck.signatures import WriteQuery
 from triplecheck.signatures.notation import clean, write_topic
-from triplecheck.signatures.query_notation import THING
+from triplecheck.signatures.query_notation import THING, without_things
 
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer
@@ -174,6 +174,8 @@ class _Planning:
         Raises:
             UserError: it cannot be read or run.
         """
+        if not self._program.sources.schema_names.type_ids(THING):
+            text = without_things(text)
         plan = read_plan(text, self._names)
         if problem := self._is_otherwise(plan):
             return None, problem

@@ -31,6 +31,13 @@ def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"), encoder="all-MiniLM-L6-v2")
 
 
+@pytest.fixture(scope="module")
+def quartet(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    rows = [("Ana", "plays", "cello"), ("Ben", "plays", "viola"), ("Cleo", "plays", "cello")]
+    rows += [(name, "member of", "Harbour Quartet") for name in ("Ana", "Ben")]
+    return build_rows(rows, tmp_path_factory.mktemp("quartet"))
+
+
 def query(text: str, reasoning: str = "It computes that.") -> str:
     return fields(reasoning=reasoning, query=text)
 
@@ -226,6 +233,20 @@ class TestTries:
         assert (result.answer, result.query) == ("Aurora, Borea", "")
         (step,) = steps(result, Planned)
         assert "two replies cannot be read" in step.problem
+
+
+class TestWithoutClasses:
+    def test_that_something_is_a_thing_holds_of_all(self, quartet: KnowledgeBase) -> None:
+        text = "SELECT ?x { ?x a <thing> . ?x <plays> <cello> . ?x <member of> <Harbour Quartet> }"
+        names = ("cello", "Harbour Quartet")
+        assert asked(quartet, "Who plays the cello in Harbour Quartet?", text, names=names).answer == "Ana"
+
+    def test_a_class_is_refused_with_what_to_do(self, quartet: KnowledgeBase) -> None:
+        where = "?x <plays> <cello> . ?x <member of> <Harbour Quartet> }"
+        queries = [f"SELECT ?x {{ ?x a <player> . {where}", f"SELECT ?x {{ {where}"]
+        result = asked(quartet, "Who plays the cello in Harbour Quartet?", *queries, names=("cello", "Harbour Quartet"))
+        assert "the graph has no classes: leave 'a' and its class out" in steps(result, Planned)[0].problem
+        assert result.answer == "Ana"
 
 
 class TestLookUps:

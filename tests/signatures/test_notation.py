@@ -40,7 +40,13 @@ from triplecheck.signatures.notation import (
     write_triple,
     write_wordings,
 )
-from triplecheck.signatures.query_notation import Unknown, WrittenPattern, read_patterns, write_pattern
+from triplecheck.signatures.query_notation import (
+    Unknown,
+    WrittenPattern,
+    read_patterns,
+    without_things,
+    write_pattern,
+)
 
 # Names as a graph may hold them, with every mark of the notation.
 marks = st.sampled_from(
@@ -188,6 +194,19 @@ class TestPatterns:
     )
     def test_other_lines_are_no_patterns(self, line: str) -> None:
         assert read_patterns([line]) == ([], [line])
+
+    @pytest.mark.parametrize(
+        ("query", "left"),
+        [
+            ("{ ?x a <thing> . ?x <plays> <cello> }", "{ ?x <plays> <cello> }"),
+            ("{ ?x a <thing> ; <plays> <cello> }", "{ ?x <plays> <cello> }"),
+            ("{ ?x <plays> <cello> . ?x a thing }", "{ ?x <plays> <cello> . }"),
+            ("{ ?x a <thing that plays> }", "{ ?x a <thing that plays> }"),
+            ("{ ?thing <plays> <thing> }", "{ ?thing <plays> <thing> }"),
+        ],
+    )
+    def test_that_an_unknown_is_a_thing_says_nothing(self, query: str, left: str) -> None:
+        assert " ".join(without_things(query).split()) == left
 
     def test_a_line_may_have_several_triples_as_a_query_has_them(self) -> None:
         x, y = Unknown("x", "film"), Unknown("y")
