@@ -29,6 +29,8 @@ from triplecheck.kg.plans import (
 )
 from triplecheck.kg.ranker import load_ranker
 from triplecheck.kg.types import XSD, Edge
+from triplecheck.kg.values import converted, quantity
+from triplecheck.kg.values.typed import plain
 from triplecheck.language.coverage import QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
@@ -286,7 +288,7 @@ class _Planning:
         totals = plan.has("sum", "avg") and not answers.edges(0, 1)
         if totals or not (nodes or values):
             return self._nothing(plan, looked)
-        texts = [*self._graph.labels(nodes), *values]
+        texts = [*self._graph.labels(nodes), *(_in_unit(value, self._read.asked.noun) for value in values)]
         proof = dict.fromkeys(edge for row in kept for edge in found.edges(row, _TRIPLES))
         self._trace.add(Planned(plan.text, "", len(texts), ", ".join(texts[:10])))
         return Outcome(
@@ -341,6 +343,13 @@ class _Planning:
             elif isinstance(cell, int):
                 nodes[cell] = None
         return list(nodes), list(values)
+
+
+def _in_unit(value: str, noun: str) -> str:
+    """A computed size as the number that a question asks for: 90 for "1.5 h" where it asks how many minutes."""
+    size = quantity(Literal(value))
+    amount = converted(size.amount, size.unit, noun) if size is not None and size.unit else None
+    return value if amount is None else plain(amount)
 
 
 def _named_as(plan: Plan, words: Collection[str]) -> list[str]:

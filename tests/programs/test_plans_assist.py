@@ -235,6 +235,26 @@ class TestTries:
         assert "two replies cannot be read" in step.problem
 
 
+@pytest.mark.parametrize(
+    ("question", "answer"),
+    [
+        ("How many minutes do the films by Ilse Baum run in total?", "210"),
+        ("How many hours do the films by Ilse Baum run in total?", "3.5"),
+        ("What is the total running time of the films by Ilse Baum?", "210 min"),
+    ],
+)
+def test_a_size_is_given_in_the_unit_that_is_asked_for(tmp_path: Path, question: str, answer: str) -> None:
+    films = """
+        :film rdfs:label "film" . :time rdfs:label "running time" . :by rdfs:label "directed by" .
+        :dawn a :film ; rdfs:label "Dawn" ; :time "90 min" ; :by :ilse . :ilse rdfs:label "Ilse Baum" .
+        :dusk a :film ; rdfs:label "Dusk" ; :time "120 min" ; :by :ilse .
+    """
+    text = (
+        "SELECT (SUM(?time) AS ?sum) { ?film a <film> . ?film <directed by> <Ilse Baum> . ?film <running time> ?time }"
+    )
+    assert asked(build_turtle(films, tmp_path), question, text, names=("Ilse Baum",)).answer == answer
+
+
 class TestWithoutClasses:
     def test_that_something_is_a_thing_holds_of_all(self, quartet: KnowledgeBase) -> None:
         text = "SELECT ?x { ?x a <thing> . ?x <plays> <cello> . ?x <member of> <Harbour Quartet> }"
