@@ -1,10 +1,15 @@
 """Functions with typed arguments beside a graph: Python callables, and the operations of an OpenAPI file."""
 
-from triplecheck.kg.functions.calls import Call, CallLimits
-from triplecheck.kg.functions.function import Function, FunctionSource
-from triplecheck.kg.functions.graph import FunctionGraph, calls_at, is_function, stored_graph
-from triplecheck.kg.functions.linker import FunctionLinker
-from triplecheck.kg.functions.openapi import read_openapi
+from typing import TYPE_CHECKING
+
+from triplecheck.kg._lazy import lazily
+
+if TYPE_CHECKING:
+    from triplecheck.kg.functions.calls import Call, CallLimits
+    from triplecheck.kg.functions.function import Function, FunctionSource
+    from triplecheck.kg.functions.graph import FunctionGraph, calls_at, is_function, stored_graph
+    from triplecheck.kg.functions.linker import FunctionLinker
+    from triplecheck.kg.functions.openapi import read_openapi
 
 __all__ = [
     "Call",
@@ -18,3 +23,14 @@ __all__ = [
     "read_openapi",
     "stored_graph",
 ]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "calls": "Call CallLimits",
+        "function": "Function FunctionSource",
+        "graph": "FunctionGraph calls_at is_function stored_graph",
+        "linker": "FunctionLinker",
+        "openapi": "read_openapi",
+    },
+)

@@ -6,13 +6,18 @@ answers = run_plan(kb.graph, plan)
 answers.rows, answers.ties, answers.edges(0), answers.looked_through
 """
 
+from typing import TYPE_CHECKING
+
+from triplecheck.kg._lazy import lazily
 from triplecheck.kg.errors import PlanError
-from triplecheck.kg.plans.answers import Answers, Cell, run_plan
-from triplecheck.kg.plans.check import Hint, check, excluding_nothing
-from triplecheck.kg.plans.names import PlanNames
-from triplecheck.kg.plans.notation import write_label, write_value
-from triplecheck.kg.plans.plan import Named, Operation, Plan, read_plan
-from triplecheck.kg.plans.proofs import Looked
+
+if TYPE_CHECKING:
+    from triplecheck.kg.plans.answers import Answers, Cell, run_plan
+    from triplecheck.kg.plans.hints import Hint, check, excluding_nothing
+    from triplecheck.kg.plans.names import PlanNames
+    from triplecheck.kg.plans.notation import write_label, write_value
+    from triplecheck.kg.plans.plan import Named, Operation, Plan, read_plan
+    from triplecheck.kg.plans.proofs import Looked
 
 __all__ = [
     "Answers",
@@ -31,3 +36,15 @@ __all__ = [
     "write_label",
     "write_value",
 ]
+
+__getattr__ = lazily(
+    __name__,
+    {
+        "answers": "Answers Cell run_plan",
+        "hints": "Hint check excluding_nothing",
+        "names": "PlanNames",
+        "notation": "write_label write_value",
+        "plan": "Named Operation Plan read_plan",
+        "proofs": "Looked",
+    },
+)

@@ -13,11 +13,13 @@ atmosphere and "5 pm" as picometres. A text is a unit if it is
 from __future__ import annotations
 
 import functools
+import importlib.util
 import re
 from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 Exact = int | Fraction
@@ -223,7 +225,7 @@ def _name(text: str) -> str | None:
     """pint's name of a unit without exponent."""
     if text in _SYMBOLS:
         return _NAMES.get(text, text)
-    if len(text) < _LEAST_WORD or not text.islower():
+    if len(text) < _LEAST_WORD or not text.islower() or not _may_be_word(text):
         return None
     for prefix, name, suffix in _registry().parse_unit_name(text):
         # pint returns the prefix as a word where the text has its symbol.
@@ -252,6 +254,25 @@ def _made(text: str, terms: Mapping[str, int]) -> Unit | None:
             powers[base] += int(power) * exponent
     base = " ".join(name if power == 1 else f"{name}^{power}" for name, power in sorted(powers.items()) if power)
     return Unit(text, _KINDS.get(base, base), whole(factor), whole(offset)) if base else None
+
+
+def _may_be_word(text: str) -> bool:
+    """Whether a word is made of words in pint's definitions: most are not, and need no pint, which loads slowly."""
+    words = _defined_words()
+    return any(
+        name in words or any(name[:at] in words and name[at:] in words for at in range(3, len(name) - 2))
+        for name in (text, text.removesuffix("s"))
+    )
+
+
+@functools.cache
+def _defined_words() -> frozenset[str]:
+    """All words in pint's definitions, without the comments."""
+    place = importlib.util.find_spec("pint")
+    assert place is not None and place.submodule_search_locations is not None
+    files = Path(place.submodule_search_locations[0]).glob("*_en.txt")
+    lines = (line.partition("#")[0] for file in files for line in file.read_text("utf-8").splitlines())
+    return frozenset(word for line in lines for word in re.findall(r"[^\W\d]{3,}", line))
 
 
 @functools.cache

@@ -1,63 +1,21 @@
 """The assist `plans`: what a question computes, excludes or bounds is computed by a query over the graph.
 
-The step `WriteQuery` writes the query, or `none` if a look-up is enough. The query is read and checked by
-`kg.plans`, which runs it; a query that cannot be read, or that leaves out a word of the question, is shown to the
-model once with the reason. The answer comes with the query, the triples that satisfy it, and what was looked through.
+The step `WriteQuery` writes the query, or `none` if a look-up is enough (`programs.planning`).
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import replace
-from itertools import product
+from collections.abc import Callable, Mapping
 
-from triplecheck.kg import Direction, Graph, Literal, UserError
-from triplecheck.kg.encode import load_encoder
-from triplecheck.kg.functions import stored_graph
-from triplecheck.kg.plans import (
-    Answers,
-    Named,
-    Plan,
-    PlanError,
-    PlanNames,
-    check,
-    excluding_nothing,
-    read_plan,
-    run_plan,
-    write_label,
-)
 from triplecheck.kg.ranker import load_ranker
-from triplecheck.kg.types import XSD, Edge
-from triplecheck.kg.values import converted, quantity
-from triplecheck.kg.values.typed import plain
-from triplecheck.language.coverage import QuerySays, left_out, unasked
-from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
-from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.assists.typed_paths import class_asked_for
 from triplecheck.programs.base import Program
-from triplecheck.programs.judge.left_out import is_no_person
-from triplecheck.programs.judge.queries import query_features
-from triplecheck.programs.offers import described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Planned, Stopped, Trace
+from triplecheck.programs.steps import Trace
 from triplecheck.signatures import WriteQuery
-from triplecheck.signatures.notation import clean, write_topic
-from triplecheck.signatures.query_notation import THING, without_things
-
-_TRIES = 2
-_TRIPLES = 200  # in the evidence of an answer
-_CLASSES = 200
-_PATTERNS = 4  # of a topic that was left out
-_ZERO = Literal("0", XSD + "integer")
-_PARTS = 2_000  # of a whole that are looked at for parts of their own
-_BESIDE = 5  # triples of a thing and a relation that stand in place of what was asked for
-_NONE = ("", "none")
-_COMPUTED = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?!(?:MIN|MAX|SAMPLE)\b)", re.IGNORECASE)
-"""The beginning of a query whose answer is computed. The least and the largest value of several are in the graph."""
-_COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
 
 def query_step(assists: Assists) -> RolePredict | None:
@@ -91,9 +49,11 @@ def planned(
     found = search() if _is_look_up(program, read) else None
     if found is not None and (_has_own_ranker(program) or program.proves(read.text, found, trace)):
         return found
+    from triplecheck.programs.planning import Planning  # rdflib takes half a second to import
+
     spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
     topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
-    computed = _Planning(program, step, read, topics, trace).outcome()
+    computed = Planning(program, step, read, topics, trace).outcome()
     if found is None:
         return search() if computed is None else computed
     return found if computed is None or computed.abstained is not None else computed
@@ -109,282 +69,3 @@ def _has_own_ranker(program: Program) -> bool:
     """Whether a ranker of paths knows the graph: it gains on questions that were held out."""
     own = program.sources.own_ranker
     return own is not None and load_ranker(own).gains
-
-
-class _Planning:
-    def __init__(
-        self,
-        program: Program,
-        step: RolePredict,
-        read: Question,
-        topics: Mapping[int, tuple[str, str]],
-        trace: Trace,
-    ) -> None:
-        self._program, self._step, self._trace = program, step, trace
-        self._graph: Graph = stored_graph(program.graph)  # a query calls no function
-        if self._graph is not program.graph:
-            topics = {node: topic for node, topic in topics.items() if node < self._graph.num_nodes}
-        self._likeness = Likeness(load_encoder().encode, read.language)
-        values = values_named(self._graph, program.sources.linker, read, self._likeness)
-        self._topics = things(self._graph, {**topics, **values})
-        self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
-        self._shown = offer(self._graph, self._read, self._topics, program.sources.relations)
-        self._names = PlanNames(self._graph, program.sources.linker, topics=names_of(self._topics))
-
-    def _read_again(self, question: str) -> Question:
-        """The question, with only things for topics."""
-        shown = [write_topic(name, spelt) for name, spelt in self._topics.values()]
-        return self._program.read(question, shown)
-
-    def outcome(self) -> Outcome | None:
-        problem, before, found = "", "", None
-        for tries in range(_TRIES):
-            text = self._written(problem)
-            if text.casefold().rstrip(".") in _NONE or text == before:
-                return found
-            try:
-                found, reason = self._answered(text, tries)
-            except UserError as error:
-                found, reason = None, str(error)
-            if not reason:
-                return found
-            self._trace.add(Planned(text, reason, 0, ""))
-            problem, before = f"{text}\n{reason}", text
-        return found
-
-    def _written(self, problem: str) -> str:
-        """The query that the model writes; empty if its reply cannot be read, so that the question goes on without."""
-        shown = self._shown
-        try:
-            reply = self._step(
-                question=self._read.text,
-                topics=shown.topics,
-                beside=shown.beside,
-                classes=shown.classes,
-                relations=shown.relations,
-                problem=problem,
-            )
-        except (ModelReplyError, PromptTooLongError) as error:
-            self._trace.add(Planned("", str(error), 0, ""))
-            return ""
-        self._program.wrote(self._trace, self._step, reply)
-        return str(reply.query).strip()
-
-    def _answered(self, text: str, tries: int) -> tuple[Outcome | None, str]:
-        """The outcome of a query after so many others, and what may be wrong with it; none where it is surely wrong.
-
-        Raises:
-            UserError: it cannot be read or run.
-        """
-        if not self._program.sources.schema_names.type_ids(THING):
-            text = without_things(text)
-        plan = read_plan(text, self._names)
-        if problem := self._is_otherwise(plan):
-            return None, problem
-        plan = self._going_on(plan)
-        flags = self._read.parse.lexicon.flags
-        missing = left_out(self._read, _says(self._graph, plan, flags), self._likeness)
-        if missing.surely:
-            return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
-        answers = run_plan(self._graph, plan)
-        found = answers.boolean or any(cell != _ZERO for row in answers.rows for cell in row)
-        hints = () if found else check(self._graph, plan)
-        if self._names_all(plan):
-            hints = tuple(replace(hint, instead=False) for hint in hints)
-        if plan.kind == "ask" or plan.has("count"):
-            hints = tuple(hint for hint in hints if hint.turned or hint.instead)  # "no" and 0 are answers
-        unsure = not self._graph.has_types or len(plan.relations) > 1
-        if any(hint.turned or hint.instead or (hint.alone and unsure) for hint in hints):
-            return None, " ".join(hint.text for hint in hints)
-        if self._is_echo(plan, answers):
-            return None, "The question names the answer: select what it asks for."
-        nodes, _ = self._first_column(answers, is_computed=False)
-        if is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode):
-            return None, "The question asks for a person: select who it is."
-        doubts = [f"the query may mean something else than {word!r}" for word in missing.maybe]
-        abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
-        names = unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)
-        doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
-        features = query_features(plan, answers, missing, hints, tries)
-        concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
-        return concluded, " ".join(hint.text for hint in hints)
-
-    def _going_on(self, plan: Plan) -> Plan:
-        """A plan that reads on through places within the places that it names: `<located in>+` for `<located in>`.
-
-        What lies in a part lies in the whole, by relations whose names say so (`Lexicon.containments`).
-        """
-        text = plan.text
-        for relation in self._containing(plan):
-            for node in plan.nodes:
-                if any(_has_parts(self._graph, number, one) for number in relation.relations for one in node.nodes):
-                    beside = re.compile(rf"{re.escape(relation.text)}(?=\s+{re.escape(node.text)})")
-                    text = beside.sub(f"{relation.text}+", text)
-        return plan if text == plan.text else read_plan(text, self._names)
-
-    def _containing(self, plan: Plan) -> list[Named]:
-        """The relations of a plan that go on from a part to the whole."""
-        says_part, relation = self._read.parse.lexicon.says_part, self._graph.relation
-        return [one for one in plan.relations if all(says_part(relation(number).label) for number in one.relations)]
-
-    def _is_otherwise(self, plan: Plan) -> str:
-        """Why a query cannot be what was asked: its form, or a topic that it says nothing of; empty if it can."""
-        asked = self._read.asked
-        if plan.kind == "ask" and not self._read.asks_whether and (asked.word or asked.noun):
-            return "The question does not expect yes or no: write SELECT."
-        if plan.kind != "ask" and self._read.asks_whether:
-            return "The question expects yes or no: write ASK."
-        if _COMPUTED.match(plan.text) and self._read.aggregate is None and (asked.kind == "person" or asked.is_list):
-            return "The question does not ask for a number: select the things."
-        nothing = excluding_nothing(self._graph, plan)
-        said = {node for one in plan.nodes for node in one.nodes} - nothing
-        texts = {one.text.strip('<>"').casefold() for one in plan.names if nothing.isdisjoint(one.nodes)}
-        texts |= {spelt for node in said & self._topics.keys() for spelt in self._topics[node]}  # also for homonyms
-        names = [
-            name
-            for node, (name, spelt) in self._topics.items()
-            if node not in said and texts.isdisjoint({name, name.casefold(), spelt} - {""})
-        ]
-        if not names:
-            return ""
-        own = [pattern for name in names for pattern in self._shown.beside if write_label(name) in pattern]
-        hint = f" Patterns with it: {', '.join(own[:_PATTERNS])}." if own else ""
-        return f"The query says nothing of {', '.join(map(repr, names))}.{hint}"
-
-    def _is_echo(self, plan: Plan, answers: Answers) -> bool:
-        """Whether a query selects nothing but things that the question names, and none of them is to be chosen."""
-        if plan.kind == "ask" or self._read.chooses or len(self._topics) < 2:
-            return False
-        nodes, values = self._first_column(answers, is_computed=_COMPUTED.match(plan.text) is not None)
-        return bool(nodes) and not values and set(nodes) <= self._topics.keys()
-
-    def _names_all(self, plan: Plan) -> bool:
-        """Whether a word of the question is in the name of each relation, so that no other may be meant."""
-        abouts = [self._graph.relation(number) for one in plan.relations for number in one.relations]
-        parse, likeness = self._read.parse, self._likeness
-        words = [word for at, word in enumerate(parse.words) if not parse.is_topic(at) and not parse.is_stop(at)]
-        return all(
-            any(likeness.bases(word) & likeness.bases(name) for word in words for name in (about.label, *about.aliases))
-            for about in abouts
-        )
-
-    def _concluded(self, plan: Plan, answers: Answers) -> Outcome:
-        """The answer of a plan, with its proof."""
-        looked = tuple(one.sentence for one in answers.looked_through)
-        if plan.kind == "ask":
-            said = "yes" if answers.boolean else "no"
-            if not answers.boolean and self._is_untold(plan):
-                return self._nothing(plan, looked)
-            self._trace.add(Planned(plan.text, "", 1, said))
-            edges = answers.edges(0, _TRIPLES) if answers.boolean else self._beside(plan)
-            return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
-        found, itself = answers.with_ties(), self._itself(plan)
-        nodes, values = self._first_column(found, is_computed=_COMPUTED.match(plan.text) is not None)
-        others = [node for node in nodes if node not in itself]
-        if others and not self._read.chooses:  # nobody is a partner of their own
-            nodes, kept = others, [at for at, row in enumerate(found.rows) if row[0] not in itself]
-        else:
-            kept = list(range(len(found.rows)))
-        totals = plan.has("sum", "avg") and not answers.edges(0, 1)
-        if totals or not (nodes or values):
-            return self._nothing(plan, looked)
-        texts = [*self._graph.labels(nodes), *(_in_unit(value, self._read.asked.noun) for value in values)]
-        proof = dict.fromkeys(edge for row in kept for edge in found.edges(row, _TRIPLES))
-        self._trace.add(Planned(plan.text, "", len(texts), ", ".join(texts[:10])))
-        return Outcome(
-            ", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True, query=plan.text, looked_through=looked
-        )
-
-    def _itself(self, plan: Plan) -> set[int]:
-        """The topic of a query that names one topic. It is left out of the answers if there are others."""
-        said = {node for one in plan.nodes for node in one.nodes} & self._topics.keys()
-        return said if len(said) == 1 else set()
-
-    def _nothing(self, plan: Plan, looked: tuple[str, ...]) -> Outcome:
-        self._trace.add(Planned(plan.text, "", 0, ""))
-        self._trace.add(Stopped("nothing_found", "nothing in the graph satisfies the query"))
-        return Outcome(abstained="nothing_found", query=plan.text, looked_through=looked)
-
-    def _is_untold(self, plan: Plan) -> bool:
-        """Whether the graph says yes of some things and no of others, and neither of those that are asked about."""
-        flags = self._read.parse.lexicon.flags
-        opposites = {**flags, **{no: yes for yes, no in flags.items()}}
-        for word in _named_as(plan, opposites):
-            try:
-                other = self._names.node(write_label(opposites[word]))
-            except PlanError:
-                continue
-            into = {one.relation for one in self._graph.relation_counts(other.nodes) if one.direction is Direction.IN}
-            asked = into.intersection(number for one in plan.relations for number in one.relations)
-            said = product((node for one in plan.nodes for node in one.nodes), asked, other.nodes)
-            if asked and not any(self._graph.contains(*edge) for edge in said):
-                return True
-        return False
-
-    def _beside(self, plan: Plan) -> list[Edge]:
-        """What stands in place of what was asked for: the triples of the query's things by its relations."""
-        found: list[Edge] = []
-        for relation in (number for one in plan.relations for number in one.relations):
-            for node in (node for one in plan.nodes for node in one.nodes):
-                edges = self._graph.expand([node], relation, Direction.OUT, _BESIDE)
-                rows = zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True)
-                found += rows
-        return list(dict.fromkeys(found))
-
-    def _first_column(self, answers: Answers, *, is_computed: bool) -> tuple[list[int], list[str]]:
-        """The nodes and the values of the first column, each once; a computed 4 is not the 4 of some triple."""
-        nodes: dict[int, None] = {}
-        values: dict[str, None] = {}
-        for row in answers.rows:
-            cell = row[0]
-            value = self._graph.literal(cell) if isinstance(cell, int) and is_computed else cell
-            if isinstance(value, Literal):
-                values[value.lexical] = None
-            elif isinstance(cell, int):
-                nodes[cell] = None
-        return list(nodes), list(values)
-
-
-def _in_unit(value: str, noun: str) -> str:
-    """A computed size as the number that a question asks for: 90 for "1.5 h" where it asks how many minutes."""
-    size = quantity(Literal(value))
-    amount = converted(size.amount, size.unit, noun) if size is not None and size.unit else None
-    return value if amount is None else plain(amount)
-
-
-def _named_as(plan: Plan, words: Collection[str]) -> list[str]:
-    """Of some words, those that are things or values in a plan."""
-    return [word for one in plan.names if (word := one.text.strip('<>"').casefold()) in words]
-
-
-def _has_parts(graph: Graph, relation: int, node: int) -> bool:
-    """Whether a part of a node has parts of its own, by this relation."""
-    inside = graph.expand([node], relation, Direction.IN, _PARTS).heads
-    return len(inside) > 0 and len(graph.expand(inside, relation, Direction.IN, 1).heads) > 0
-
-
-def _labels(graph: Graph) -> list[str]:
-    return [clean(graph.type_label(id)) for id in graph.type_ids[:_CLASSES]]
-
-
-def _says(graph: Graph, plan: Plan, flags: Mapping[str, str]) -> QuerySays:
-    """What a plan says, in words; `flags`: see `Lexicon.flags`."""
-    numbers = [number for one in plan.relations for number in one.relations]
-    abouts = [graph.relation(number) for number in numbers]
-    ends = {end for number in numbers for line in described(graph, number, _labels(graph)) for end in line.ends}
-    operations = {one.name for one in plan.operations}
-    operations |= {f"order {way}" for one in plan.operations if one.name == "order" for way in one.values[:1]}
-    operations |= {"filter"} if operations & _COMPARISONS else set()
-    operations |= {"difference"} if "minus" in operations else set()
-    operations |= {"not equal"} if operations & {"!=", "not in"} else set()
-    operations |= {"minus"} if "minus pattern" in operations else set()
-    operations |= {"not"} if _named_as(plan, flags.values()) else set()
-    values: Sequence[str] = [value for one in plan.operations for value in one.values]
-    return QuerySays(
-        [(about.label, *about.aliases) for about in abouts],
-        not ends.isdisjoint(("date", "year")),
-        list(dict.fromkeys([*(graph.type_label(id) for one in plan.classes for id in one.classes), *ends])),
-        THING in ends,
-        operations,
-        {value.strip('"').partition('"')[0].replace(",", "") for value in values},
-    )

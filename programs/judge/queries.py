@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from triplecheck.kg.plans import Answers, Plan
 from triplecheck.language.coverage import LeftOut
+
+if TYPE_CHECKING:
+    from triplecheck.kg.plans import Answers, Plan
 
 QUERY = "query"
 """The feature that answers of a query have, and no others."""
