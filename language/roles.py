@@ -79,12 +79,14 @@ def _verb_over(parse: Parse, topic: int) -> Verb | None:
 
 def head_to(verb: Verb, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:
     """What the head of a relation is to a verb; None if none of the relation's names has the verb in a clear form."""
-    roles = (
-        head_of(wording, language)
-        for wording in wordings
-        if any(same_stem(verb.lemma, word, language) for word in wording.casefold().split())
-    )
-    return next((role for role in roles if role is not None), None)
+    for wording in wordings:
+        words = [word for word in plain(wording).split() if same_stem(verb.lemma, word, language)]
+        is_active = any(word.endswith("s") and _verb(word, language) == verb.lemma for word in words)
+        further = plain(wording).split()[-1:] != words[-1:]
+        role = "subject" if is_active and further else head_of(wording, language) if words else None
+        if role is not None:
+            return role
+    return None
 
 
 def head_for(noun: str, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:

@@ -124,7 +124,7 @@ class _Check:
                 near, far = self._at(one, end), self._at(other, end)
                 if isinstance(end, Var) and near is not None and far is not None and not np.intersect1d(near, far).size:
                     texts = " and ".join(write_triple(pattern) for pattern in (one, other))
-                    yield Hint(f"nothing can be {self._said(end, {})} in both {texts}")
+                    yield Hint(f"nothing can be {self._said(end, {})} in both {texts}: leave one of them out")
 
     def _at(self, pattern: TriplePattern, end: End) -> IntArray | None:
         """What is at an end of the relations of a pattern; None where it has none."""

@@ -128,6 +128,9 @@ class TestVerbs:
             ("studied with", ["student of", "taught by"], "subject"),
             ("acted in", ["cast member", "actor"], "object"),
             ("wrote", ["author", "written by"], "object"),
+            ("wear", ["wears number"], "subject"),  # a number is nobody who does something
+            ("play", ["plays for country"], "subject"),
+            ("make", ["glass maker"], "object"),
             ("taught", ["student of"], None),  # the one who is taught, or who teaches?
             ("bought", ["sold by"], None),
         ],
