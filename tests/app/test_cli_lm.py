@@ -56,7 +56,7 @@ def test_every_step_is_checked_and_scored(run: Run) -> None:
     result = run("lm", "check", "extractive", "--json")
     assert result.exit_code == 0, result.output
     steps = {step["step"]: step for step in json.loads(result.stdout)["steps"]}
-    assert list(steps) == ["NameTopics", "WriteQuery", "SelectPaths", "AnswerFromFacts"]
+    assert list(steps) == ["NameTopics", "SelectPaths", "AnswerFromFacts", "WriteQuery"]
     for step in steps.values():
         assert step["read"] == step["calls"] >= 2 and not step["fails"]
         assert step["prompt_tokens"] > 100
@@ -94,7 +94,7 @@ def test_the_step_that_a_model_cannot_do_is_named_with_its_reply(run: Run) -> No
         result = run("lm", "check", "mixed")
     assert result.exit_code == 1
     assert "fails at NameTopics" in result.stdout  # read, but wrong
-    assert "no reply to WriteQuery can be read" in result.stderr
+    assert "no reply to SelectPaths can be read" in result.stderr
     assert "I would rather" in result.stderr and "\x1b" not in result.output
 
 
