@@ -80,7 +80,7 @@ class CheckOptions:
     program: Annotated[str, flag("--program NAME", "Program whose steps are checked.")] = "kerag"
     kb: Annotated[str | None, flag("--kb KB", "Knowledge base of --questions. Default: the bundled one.", DATA)] = None
     questions: Annotated[
-        Path | None, flag("--questions FILE", "Questions with answers. Default: three bundled ones.", DATA)
+        Path | None, flag("--questions FILE", "Questions with answers. Default: five bundled ones.", DATA)
     ] = None
     limit: LimitOption = None
     seed: SeedOption = 0
@@ -91,7 +91,7 @@ class CheckOptions:
     workers: Annotated[int, flag("--workers N", "Calls in parallel.", LIMITS, min=1)] = 1
 
     def questions_asked(self) -> list[Question] | None:
-        """The questions; None for the three bundled ones."""
+        """The questions; None for the five bundled ones."""
         if self.questions is None and self.limit is None:
             return None
         from triplecheck.evals import bundled_questions, read_questions
@@ -115,7 +115,7 @@ def check(
 ) -> None:
     """Check a model: is it reachable, how fast and how expensive is it, and which steps can it do?
 
-    Gives the model three short tasks, then each step of KERAG on three bundled questions, with right inputs, so
+    Gives the model three short tasks, then each step of KERAG on five bundled questions, with right inputs, so
     that a step is checked even if the model fails at an earlier one. For figures to rely on, name --questions of
     your own, or a --limit of the bundled ones for training. The environment names a server of your own:
     OPENAI_API_BASE and OPENAI_API_KEY for openai/..., and so on. The exit code is 3 if the model cannot be

@@ -25,7 +25,7 @@ from triplecheck.optimize.traces.gold import NoRightReplyError, gold_engine
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import make_program
 
-KINDS = ("one_hop", "two_hop", "conjunction")
+KINDS = ("one_hop", "two_hop", "conjunction", "count", "comparison")
 """The kinds of the bundled questions that are asked, one each."""
 
 _RIGHT = 0.5
@@ -79,7 +79,7 @@ def check_steps(
     the model fails at an earlier one.
 
     Args:
-        questions: with answers in it; None: three of the bundled ones.
+        questions: with answers in it; None: five of the bundled ones.
         workers: calls of a step in parallel.
         progress: called as ("asking", calls done, calls in all).
 

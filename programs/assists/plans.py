@@ -54,9 +54,9 @@ def planned(
     spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
     topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
     computed = Planning(program, step, read, topics, trace).outcome()
-    if found is None:
-        return search() if computed is None else computed
-    return found if computed is None or computed.abstained is not None else computed
+    if computed is None or (computed.abstained is not None and found is not None and found.abstained is None):
+        return search() if found is None else found
+    return computed
 
 
 def _is_look_up(program: Program, read: Question) -> bool:

@@ -37,9 +37,8 @@ def _answer(request: Any) -> str:
 
 READS_THE_GRAPH = [
     fields(topics="Bernhard Heiden", domain="unknown"),
-    fields(reasoning="A look-up is enough.", query="none"),
     fields(keep="\n".join(map(str, range(1, 10)))),
     fields(keep="\n".join(map(str, range(1, 10)))),
     _answer,
 ]
-"""Replies that lead KERAG from `QUESTION` to Germany, in five calls."""
+"""Replies that lead KERAG from `QUESTION` to Germany, in four calls."""

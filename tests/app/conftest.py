@@ -95,5 +95,5 @@ def ignorant() -> Iterator[str]:
     from model_stand_ins import scripted_model
 
     nothing = fields(reasoning="none", cited="none", operation="none", answers="none")
-    with scripted_model([*READS_THE_GRAPH[:-1], nothing], "ignorant") as engine:
+    with scripted_model([*READS_THE_GRAPH[:-1], nothing, fields(query="none")], "ignorant") as engine:
         yield engine.name

@@ -48,7 +48,7 @@ def test_an_answer_has_its_verdict_and_its_proof_by_names(server: Running) -> No
         ("Bernhard Heiden", "student of", "Paul Hindemith"),
         ("Paul Hindemith", "nationality", "German"),
     ]
-    assert answer["usage"]["calls"] == 5
+    assert answer["usage"]["calls"] == 4
     assert answer["steps"][-1]["kind"] == "answered"
     assert answer["picture"] is None
 

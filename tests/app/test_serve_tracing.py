@@ -46,13 +46,13 @@ def test_a_question_and_its_calls_are_spans_of_the_callers_trace(
     assert about["gen_ai.operation.name"] == "invoke_agent"
     assert (about["gen_ai.data_source.id"], about["triplecheck.verdict"]) == ("kb", "proved")
     assert {event.name for event in question.events} > {"linked", "pruned", "answered"}
-    assert [call.name for call in calls] == ["chat extractive"] * 5
+    assert [call.name for call in calls] == ["chat extractive"] * 4
     for call in calls:
         assert f"{call.context.trace_id:032x}" == TRACE
         assert call.parent is not None
         assert call.parent.span_id == question.context.span_id
     roles = [dict(call.attributes or {})["triplecheck.role"] for call in calls]
-    assert roles == ["extract", "query", "prune", "prune", "answer"]
+    assert roles == ["extract", "prune", "prune", "answer"]
 
 
 def test_texts_are_in_the_spans_only_where_asked(bundled: KnowledgeBase, spans: InMemorySpanExporter) -> None:
