@@ -5,7 +5,7 @@ A row holds the prediction (`programs.to_json`) and these fields:
 - `id`, `key` (content key), `kind`, `hops`, `topic`, `gold` (the data set's answers), `answerable`;
 - `status`: `ok`; `abstained`; `parse_error` (a model's replies could not be parsed; counts as a missing answer);
   `error` (a crash, a timeout, an unavailable model; not scored), with `error` as `{"kind", "message"}`, and
-  `"lasting"` if another try ends in it, too;
+  `"lasting"` if another try would end in the same error;
 - `hits_at_1`, `hit`, `precision`, `recall`, `f1`, `exact_match`, `token_f1`, and for reference `lenient_match`:
   null if the question is unanswerable, its answer is not published, or the row is an error;
 - `ranking` (ids of the top nodes; empty if the program does not rank), `hit_at_1_ranked`, `hit_at_5`,

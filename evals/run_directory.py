@@ -100,8 +100,8 @@ class RunDirectory:
 class EvaluationDirectory(RunDirectory):
     """The directory of an evaluation: `run.json`, `rows.jsonl`, `summary.json`.
 
-    A resumed run keeps complete rows. It repeats questions whose row is incomplete, is an error that another try may
-    not have (`TriplecheckError.lasting`), or belongs to another version of the question.
+    A resumed run keeps complete rows. It repeats questions whose row is incomplete, is an error that does not
+    last (`TriplecheckError.lasting`), or belongs to another version of the question.
 
     Args:
         path: created if missing.

@@ -46,8 +46,9 @@ def evaluate(
 ) -> Summary:
     """Ask a program questions, score its answers, and write `rows.jsonl` and `summary.json` to `out`.
 
-    Resumes a run in `out` that has the same configuration: finished rows are kept, and errors that another try may
-    not have are repeated. If a question fails, its row gets status `error` and is not scored; the run goes on.
+    Resumes a run in `out` that has the same configuration: finished rows are kept, and questions that ended in an
+    error are repeated, unless it lasts (`TriplecheckError.lasting`). If a question fails, its row gets status `error`
+    and is not scored; the run goes on.
 
     Args:
         program: must be thread-safe if `workers` is above 1.

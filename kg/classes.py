@@ -27,12 +27,12 @@ _GAIN = 0.5
 
 
 def named_memberships(relations: Sequence[Relation]) -> list[int]:
-    """Numbers of the relations to classes, by their names."""
+    """The numbers of the relations whose names say that they lead to classes."""
     return [number for number, relation in enumerate(relations) if normalize(relation.label) in MEMBERSHIP]
 
 
 def told_memberships(heads: Int, numbers: Int, tails: Int, entities: int) -> list[int]:
-    """The number of the relation whose edges show that it leads from a thing to its class, if there is one.
+    """The number of the relation that leads from things to their classes, as its edges show; empty if there is none.
 
     Args:
         heads, numbers, tails: of each edge: its head, its relation, and its tail; tails from `entities` on are values.

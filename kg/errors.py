@@ -20,7 +20,7 @@ class TriplecheckError(Exception):
 
     Attributes:
         progress: the work done so far, if a program was interrupted.
-        lasting: the same question ends in it again, so that a resumed run does not ask it once more.
+        lasting: another try would end in the same error, so a resumed run does not ask the question again.
     """
 
     progress: object | None = None

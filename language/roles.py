@@ -80,10 +80,12 @@ def _verb_over(parse: Parse, topic: int) -> Verb | None:
 def head_to(verb: Verb, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:
     """What the head of a relation is to a verb; None if none of the relation's names has the verb in a clear form."""
     for wording in wordings:
-        words = [word for word in plain(wording).split() if same_stem(verb.lemma, word, language)]
-        is_active = any(word.endswith("s") and _verb(word, language) == verb.lemma for word in words)
-        further = plain(wording).split()[-1:] != words[-1:]
-        role = "subject" if is_active and further else head_of(wording, language) if words else None
+        words = plain(wording).split()
+        named = [word for word in words if same_stem(verb.lemma, word, language)]
+        if not named:
+            continue
+        is_active = any(word.endswith("s") and _verb(word, language) == verb.lemma for word in named)
+        role = "subject" if is_active and words[-1] != named[-1] else head_of(wording, language)
         if role is not None:
             return role
     return None

@@ -23,8 +23,7 @@ from triplecheck.kg.plans import (
     write_label,
 )
 from triplecheck.kg.types import XSD, Edge
-from triplecheck.kg.values import converted, quantity
-from triplecheck.kg.values.typed import plain
+from triplecheck.kg.values import converted, quantity, written
 from triplecheck.language.coverage import QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
@@ -52,7 +51,7 @@ _COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
 
 class Planning:
-    """How the query of one question is written; it is read and checked by `kg.plans`, which runs it.
+    """Lets a model write the query of one question; `kg.plans` reads, checks and runs it.
 
     A query that cannot be read, or that leaves out a word of the question, is shown to the model once with the reason.
 
@@ -212,7 +211,7 @@ class Planning:
         return bool(nodes) and not values and set(nodes) <= self._topics.keys()
 
     def _names_all(self, plan: Plan) -> bool:
-        """Whether a word of the question is in the name of each relation, so that no other may be meant."""
+        """Whether the name of each relation has a word of the question: then no other relation can be meant."""
         abouts = [self._graph.relation(number) for one in plan.relations for number in one.relations]
         parse, likeness = self._read.parse, self._likeness
         words = [word for at, word in enumerate(parse.words) if not parse.is_topic(at) and not parse.is_stop(at)]
@@ -259,7 +258,7 @@ class Planning:
         return Outcome(abstained="nothing_found", query=plan.text, looked_through=looked)
 
     def _is_untold(self, plan: Plan) -> bool:
-        """Whether the graph says yes of some things and no of others, and neither of those that are asked about."""
+        """Whether the graph answers yes for some things and no for others, but neither for those asked about."""
         flags = self._read.parse.lexicon.flags
         opposites = {**flags, **{no: yes for yes, no in flags.items()}}
         for word in _named_as(plan, opposites):
@@ -302,7 +301,7 @@ def _in_unit(value: str, noun: str) -> str:
     """A computed size as the number that a question asks for: 90 for "1.5 h" where it asks how many minutes."""
     size = quantity(Literal(value))
     amount = converted(size.amount, size.unit, noun) if size is not None and size.unit else None
-    return value if amount is None else plain(amount)
+    return value if amount is None else written(amount)
 
 
 def _named_as(plan: Plan, words: Collection[str]) -> list[str]:

@@ -121,7 +121,7 @@ def read_offered(line: str, classes: Iterable[str]) -> OfferedRelation | None:
 
 
 def without_things(query: str) -> str:
-    """A query without patterns that say of an unknown only that it is a thing: `?x a <thing>`."""
+    """A query without the patterns that say only that an unknown is a thing: `?x a <thing>`."""
     return _IS_THING.sub(lambda match: match[1] if match[2] else "", query)
 
 

@@ -257,7 +257,7 @@ def _made(text: str, terms: Mapping[str, int]) -> Unit | None:
 
 
 def _may_be_word(text: str) -> bool:
-    """Whether a word is made of words in pint's definitions: most are not, and need no pint, which loads slowly."""
+    """Whether a word is made of words in pint's definitions. If not, it is no unit, and pint need not be loaded."""
     words = _defined_words()
     return any(
         name in words or any(name[:at] in words and name[at:] in words for at in range(3, len(name) - 2))
@@ -267,7 +267,7 @@ def _may_be_word(text: str) -> bool:
 
 @functools.cache
 def _defined_words() -> frozenset[str]:
-    """All words in pint's definitions, without the comments."""
+    """All words in pint's definitions, except those in comments."""
     place = importlib.util.find_spec("pint")
     assert place is not None and place.submodule_search_locations is not None
     files = Path(place.submodule_search_locations[0]).glob("*_en.txt")

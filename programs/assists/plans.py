@@ -33,8 +33,8 @@ def planned(
 ) -> Outcome:
     """What a query computes; what the program's own search finds if no query is needed, or none could be written.
 
-    A look-up is searched for first, and a query is written for it only if the search proves nothing: a path says it
-    as well, at a fraction of the tokens. A ranker that knows the graph needs no query for it at all.
+    A look-up is searched for first, and a query is written for it only if the search proves nothing: a path answers it
+    as well, with fewer tokens. Where a ranker knows the graph, no query is written for a look-up.
 
     Args:
         program: has the graph.
@@ -49,13 +49,15 @@ def planned(
     found = search() if _is_look_up(program, read) else None
     if found is not None and (_has_own_ranker(program) or program.proves(read.text, found, trace)):
         return found
-    from triplecheck.programs.planning import Planning  # rdflib takes half a second to import
+    from triplecheck.programs.planning import Planning  # rdflib is slow to import
 
     spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
     topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
     computed = Planning(program, step, read, topics, trace).outcome()
-    if computed is None or (computed.abstained is not None and found is not None and found.abstained is None):
+    if computed is None:
         return search() if found is None else found
+    if computed.abstained is not None and found is not None and found.abstained is None:
+        return found
     return computed
 
 

@@ -292,7 +292,7 @@ def _is_object(reading: Reading, tokens: Sequence[int]) -> bool:
 
 
 def _is_acted_on(reading: Reading, tokens: Sequence[int], relation: Relation) -> bool:
-    """Whether a verb in the passive names a relation whose heads do it: "introduced by nobody" and `introduced`."""
+    """Whether a passive verb names a relation whose heads are its agents: "introduced by nobody" and `introduced`."""
     parse, language = reading.parse, reading.question.language
     passive = [at for at in tokens if parse.dependents(at, "aux:pass")]
     return any(
