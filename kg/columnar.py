@@ -7,8 +7,9 @@ Node numbers start with the entities; literals follow.
 
 from __future__ import annotations
 
+import copy
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -22,7 +23,7 @@ import pyarrow as pa
 from triplecheck.kg._arrays import bisect_ranges, concat_ranges, positions_in_runs
 from triplecheck.kg._checked import Sums, mapped, table, unchecked
 from triplecheck.kg.graph import EdgeProperties, Edges, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.readable import entity_label
+from triplecheck.kg.readable import class_label
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
 from triplecheck.kg.values import parse_json
 
@@ -255,7 +256,7 @@ class ColumnarGraph:
 
     def type_label(self, type_id: str) -> str:
         known = self._type_labels.get(type_id)
-        return known if known is not None else entity_label(type_id)
+        return known if known is not None else class_label(type_id)
 
     @property
     def type_ids(self) -> tuple[str, ...]:
@@ -423,6 +424,34 @@ class ColumnarGraph:
             else:
                 sides[row["side"]].append((row["type"], row["count"]))
         return RelationSchema(relation, edges, tuple(sides["domain"]), tuple(sides["range"]))
+
+    def with_classes(self, members: Mapping[str, IntArray]) -> ColumnarGraph:
+        """The same graph with other classes than its own.
+
+        Args:
+            members: by the name of a class, its entities, ascending, shape (n,).
+        """
+        graph = copy.copy(self)
+        nodes = np.concatenate([np.empty(0, np.int64), *members.values()])
+        codes = np.repeat(np.arange(len(members)), [len(own) for own in members.values()])
+        graph._type_codes = codes[np.argsort(nodes, kind="stable")]
+        graph._type_offsets = np.searchsorted(np.sort(nodes), np.arange(self._num_entities + 1))
+        graph._type_ids, graph._of_type = list(members), dict(members)
+        graph._type_labels = {name: name for name in members}
+        rows = [row for row in self._schema.to_pylist() if row["side"] == "edges" or row["type"] in self._datatypes]
+        offsets, relations, tails = self.rows(Direction.OUT)
+        for side, ends in (("domain", np.repeat(np.arange(self._num_nodes), np.diff(offsets))), ("range", tails)):
+            for name, own in members.items():
+                counts = np.bincount(relations[np.isin(ends, own)], minlength=self.num_relations)
+                rows += [
+                    {"relation": at, "side": side, "type": name, "count": int(counts[at])}
+                    for at in np.flatnonzero(counts).tolist()
+                ]
+        graph._schema = pa.Table.from_pylist(
+            sorted(rows, key=lambda row: (row["relation"], -row["count"], row["type"])), self._schema.schema
+        )
+        graph.__dict__.pop("_schema_rows", None)
+        return graph
 
     # --- all nodes and edges, to build indices and to copy -------------------------------------
     def node_columns(self) -> NodeColumns:

@@ -14,7 +14,7 @@ from triplecheck.kg.columnar import ColumnarGraph, NodeColumns
 from triplecheck.kg.errors import extra
 from triplecheck.kg.graph import IntArray, plain_properties
 from triplecheck.kg.numbering import default_labels
-from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
+from triplecheck.kg.readable import STANDARD, class_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 from triplecheck.kg.types import Direction, Edge, Entity, Literal, Relation, Triple
 
@@ -56,7 +56,7 @@ def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: It
         entities=_entity_table(graph, nodes).filter(pa.array(~gone[:entities])),
         relation_rows=pa.Table.from_pylist([_relation_row(r) for r in about], RELATION_SCHEMA),
         edge_properties=properties,
-        type_labels={id: label for id in graph.type_ids if (label := graph.type_label(id)) != entity_label(id)},
+        type_labels={id: label for id in graph.type_ids if (label := graph.type_label(id)) != class_label(id)},
         superclasses={kind: list(above) for kind, above in graph.superclasses.items()},
     )
 

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from triplecheck.kg._arrays import distinct, used
 from triplecheck.kg.classes import named_memberships, told_memberships
 from triplecheck.kg.columnar_build import Int, NumberedGraph
-from triplecheck.kg.readable import STANDARD, entity_label, relation_alias, relation_label, split_name
+from triplecheck.kg.readable import STANDARD, class_label, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import TRUTHS, XSD, Relation
 
@@ -375,7 +375,7 @@ def _number_types(
     new_code[order] = np.arange(len(order), dtype=np.int32)
     offsets = np.zeros(entities + 1, np.int64)
     np.cumsum(np.bincount(owners, minlength=entities), out=offsets[1:])
-    table = [(names[code], labels.get(names[code]) or entity_label(names[code])) for code in order]
+    table = [(names[code], labels.get(names[code]) or class_label(names[code])) for code in order]
     return table, offsets, new_code[codes]
 
 

@@ -72,6 +72,12 @@ def split_name(id: str, label: str) -> str | None:
     return words if words != label and " " in words else None
 
 
+def class_label(id: str) -> str:
+    """A label for a class id: that of an entity in words, "Food Stall" for `http://ex.org/FoodStall`."""
+    label = entity_label(id)
+    return split_name(id, label) or label
+
+
 def relation_label(id: str) -> str:
     """A label for a relation id: its words in lower case, repeated words once."""
     if id.startswith("/"):

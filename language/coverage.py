@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -76,13 +76,14 @@ class LeftOut:
     weakest: float = 1.0
 
 
-def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut:
+def left_out(question: Question, said: QuerySays, likeness: Likeness, others: Iterable[str] = ()) -> LeftOut:
     """The words of a question that no part of a query stands for, in the order of the question.
 
     Args:
         question: read with its topics masked.
         said: what the query says.
         likeness: of words and relations.
+        others: the names of the relations that the query does not use; a word that is one of them, alone, means that.
     """
     question = question.naming(name for names in said.relations for name in names)
     parse = question.parse
@@ -92,6 +93,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
     maybe, weakest = list[str](), 1.0
     likeness.prepare([name for names in said.relations for name in names])
     names = [*said.relations, *([name] for name in said.classes)]
+    unused = {likeness.bases(name) for name in others if not name.split()[1:]} - {frozenset()}
     for at in content_words(parse, _operating(question)):
         least = least_likeness(parse.pos(at))
         if at in named or _is_computed(question, at, said):
@@ -99,6 +101,9 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness) -> LeftOut
         fit = _fit(parse.words[at], names, likeness)
         weakest = min(weakest, fit)
         if fit >= max(least, SURELY):
+            continue
+        if likeness.bases(parse.words[at]) in unused:
+            found[at] = parse.tokens[at].text
             continue
         in_order = at > 0 and degree(parse, at - 1) and fit >= OF_ONE_DIMENSION  # "the least weight", of a load limit
         if fit >= least or in_order or (at == question.asked.at and said.open) or parse.pos(at) == "VERB":

@@ -59,6 +59,11 @@ class Likeness:
         if new:
             self._known.update(zip(new, self._encode(new), strict=True))
 
+    def vectors(self, texts: Sequence[str]) -> npt.NDArray[np.floating]:
+        """Of texts that are not empty, L2-normalised, shape (n, d)."""
+        self.prepare(texts)
+        return np.stack([self._known[text] for text in texts])
+
     def cosine(self, one: str, other: str) -> float:
         """Of two texts."""
         self.prepare([one, other])

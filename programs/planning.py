@@ -10,6 +10,7 @@ from itertools import product
 from triplecheck.kg import Direction, Graph, Literal, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.functions import stored_graph
+from triplecheck.kg.graph import RelationSchema
 from triplecheck.kg.plans import (
     Answers,
     Named,
@@ -28,6 +29,7 @@ from triplecheck.language.coverage import QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.programs.assists.implied_classes import with_implied_classes
 from triplecheck.programs.base import Program
 from triplecheck.programs.judge.left_out import is_no_person
 from triplecheck.programs.judge.queries import query_features
@@ -61,6 +63,7 @@ class Planning:
         read: the question, with its topics.
         topics: of each node the name in prompts and the spelling in the question.
         trace: records the queries.
+        implied: whether a graph without classes gets those that the nouns of the question name.
     """
 
     def __init__(
@@ -70,22 +73,33 @@ class Planning:
         read: Question,
         topics: Mapping[int, tuple[str, str]],
         trace: Trace,
+        *,
+        implied: bool = True,
     ) -> None:
         self._program, self._step, self._trace = program, step, trace
         self._graph: Graph = stored_graph(program.graph)  # a query calls no function
         if self._graph is not program.graph:
             topics = {node: topic for node, topic in topics.items() if node < self._graph.num_nodes}
         self._likeness = Likeness(load_encoder().encode, read.language)
-        values = values_named(self._graph, program.sources.linker, read, self._likeness)
+        self._has_classes = self._graph.has_types
+        linker = program.sources.linker
+        if implied:
+            self._graph = with_implied_classes(program.assists, self._graph, linker, read, self._likeness, trace)
+        values = values_named(self._graph, linker, read, self._likeness)
         self._topics = things(self._graph, {**topics, **values})
         self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
         self._shown = offer(self._graph, self._read, self._topics, program.sources.relations)
-        self._names = PlanNames(self._graph, program.sources.linker, topics=names_of(self._topics))
+        self._names = PlanNames(self._graph, linker, topics=names_of(self._topics))
 
     def _read_again(self, question: str) -> Question:
         """The question, with only things for topics."""
         shown = [write_topic(name, spelt) for name, spelt in self._topics.values()]
         return self._program.read(question, shown)
+
+    @property
+    def has_implied_classes(self) -> bool:
+        """Whether the graph got classes that it has not."""
+        return self._graph.has_types and not self._has_classes
 
     def outcome(self) -> Outcome | None:
         """What the query computes; None if the model writes none that can be run."""
@@ -135,7 +149,7 @@ class Planning:
             return None, problem
         plan = self._going_on(plan)
         flags = self._read.parse.lexicon.flags
-        missing = left_out(self._read, _says(self._graph, plan, flags), self._likeness)
+        missing = left_out(self._read, _says(self._graph, plan, flags), self._likeness, self._unused(plan))
         if missing.surely:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
@@ -145,21 +159,30 @@ class Planning:
             hints = tuple(replace(hint, instead=False) for hint in hints)
         if plan.kind == "ask" or plan.has("count"):
             hints = tuple(hint for hint in hints if hint.turned or hint.instead)  # "no" and 0 are answers
-        unsure = not self._graph.has_types or len(plan.relations) > 1
-        if any(hint.turned or hint.instead or (hint.alone and unsure) for hint in hints):
+        vague = not self._has_classes or len(plan.relations) > 1
+        if any(hint.turned or hint.instead or (hint.alone and vague) for hint in hints):
             return None, " ".join(hint.text for hint in hints)
         if self._is_echo(plan, answers):
             return None, "The question names the answer: select what it asks for."
         nodes, _ = self._first_column(answers, is_computed=False)
         if is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode):
             return None, "The question asks for a person: select who it is."
-        doubts = [f"the query may mean something else than {word!r}" for word in missing.maybe]
+        implied = [name for one in plan.classes for name in one.classes] if not self._has_classes else []
+        doubts = [f"the graph has no classes, and {name!r} may mean other things" for name in implied]
+        doubts += [f"the query may mean something else than {word!r}" for word in missing.maybe]
         abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
         names = unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)
         doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
+
+    def _unused(self, plan: Plan) -> list[str]:
+        """The labels of the relations that a plan does not name, though things of its classes have them."""
+        graph, kinds = self._graph, {id for one in plan.classes for id in one.classes}
+        used = {number for one in plan.relations for number in one.relations}
+        others = (number for number in range(graph.num_relations) if number not in used)
+        return [graph.relation(number).label for number in others if _are_of(kinds, graph.schema(number))]
 
     def _going_on(self, plan: Plan) -> Plan:
         """A plan that reads on through places within the places that it names: `<located in>+` for `<located in>`.
@@ -307,6 +330,11 @@ def _in_unit(value: str, noun: str) -> str:
 def _named_as(plan: Plan, words: Collection[str]) -> list[str]:
     """Of some words, those that are things or values in a plan."""
     return [word for one in plan.names if (word := one.text.strip('<>"').casefold()) in words]
+
+
+def _are_of(kinds: Collection[str], schema: RelationSchema) -> bool:
+    """Whether things of some classes have a relation; where no class is told, any things do."""
+    return not kinds or any(kind in kinds for kind, _ in (*schema.domain, *schema.range))
 
 
 def _has_parts(graph: Graph, relation: int, node: int) -> bool:

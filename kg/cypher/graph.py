@@ -19,7 +19,7 @@ from triplecheck.kg.cypher.values import ANY, literals
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
 from triplecheck.kg.queried import QueriedGraph
-from triplecheck.kg.readable import entity_label, relation_label, split_name
+from triplecheck.kg.readable import class_label, entity_label, relation_label
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -293,8 +293,7 @@ class _Describer:
 
     def type_label(self, id: str) -> str:
         if id not in self._type_labels:
-            label = entity_label(id)
-            self._type_labels[id] = split_name(id, label) or label
+            self._type_labels[id] = class_label(id)
         return self._type_labels[id]
 
     def relation(self, relation: int) -> Relation:

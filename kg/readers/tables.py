@@ -33,6 +33,7 @@ from triplecheck.kg.readers.columns import (
     odd_first_line,
     usual_columns,
 )
+from triplecheck.kg.readers.labels import labelled
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
     ENTITY_SCHEMA,
@@ -73,7 +74,7 @@ def read_triples(
 
     Without a mapping, a first line with the usual names of head, relation and tail (`subject predicate object`,
     `source type target`, ...; see `kg.readers.columns`) is a header; without a header the first three columns are
-    head, relation and tail.
+    head, relation and tail. Names of codes are labels (`kg.readers.labels`).
 
     Args:
         mapping: column names of a file with a header, such as `{"head": "customer"}`; the optional key `datatype` gives
@@ -90,8 +91,8 @@ def read_triples(
     progress(f"reading {path.name}", 0, None)
     plan = _planned(path, _wanted(mapping), header, edge_properties)
     if plan.layout is None:
-        return triples_of(_read_parquet(path, plan.columns, TRIPLE_COLUMNS), (), plan.notes)
-    return triples_of(*_read_delimited(path, plan.layout, skip_bad), plan.notes)
+        return labelled(triples_of(_read_parquet(path, plan.columns, TRIPLE_COLUMNS), (), plan.notes))
+    return labelled(triples_of(*_read_delimited(path, plan.layout, skip_bad), plan.notes))
 
 
 def triple_parts(

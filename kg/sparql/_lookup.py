@@ -11,7 +11,7 @@ from typing import TypeVar
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties
 from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, chunks
-from triplecheck.kg.readable import entity_label, relation_alias, relation_label
+from triplecheck.kg.readable import class_label, entity_label, relation_alias, relation_label
 from triplecheck.kg.sparql.client import Binding, SparqlClient, bound, in_parts
 from triplecheck.kg.sparql.profiles import WIKIDATA, Profile
 from triplecheck.kg.sparql.queries import Queries
@@ -317,7 +317,7 @@ class Describer:
         """Query and cache the labels of many types at once, for `type_label`."""
         missing = [id for id in ids if id not in self._type_labels]
         for id, properties in self._properties_of(missing, self._words.labels).items():
-            self._type_labels[id] = self._names(properties)[0] or entity_label(id)
+            self._type_labels[id] = self._names(properties)[0] or class_label(id)
 
     def relation(self, relation: int) -> Relation:
         """The description of a relation; cached."""

@@ -53,7 +53,10 @@ def planned(
 
     spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
     topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
-    computed = Planning(program, step, read, topics, trace).outcome()
+    planning = Planning(program, step, read, topics, trace)
+    computed = planning.outcome()
+    if planning.has_implied_classes and (computed is None or computed.abstained is not None):
+        computed = Planning(program, step, read, topics, trace, implied=False).outcome() or computed
     if computed is None:
         return search() if found is None else found
     if computed.abstained is not None and found is not None and found.abstained is None:

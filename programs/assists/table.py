@@ -38,6 +38,12 @@ ASSISTS = (
     Assist("kept_question", "topics", "Keep the question where its correction is another question.", _ANCHORRAG),
     Assist("names_first", "topics", "Rank anchors by names, and by relations among similar names.", _ANCHORRAG),
     Assist("plans", "topics", "Compute by a query what the question counts, orders, excludes or bounds.", _READING),
+    Assist(
+        "implied_classes",
+        "topics",
+        "In a graph without classes take things of like relations for a class.",
+        _READING,
+    ),
     Assist("ranked_paths", "paths", "Offer paths in the order that the trained ranker prefers.", _KERAG),
     Assist("ranked_depth", "paths", "Go as many hops as a ranker trained on the graph reads in the question.", _KERAG),
     Assist("typed_paths", "paths", "Offer hops that lead only to things of the class that is asked for.", _KERAG),

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.kg.readable import entity_label, local_name, relation_alias, relation_label, split_name
+from triplecheck.kg.readable import class_label, entity_label, local_name, relation_alias, relation_label, split_name
 
 
 @pytest.mark.parametrize(
@@ -40,6 +40,19 @@ def test_an_iri_becomes_its_local_name_and_other_ids_stay(id: str, name: str) ->
 )
 def test_the_label_of_an_entity(id: str, label: str) -> None:
     assert entity_label(id) == label
+
+
+@pytest.mark.parametrize(
+    ("id", "label"),
+    [
+        ("http://ex.org/FoodStall", "Food Stall"),
+        ("http://ex.org/food_stall", "food stall"),
+        ("http://ex.org/Person", "Person"),
+        ("/people/person", "/people/person"),
+    ],
+)
+def test_the_label_of_a_class(id: str, label: str) -> None:
+    assert class_label(id) == label
 
 
 @pytest.mark.parametrize(

@@ -432,3 +432,30 @@ def test_a_parquet_file_with_an_undecodable_column_name_is_refused(tmp_path: Pat
 def test_a_parquet_column_that_is_no_text_is_refused(tmp_path: Path) -> None:
     pq.write_table(pa.table({"head": [{"x": 1}], "relation": ["b"], "tail": ["c"]}), tmp_path / "t.parquet")
     assert "the column 'head' is struct<x: int64>, not text" in str(refusal(tmp_path / "t.parquet"))
+
+
+class TestLabels:
+    """Names of codes: `P1`, `name`, `Anna Lindqvist`."""
+
+    def test_names_of_codes_are_labels_and_no_things(self, tmp_path: Path) -> None:
+        raw = read_triples(write(tmp_path / "a.tsv", "P1\tname\tAnna Lind\nP2\tname\tTom Reid\nP2\ttrained by\tP1\n"))
+        assert rows(raw) == [("P2", "trained by", "P1")]
+        assert raw.entities.select(["id", "label"]).to_pylist() == [
+            {"id": "P1", "label": "Anna Lind"},
+            {"id": "P2", "label": "Tom Reid"},
+        ]
+        assert (raw.read, raw.described) == (3, 2)
+
+    @pytest.mark.parametrize(
+        "text",
+        [
+            "Anna\tname\tAnna Lind\nTom\tname\tTom Reid\nTom\ttrained by\tAnna\n",
+            "P1\tname\tAnna Lind\nP1\tname\tAnna Reid\nP2\ttrained by\tP1\n",
+            "P1\ttitle\tDr\nP2\ttitle\tDr\nP2\ttrained by\tP1\n",
+        ],
+        ids=["heads are no codes", "several names", "the same for all"],
+    )
+    def test_other_names_are_edges(self, tmp_path: Path, text: str) -> None:
+        raw = read_triples(write(tmp_path / "a.tsv", text))
+        assert rows(raw) == [tuple(line.split("\t")) for line in text.splitlines()]
+        assert raw.entities.num_rows == 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -20,12 +21,12 @@ def likeness() -> Likeness:
     return Likeness(load_encoder().encode, "en")
 
 
-def found(likeness: Likeness, text: str, *relations: str, **said: Any) -> LeftOut:
+def found(likeness: Likeness, text: str, *relations: str, others: Sequence[str] = (), **said: Any) -> LeftOut:
     """The words that a query of these relations leaves out. Names in stars are topics: "Who leads *Acme*?"."""
     parts = text.split("*")
     question = read_question("".join(parts), parts[1::2])
     fields = {"classes": ["plant", "gardener"], "relations": [[name] for name in relations]} | said
-    return replace(left_out(question, QuerySays(**(vars(SAYS) | fields)), likeness), weakest=1.0)
+    return replace(left_out(question, QuerySays(**(vars(SAYS) | fields)), likeness, others), weakest=1.0)
 
 
 class TestWords:
@@ -37,6 +38,12 @@ class TestWords:
 
     def test_a_verb_may_be_meant_by_a_relation(self, likeness: Likeness) -> None:
         assert found(likeness, "Which plants were sold by *Ada Moss*?", "waters") == LeftOut((), ("sold",))
+
+    def test_a_word_that_is_the_name_of_another_relation_means_that(self, likeness: Likeness) -> None:
+        text = "What do the plants weigh that were watered by *Ada Moss*?"
+        assert found(likeness, text, "weight") == LeftOut((), ("watered",))
+        assert found(likeness, text, "weight", others=["grows in", "waters"]) == LeftOut(("watered",), ())
+        assert found(likeness, text, "weight", others=["watered by"]) == LeftOut((), ("watered",))
 
     def test_the_class_that_is_asked_for_may_be_one_that_the_graph_does_not_tell(self, likeness: Likeness) -> None:
         text, said = "Which shrubs grow in the *Palm House*?", ("grows in",)

@@ -411,6 +411,10 @@ def test_groups_are_counted(encode: Encode, question: str, query: str) -> None:
             "(ABS(?length - ?length2) AS ?difference) { <Long Span> <length> ?length . <Old Arch> <length> ?length2 }",
         ),
         (
+            "difference in length between the Long Span and Old Arch",
+            "(ABS(?length - ?length2) AS ?difference) { <Long Span> <length> ?length . <Old Arch> <length> ?length2 }",
+        ),
+        (
             "How much longer is the Long Span than Old Arch?",
             "(ABS(?length - ?length2) AS ?difference) { <Long Span> <length> ?length . <Old Arch> <length> ?length2 }",
         ),
@@ -422,6 +426,35 @@ def test_groups_are_counted(encode: Encode, question: str, query: str) -> None:
 )
 def test_numbers_sums_averages_and_differences_are_computed(encode: Encode, question: str, query: str) -> None:
     assert reply(encode, question) == (f"SELECT {query}", "")
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "average length of the insured bridges",
+            "(AVG(?length) AS ?average) { ?bridge a <bridge> . ?bridge <length> ?length . ?bridge <insured> <yes> }",
+        ),
+        (
+            "What is the total cost of all bridges that are insured?",
+            "(SUM(?cost) AS ?sum) { ?bridge a <bridge> . ?bridge <cost> ?cost . ?bridge <insured> <yes> }",
+        ),
+        (
+            "What is the average length of the bridges that are not insured?",
+            "(AVG(?length) AS ?average) { ?bridge a <bridge> . ?bridge <length> ?length . ?bridge <insured> <no> }",
+        ),
+        (
+            "Which insured bridge has the greatest length?",
+            "?bridge { ?bridge a <bridge> . ?bridge <insured> <yes> . ?bridge <length> ?length } "
+            "ORDER BY DESC(?length) LIMIT 1",
+        ),
+    ],
+)
+def test_what_is_computed_is_of_the_things_that_an_adjective_describes(
+    encode: Encode, question: str, query: str
+) -> None:
+    relations = [*RELATIONS, "?bridge <insured> ?text (e.g. yes, no)"]
+    assert reply(encode, question, relations) == (f"SELECT {query}", "")
 
 
 @pytest.mark.parametrize(
@@ -574,15 +607,15 @@ def test_a_reflexive_that_no_relation_says_is_declined(encode: Encode) -> None:
 @pytest.mark.parametrize(
     ("example", "question", "query"),
     [
-        ("yes, no", "Is the Long Span protected?", "ASK { <Long Span> <is protected> <yes> }"),
-        ("false, true", "Is the Long Span not protected?", "ASK { <Long Span> <is protected> <false> }"),
-        ("no", "Which bridges are protected?", of("bridge", "?bridge <is protected> <yes>")),
-        ("no", "Which bridges are not protected?", of("bridge", "?bridge <is protected> <no>")),
-        ("yes", "Which bridges are not protected?", of("bridge", "FILTER NOT EXISTS { ?bridge <is protected> <yes> }")),
+        ("yes, no", "Is the Long Span insured?", "ASK { <Long Span> <is insured> <yes> }"),
+        ("false, true", "Is the Long Span not insured?", "ASK { <Long Span> <is insured> <false> }"),
+        ("no", "Which bridges are insured?", of("bridge", "?bridge <is insured> <yes>")),
+        ("no", "Which bridges are not insured?", of("bridge", "?bridge <is insured> <no>")),
+        ("yes", "Which bridges are not insured?", of("bridge", "FILTER NOT EXISTS { ?bridge <is insured> <yes> }")),
     ],
 )
 def test_what_a_thing_is_or_is_not_has_yes_for_value(encode: Encode, example: str, question: str, query: str) -> None:
-    relations = [*RELATIONS, f"?bridge <is protected> ?text (e.g. {example})"]
+    relations = [*RELATIONS, f"?bridge <is insured> ?text (e.g. {example})"]
     assert reply(encode, question, relations=relations) == (query, "")
 
 
@@ -619,12 +652,12 @@ def test_the_only_relation_between_two_things_is_nearer_than_two_of_which_one_is
     ("question", "patterns"),
     [
         ("Is Pia Holt an engineer?", "<Pia Holt> a <engineer>"),
-        ("Is the Long Span a protected bridge?", "<Long Span> a <bridge> . <Long Span> <is protected> <yes>"),
+        ("Is the Long Span a insured bridge?", "<Long Span> a <bridge> . <Long Span> <is insured> <yes>"),
         ("Is Pia Holt an engineer of Tornwerk?", "<Pia Holt> a <engineer> . <Pia Holt> <works for> <Tornwerk>"),
     ],
 )
 def test_whether_a_thing_is_of_a_class_is_asked_of_the_thing(encode: Encode, question: str, patterns: str) -> None:
-    relations = [*RELATIONS, "?bridge <is protected> ?text (e.g. no)"]
+    relations = [*RELATIONS, "?bridge <is insured> ?text (e.g. no)"]
     assert reply(encode, question, relations=relations) == (f"ASK {{ {patterns} }}", "")
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import ast
+import importlib
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -54,10 +54,9 @@ def test_the_table_names_the_programs_that_have_an_assist(name: str) -> None:
         if module in seen:
             continue
         seen.add(module)
-        for node in ast.walk(ast.parse(Path(str(sys.modules[module].__file__)).read_text("utf-8"))):
-            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triplecheck.programs.assists."):
+        for node in ast.walk(ast.parse(Path(str(importlib.import_module(module).__file__)).read_text("utf-8"))):
+            if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triplecheck.programs."):
                 called |= {f"{node.module}.{alias.name}" for alias in node.names}
-            elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triplecheck.programs."):
                 ahead.append(str(node.module))
     functions = {f"{ASSISTS_MODULE}.{path.stem}.{function}" for path in MODULES for function in _taking_assists(path)}
     modules = {one.split(".")[-2] for one in called & functions}

@@ -75,7 +75,7 @@ class Joiner:
 
     def _worth(self, joins: Sequence[Join]) -> float:
         """Of joins together: their scores, less the price of words that none says and of classes that disagree."""
-        words = {at for join in joins for at in join.attachment.words}
+        words = {at for join in joins for at in self._between_words(join.attachment)}
         said = {at for join in joins for at in join.said}
         ends: dict[int, set[str]] = {}
         for join in joins:
@@ -188,6 +188,18 @@ class Joiner:
             covered |= {at for at in words if self._parse.pos(at) != "PROPN"}
         return Join(attachment, hops, score, frozenset(covered), is_vague)
 
+    def _between_words(self, attachment: Attachment) -> list[int]:
+        """The words of an attachment, without those that say what things are: "the capacity of the covered stages"."""
+        return [at for at in attachment.words if not self._is_flag(at)]
+
+    def _is_flag(self, at: int) -> bool:
+        """Whether an adjective or participle of a noun is the name of a relation to yes and no."""
+        if not self._parse.is_a(at, "amod", "acl"):
+            return False
+        flags, bases = self._parse.lexicon.flags, self._likeness.bases(self._parse.words[at])
+        relations = (one for one in self._schema.relations if one.truth(flags) is not None)
+        return any(bases == self._likeness.bases(wording) for one in relations for wording in one.wordings)
+
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""
         unit = self._clauses.units[attachment.to]
@@ -199,7 +211,7 @@ class Joiner:
 
     def _joining(self, attachment: Attachment) -> list[int]:
         """The tokens that may name the relation: those in between, and a noun that is asked for and is no class."""
-        tokens = [*attachment.words]
+        tokens = self._between_words(attachment)
         if self._schema.classes:  # else the noun may be a class that the graph does not tell
             tokens += [at for unit in self._ends(attachment) if unit.kind == "noun" for at in unit.tokens]
         return [at for at in tokens if not self._parse.is_stop(at)]

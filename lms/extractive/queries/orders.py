@@ -172,6 +172,7 @@ def difference(draft: Draft) -> str | None:
     if len(reading.topics) != 2:
         raise UnsaidError("A difference needs two things.")
     one, other = reading.topics
+    draft.terms.update({topic: name(reading, topic) for topic in (one, other)})
     if question.compares is not None:
         measure = compared_measure(draft, one, question.compares)
     else:

@@ -232,8 +232,11 @@ def write_existence(draft: Draft) -> None:
     What is not so has the value for no; where the graph has none, it has no value for yes.
     """
     reading, question, left = draft.reading, draft.reading.question, draft.unsaid_outside
-    asks_value = question.compares is not None or question.aggregate is not None
-    if not left or (asks_value and not question.negations and not question.counts):
+    computes = question.compares is not None or question.aggregate is not None
+    asks_value = computes and not question.negations and not question.counts
+    if asks_value:  # other words may say the value
+        left = [at for at in left if _modifies_class(reading, at)]
+    if not left:
         return
     owner = owner_of(draft, left[0])
     found = named_relation(reading, owner, reading.words(left))
@@ -248,7 +251,7 @@ def write_existence(draft: Draft) -> None:
     flag = "" if truth is None else truth[0]
     if denied and truth is not None and truth[1]:  # the graph says no itself; what has no value may be either
         flag, denied = truth[1], False
-    if not denied and not flag and not any(_is_noun_of(reading, at, relation) for at in left):
+    if not flag and (asks_value or not (denied or any(_is_noun_of(reading, at, relation) for at in left))):
         return
     ends = term(draft, owner), write_label(flag) if flag else draft.text.variable("any")
     head, tail = ends if forward else ends[::-1]
@@ -258,6 +261,12 @@ def write_existence(draft: Draft) -> None:
     if denied:
         draft.text.end_denied()
     draft.said |= _said_by(reading, left, relation)
+
+
+def _modifies_class(reading: Reading, at: int) -> bool:
+    """Whether a word says how things of a class are: "the covered stages", "stages that are covered"."""
+    number = reading.unit_at.get(reading.parse.tokens[at].head)
+    return reading.parse.is_a(at, "amod", "acl") and number is not None and reading.units[number].kind == "class"
 
 
 def named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple[Relation, bool] | None:
