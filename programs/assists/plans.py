@@ -34,7 +34,8 @@ def planned(
     """What a query computes; what the program's own search finds if no query is needed, or none could be written.
 
     A look-up is searched for first, and a query is written for it only if the search proves nothing: a path answers it
-    as well, with fewer tokens. Where a ranker knows the graph, no query is written for a look-up.
+    as well, with fewer tokens. Where a ranker knows the graph, no query is written for a look-up. Where classes were
+    implied (`assists.implied_classes`) and a query for anything else finds nothing, one is written without them.
 
     Args:
         program: has the graph.
@@ -55,7 +56,8 @@ def planned(
     topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
     planning = Planning(program, step, read, topics, trace)
     computed = planning.outcome()
-    if planning.has_implied_classes and (computed is None or computed.abstained is not None):
+    is_unanswered = computed is None or computed.abstained is not None
+    if found is None and is_unanswered and planning.has_implied_classes:
         computed = Planning(program, step, read, topics, trace, implied=False).outcome() or computed
     if computed is None:
         return search() if found is None else found
