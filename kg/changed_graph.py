@@ -195,8 +195,7 @@ class GraphChange:
             keep: what is added afterwards; its entities stay.
         """
         graph = self._graph
-        offsets, relations, tails = graph.rows(Direction.OUT)
-        heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
+        heads, relations, tails = graph.all_edges()
         is_gone = np.zeros(graph.num_nodes, bool)
         is_gone[list(gone)] = True
         leaving = is_gone[heads] | is_gone[tails]
@@ -237,8 +236,7 @@ class GraphChange:
         graph, raw = self._graph, to_raw(self._graph, *left_out)
         if not graph.type_ids or self._named_memberships:
             return raw
-        offsets, numbers, ends = graph.rows(Direction.OUT)
-        heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
+        heads, numbers, ends = graph.all_edges()
         members = told_memberships(heads, numbers, ends, graph.num_entities)
         classes = {graph.node_id(node) for node in np.unique(ends[np.isin(numbers, members)]).tolist()}
         above = {parent for kind in classes for parent in ancestors(kind, graph.superclasses)}

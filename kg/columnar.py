@@ -278,6 +278,11 @@ class ColumnarGraph:
         rows = self._rows[direction]
         return np.asarray(rows.offsets), np.asarray(rows.relations), np.asarray(rows.ends)
 
+    def all_edges(self) -> tuple[IntArray, IntArray, IntArray]:
+        """Heads, relations and tails of all edges, sorted by (head, relation, tail), each of shape (edges,)."""
+        offsets, relations, tails = self.rows(Direction.OUT)
+        return np.repeat(np.arange(self._num_nodes), np.diff(offsets)), relations, tails
+
     def relation(self, relation: int) -> Relation:
         if relation < 0:
             raise _unknown(relation)
@@ -438,19 +443,19 @@ class ColumnarGraph:
         graph._type_offsets = np.searchsorted(np.sort(nodes), np.arange(self._num_entities + 1))
         graph._type_ids, graph._of_type = list(members), dict(members)
         graph._type_labels = {name: name for name in members}
-        rows = [row for row in self._schema.to_pylist() if row["side"] == "edges" or row["type"] in self._datatypes]
-        offsets, relations, tails = self.rows(Direction.OUT)
-        for side, ends in (("domain", np.repeat(np.arange(self._num_nodes), np.diff(offsets))), ("range", tails)):
+        heads, relations, tails = self.all_edges()
+        rows = {
+            relation: [row for row in own if row["side"] == "edges" or row["type"] in self._datatypes]
+            for relation, own in self._schema_rows.items()
+        }
+        for side, ends in (("domain", heads), ("range", tails)):
             for name, own in members.items():
                 counts = np.bincount(relations[np.isin(ends, own)], minlength=self.num_relations)
-                rows += [
-                    {"relation": at, "side": side, "type": name, "count": int(counts[at])}
-                    for at in np.flatnonzero(counts).tolist()
-                ]
-        graph._schema = pa.Table.from_pylist(
-            sorted(rows, key=lambda row: (row["relation"], -row["count"], row["type"])), self._schema.schema
-        )
-        graph.__dict__.pop("_schema_rows", None)
+                for at in np.flatnonzero(counts).tolist():
+                    rows[at].append({"relation": at, "side": side, "type": name, "count": int(counts[at])})
+        graph._schema_rows = {
+            relation: sorted(own, key=lambda row: (-row["count"], row["type"])) for relation, own in rows.items()
+        }
         return graph
 
     # --- all nodes and edges, to build indices and to copy -------------------------------------

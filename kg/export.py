@@ -29,8 +29,8 @@ def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: It
         without: (head, relation, tail) of edges to leave out.
         without_nodes: nodes to leave out, with all their edges.
     """
-    offsets, relations, tails = graph.rows(Direction.OUT)
-    heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
+    offsets, _, _ = graph.rows(Direction.OUT)
+    heads, relations, tails = graph.all_edges()
     kept = np.ones(len(heads), bool)
     for head, relation, tail in without:
         run = slice(int(offsets[head]), int(offsets[head + 1]))
@@ -122,8 +122,7 @@ def to_pandas(graph: ColumnarGraph) -> Any:
     with extra("frames", "A data frame"):
         import pandas as pd
 
-    offsets, relations, tails = graph.rows(Direction.OUT)
-    heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
+    heads, relations, tails = graph.all_edges()
     ids = np.array([graph.node_id(node) for node in range(graph.num_nodes)], object)
     labels = np.array(graph.labels(np.arange(graph.num_nodes)), object)
     values = [graph.literal(node) for node in range(graph.num_nodes)]
@@ -166,8 +165,7 @@ def to_networkx(graph: ColumnarGraph) -> Any:
             found.add_node(about.id, label=about.label, **{name: given[name] for name in given if given[name]})
         else:
             found.add_node(value, label=value.lexical)
-    offsets, relations, tails = graph.rows(Direction.OUT)
-    heads = np.repeat(np.arange(graph.num_nodes), np.diff(offsets))
+    heads, relations, tails = graph.all_edges()
     for head, number, tail in zip(heads.tolist(), relations.tolist(), tails.tolist(), strict=True):
         relation = graph.relation(number)
         properties: dict[str, str] = {}

@@ -178,11 +178,13 @@ class Planning:
         return concluded, " ".join(hint.text for hint in hints)
 
     def _unused(self, plan: Plan) -> list[str]:
-        """The labels of the relations that a plan does not name, though things of its classes have them."""
+        """The labels of relations in the question that a plan does not name, though things of its classes have them."""
         graph, kinds = self._graph, {id for one in plan.classes for id in one.classes}
         used = {number for one in plan.relations for number in one.relations}
-        others = (number for number in range(graph.num_relations) if number not in used)
-        return [graph.relation(number).label for number in others if _are_of(kinds, graph.schema(number))]
+        said = self._likeness.bases(self._read.text)
+        labels = {number: graph.relation(number).label for number in range(graph.num_relations) if number not in used}
+        asked = {number: label for number, label in labels.items() if self._likeness.bases(label) & said}
+        return [label for number, label in asked.items() if _are_of(kinds, graph.schema(number))]
 
     def _going_on(self, plan: Plan) -> Plan:
         """A plan that reads on through places within the places that it names: `<located in>+` for `<located in>`.
@@ -234,7 +236,7 @@ class Planning:
         return bool(nodes) and not values and set(nodes) <= self._topics.keys()
 
     def _names_all(self, plan: Plan) -> bool:
-        """Whether the name of each relation has a word of the question: then no other relation can be meant."""
+        """Whether each relation has a word of the question in its name, so that no other relation can be meant."""
         abouts = [self._graph.relation(number) for one in plan.relations for number in one.relations]
         parse, likeness = self._read.parse, self._likeness
         words = [word for at, word in enumerate(parse.words) if not parse.is_topic(at) and not parse.is_stop(at)]
@@ -333,7 +335,7 @@ def _named_as(plan: Plan, words: Collection[str]) -> list[str]:
 
 
 def _are_of(kinds: Collection[str], schema: RelationSchema) -> bool:
-    """Whether things of some classes have a relation; where no class is told, any things do."""
+    """Whether things of some classes have a relation; without a class, any relation will do."""
     return not kinds or any(kind in kinds for kind, _ in (*schema.domain, *schema.range))
 
 

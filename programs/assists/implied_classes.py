@@ -1,8 +1,8 @@
 """The assist `implied_classes`: the nouns of a question name kinds of things where the graph has no classes.
 
 "Which is the third highest hut?" names no relation and no thing, and nothing says what a hut is. But some things have
-beds and a warden, others a length and an end, and many names of the first end with "hut". A noun names the kind of
-things (`kg.characteristic_sets`) that its names and relations are most like.
+beds and a warden, others a length and an end, and many names of the first end with "hut". A noun stands for the kind of
+things (`kg.characteristic_sets`) whose names and relations are most similar to it.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ _WEIGHTS = np.array([4.0, 3.2, 4.7, 6.7, 5.0, 5.6])
 _TOLD = 3
 """Names and relations of a kind in the trace."""
 _SURELY = 0.7
-"""Least chance of a kind: .42 of the nouns have such a kind, and .90 of these are right, with each graph left out."""
+"""Least probability at which a noun names a kind. With each graph left out, .42 of the nouns reach it, and .90 of these
+name the right kind."""
 
 
 def with_implied_classes(

@@ -41,7 +41,7 @@ ASSISTS = (
     Assist(
         "implied_classes",
         "topics",
-        "In a graph without classes take things of like relations for a class.",
+        "In a graph without classes, treat things with similar relations as a class.",
         _READING,
     ),
     Assist("ranked_paths", "paths", "Offer paths in the order that the trained ranker prefers.", _KERAG),

@@ -607,15 +607,15 @@ def test_a_reflexive_that_no_relation_says_is_declined(encode: Encode) -> None:
 @pytest.mark.parametrize(
     ("example", "question", "query"),
     [
-        ("yes, no", "Is the Long Span insured?", "ASK { <Long Span> <is insured> <yes> }"),
-        ("false, true", "Is the Long Span not insured?", "ASK { <Long Span> <is insured> <false> }"),
-        ("no", "Which bridges are insured?", of("bridge", "?bridge <is insured> <yes>")),
-        ("no", "Which bridges are not insured?", of("bridge", "?bridge <is insured> <no>")),
-        ("yes", "Which bridges are not insured?", of("bridge", "FILTER NOT EXISTS { ?bridge <is insured> <yes> }")),
+        ("yes, no", "Is the Long Span protected?", "ASK { <Long Span> <is protected> <yes> }"),
+        ("false, true", "Is the Long Span not protected?", "ASK { <Long Span> <is protected> <false> }"),
+        ("no", "Which bridges are protected?", of("bridge", "?bridge <is protected> <yes>")),
+        ("no", "Which bridges are not protected?", of("bridge", "?bridge <is protected> <no>")),
+        ("yes", "Which bridges are not protected?", of("bridge", "FILTER NOT EXISTS { ?bridge <is protected> <yes> }")),
     ],
 )
 def test_what_a_thing_is_or_is_not_has_yes_for_value(encode: Encode, example: str, question: str, query: str) -> None:
-    relations = [*RELATIONS, f"?bridge <is insured> ?text (e.g. {example})"]
+    relations = [*RELATIONS, f"?bridge <is protected> ?text (e.g. {example})"]
     assert reply(encode, question, relations=relations) == (query, "")
 
 
@@ -652,12 +652,12 @@ def test_the_only_relation_between_two_things_is_nearer_than_two_of_which_one_is
     ("question", "patterns"),
     [
         ("Is Pia Holt an engineer?", "<Pia Holt> a <engineer>"),
-        ("Is the Long Span a insured bridge?", "<Long Span> a <bridge> . <Long Span> <is insured> <yes>"),
+        ("Is the Long Span a protected bridge?", "<Long Span> a <bridge> . <Long Span> <is protected> <yes>"),
         ("Is Pia Holt an engineer of Tornwerk?", "<Pia Holt> a <engineer> . <Pia Holt> <works for> <Tornwerk>"),
     ],
 )
 def test_whether_a_thing_is_of_a_class_is_asked_of_the_thing(encode: Encode, question: str, patterns: str) -> None:
-    relations = [*RELATIONS, "?bridge <is insured> ?text (e.g. no)"]
+    relations = [*RELATIONS, "?bridge <is protected> ?text (e.g. no)"]
     assert reply(encode, question, relations=relations) == (f"ASK {{ {patterns} }}", "")
 
 

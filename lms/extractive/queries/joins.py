@@ -53,6 +53,7 @@ class Joiner:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
         self.ends = Ends(parse, clauses, schema, likeness)
         self._hops = hops(schema)
+        self._flags = frozenset(at for at in range(len(parse)) if self._is_flag(at))
         self._repeated = [(one, other) for one in self._hops for other in self._hops if _goes_on(one, other)]
 
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
@@ -190,7 +191,7 @@ class Joiner:
 
     def _between_words(self, attachment: Attachment) -> list[int]:
         """The words of an attachment, without those that say what things are: "the capacity of the covered stages"."""
-        return [at for at in attachment.words if not self._is_flag(at)]
+        return [at for at in attachment.words if at not in self._flags]
 
     def _is_flag(self, at: int) -> bool:
         """Whether an adjective or participle of a noun is the name of a relation to yes and no."""
