@@ -21,11 +21,13 @@ from triplecheck.language.likeness import (
     least_likeness,
 )
 from triplecheck.language.operations import (
+    LONGEST_UNIT,
     Comparison,
     Limit,
     adjective_of,
     compared,
     degree,
+    end_of_unit,
     is_known,
     is_money,
     is_unit,
@@ -258,7 +260,7 @@ def _operating(question: Question) -> set[int]:
         found.update(
             at for at in range(*bound.span) if is_time or parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at)
         )
-        found.update(at for at in (bound.span[1],) if at < len(parse) and _is_unit(parse, at))
+        found.update(at for at in range(bound.span[1], len(parse)) if _is_unit(parse, at))
     if question.asked.attribute:
         first = next((at for at, word in enumerate(parse.words) if word == question.asked.word), 0)
         found.update((first, first + 1))
@@ -282,17 +284,18 @@ def operation_words(question: Question) -> set[int]:
 
 def compared_words(question: Question) -> set[int]:
     """The comparison of a question, with the words for a difference before it: "how many years older"."""
-    found = question.compares
+    found, aggregate = question.compares, question.aggregate
     if found is None:
         return set()
-    asked = question.parse.find(question.parse.lexicon.quantities)
-    differs = question.aggregate is not None and question.aggregate.kind == "difference"
-    return set(range(asked[0] if differs and asked is not None and asked[0] < found.at else found.at, found.at + 1))
+    differs = aggregate is not None and aggregate.kind == "difference"
+    asked = question.parse.find([aggregate.text.lower()]) if differs else None
+    return {found.at, *range(*(asked or (0, 0)))}
 
 
 def _is_unit(parse: Parse, at: int) -> bool:
-    """Whether a word is the unit of the number before it."""
-    return at > 0 and number(parse, at - 1) is not None and (is_unit(parse.tokens[at].text) or is_money(parse, at))
+    """Whether a word belongs to the unit of the number before it."""
+    starts = (i + 1 for i in range(max(at - LONGEST_UNIT, 0), at) if number(parse, i) is not None)
+    return any(at < end_of_unit(parse, start) or (start == at and is_money(parse, at)) for start in starts)
 
 
 def _operations(
@@ -321,7 +324,7 @@ def _operations(
         yield (place or (0, 0))[0], aggregate.text
     numbers = {float(match[0]) for text in said.numbers for match in [_NUMBER.search(text)] if match}
     for limit in question.limits:
-        if numbers.isdisjoint(_amounts(limit, said)) or not compares:
+        if numbers.isdisjoint(_amounts(parse, limit, said)) or not compares:
             yield limit.span[0], limit.text
     for time in question.times:
         years = {year for year in (time.start, time.end) if year is not None}
@@ -351,10 +354,13 @@ def _operations(
     yield from unsayable(question)
 
 
-def _amounts(limit: Limit, said: QuerySays) -> set[float]:
+def _amounts(parse: Parse, limit: Limit, said: QuerySays) -> set[float]:
     """The number of a bound, and the same amount in the units of relations: 180 minutes for 3 hours."""
     units = {name.split()[-1] for names in said.relations for name in names if name.strip()}
-    others = (converted(Fraction(str(limit.value)), limit.quantity, unit) for unit in units) if limit.quantity else ()
+    starts = (at + 1 for at in range(*limit.span) if number(parse, at) is not None)
+    given = [own for start in starts if (own := parse.written(start, end_of_unit(parse, start)))]
+    pairs = ((own, unit) for own in (*given, limit.quantity) if own for unit in units)
+    others = (converted(Fraction(str(limit.value)), own, unit) for own, unit in pairs)
     return {limit.value, *(float(other) for other in others if other is not None)}
 
 
@@ -375,7 +381,9 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
         return True
     parse = question.parse
     head = parse.tokens[at].head
-    near = (head, *parse.dependents(at, "nsubj"), *parse.dependents(head, "nmod"))  # "the largest ward by beds"
+    near = [head, *parse.dependents(at, "nsubj"), *parse.dependents(head, "nmod")]  # "the largest ward by beds"
+    if question.aggregate is not None and question.aggregate.kind == "difference" and question.asked.at >= 0:
+        near.append(question.asked.at)  # "by how many seats is A larger than B"
     nouns = [i for i in near if parse.pos(i) == "NOUN"]
     words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma]
     if is_known(parse, found):

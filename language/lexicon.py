@@ -59,6 +59,8 @@ class Lexicon:
             degree. A star stands for any ending.
         degree_endings: endings of comparatives and superlatives, and the degree.
         than: what joins a comparative and its standard.
+        existence: phrases that ask whether something is there.
+        names_them: phrases after such a question that ask for the things themselves.
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
         unsayable: words that no triple can stand for: quantifiers and verbs for what is not, or not yet.
@@ -126,6 +128,8 @@ class Lexicon:
     forms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     degree_endings: Mapping[str, str] = field(default_factory=dict)
     than: frozenset[str] = frozenset()
+    existence: tuple[str, ...] = ()
+    names_them: tuple[str, ...] = ()
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
     unsayable: frozenset[str] = frozenset()

@@ -19,6 +19,8 @@ Extreme = Literal["max", "min"]
 Operator = Literal["<", "<=", "=", ">=", ">"]
 
 _BEFORE_NUMBER = 3  # words between a bound and its number
+LONGEST_UNIT = 3
+"""Words of a unit, at most: "miles per hour"."""
 
 
 @dataclass(frozen=True)
@@ -305,7 +307,8 @@ def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Li
 
 def _graded_by(parse: Parse, at: int, after: int) -> tuple[str, int]:
     """What an adjective after a number and its unit measures ("13 km long"), and where it ends; empty without one."""
-    for place in (after, after + 1):
+    end = end_of_unit(parse, after)  # "light years" are not light
+    for place in (end,) if end > after + 1 else (after, after + 1):
         if place < len(parse) and parse.lemma(place) in parse.lexicon.scales and not degree(parse, place):
             return " ".join(what for _, what in scale(parse, place).values()), place + 1
     return "", after
@@ -377,8 +380,9 @@ def _bound(parse: Parse, at: int, taken: Collection[int]) -> tuple[int, str | No
 def counted(parse: Parse, at: int) -> int | None:
     """The noun or unit that a number counts; None if it counts none."""
     if at + 1 < len(parse) and not parse.is_topic(at + 1):
-        if is_unit(parse.tokens[at + 1].text) and parse.pos(at + 1) not in ("ADP", "PART"):  # not "2014 in"
-            return at + 1
+        end = end_of_unit(parse, at + 1)
+        if end > at + 1 and parse.pos(at + 1) not in ("ADP", "PART"):  # not "2014 in"
+            return end - 1
         head = parse.tokens[at].head
         if parse.is_a(at, "nummod") and head > at and parse.pos(head) == "NOUN":
             return head
@@ -420,14 +424,31 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
     said = {name: place for name, phrases in parse.lexicon.aggregates.items() if (place := parse.find(phrases))}
     # "count" and "together" may be nouns and topics of another thing: only a request begins with the first.
     asked = parse.find(parse.lexicon.quantities)
-    if asked is not None and compared is not None and compared.degree == "Cmp":
-        end = asked[1] + (asked[1] < len(parse) and is_unit(parse.tokens[asked[1]].text))
-        if compared.at == end:
-            return Aggregate("difference", parse.written(asked[0], end))  # "how much heavier", "how many years older"
+    if asked is not None:
+        end = _end_of_quantity(parse, asked[1])
+        # "how much heavier", "how many years older", "how many tons more does A weigh than B"
+        if (compared is not None and compared.degree == "Cmp" and compared.at == end) or _is_more_than(parse, end):
+            return Aggregate("difference", parse.written(asked[0], end))
     for name in ("average", "difference", "sum", "count"):
         if name in said and (name != "count" or _asks_number(parse, said[name])):
             return Aggregate(name, parse.written(*said[name]))
     return None
+
+
+def _end_of_quantity(parse: Parse, at: int) -> int:
+    """Where what is asked for in a number ends: after a unit, or after a noun that an amount follows."""
+    if (after_unit := end_of_unit(parse, at)) > at:
+        return after_unit
+    end = next((i for i in range(at, len(parse)) if parse.pos(i) not in ("NOUN", "ADJ")), at)
+    return end if _is_more_than(parse, end) else at
+
+
+def _is_more_than(parse: Parse, at: int) -> bool:
+    """Whether a greater or smaller amount than another is meant: "more ... than"."""
+    if at >= len(parse) or degree(parse, at) != "Cmp" or parse.lemma(at) not in parse.lexicon.amounts:
+        return False
+    than = parse.find([*parse.lexicon.than])
+    return than is not None and than[0] > at
 
 
 def is_money(parse: Parse, at: int) -> bool:
@@ -435,9 +456,18 @@ def is_money(parse: Parse, at: int) -> bool:
     return at < len(parse) and parse.lemma(at) in parse.lexicon.currencies
 
 
-def is_unit(word: str) -> bool:
-    """Whether a word is a unit: "years", "km"."""
-    found = quantity(Value(f"1 {word}"))
+def end_of_unit(parse: Parse, at: int) -> int:
+    """The exclusive end of the unit that begins at a token: "km", "square metres"; `at` without one."""
+    for end in range(min(at + LONGEST_UNIT, len(parse)), at, -1):
+        # "spent 90 days in space": not in days times inches
+        if parse.pos(end - 1) not in ("ADP", "PART") and is_unit(parse.written(at, end)):
+            return end
+    return at
+
+
+def is_unit(text: str) -> bool:
+    """Whether a text is a unit: "years", "km"."""
+    found = quantity(Value(f"1 {text}"))
     return found is not None and found.kind != "number"
 
 

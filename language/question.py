@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import functools
 import itertools
+import re
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
 from triplecheck.kg.ranker import OTHER_TOPIC, OWN_TOPIC
 from triplecheck.kg.words import common_words, nearest_word
+from triplecheck.language.lexicon import lexicon
 from triplecheck.language.operations import (
     Aggregate,
     Comparison,
@@ -30,7 +32,7 @@ from triplecheck.language.operations import (
     ordinal,
 )
 from triplecheck.language.parse import Parse, parse, stop_words
-from triplecheck.language.pipeline import ENGLISH
+from triplecheck.language.pipeline import ENGLISH, pipeline
 from triplecheck.language.text import TOPIC, mask, plain, words_of
 from triplecheck.language.times import TimeLimit, time_limits
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
@@ -239,7 +241,30 @@ def read_question(
         language: a code, or the name of a spaCy pipeline.
     """
     written = tuple(map(read_topic, topics))
-    return replace(_read(text, tuple(map(spelling, written)), language), topics=written).naming(phrases)
+    return replace(
+        _read(asking_for_things(text, language), tuple(map(spelling, written)), language), topics=written
+    ).naming(phrases)
+
+
+@functools.lru_cache(_PARSES)
+def asking_for_things(text: str, language: str = ENGLISH) -> str:
+    """A question that asks whether there are things, and then which, as one that asks which; other texts as they are.
+
+    "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?".
+    """
+    known = lexicon(pipeline(language).code)
+    if not known.existence or not known.names_them:
+        return text
+    opens, ends = _any_of(known.existence), _any_of(known.names_them)
+    before, joins = _any_of(known.clauses.get("indefinite", ())), _any_of(known.coordination.get("and", ()))
+    pattern = rf"\s*(?:{opens})\s+(?:(?:{before})\s+)?(.+?)[\s,;.?!]+(?:(?:{joins})\s+)?(?:{ends})[\s?]*"
+    asked = re.fullmatch(pattern, text, re.IGNORECASE)
+    return text if asked is None else f"{known.names_them[0].capitalize()} {asked[1]}?"
+
+
+def _any_of(phrases: Iterable[str]) -> str:
+    """A regular expression for one of some phrases, the longest first."""
+    return "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
 
 
 @functools.lru_cache(_PARSES)

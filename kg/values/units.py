@@ -31,7 +31,7 @@ _LONGEST = 60  # characters of a unit
 _ALONE = frozenset(
     "m g s h d l L t A K V W J N min mins sec secs hr hrs yr yrs in ft yd mi nmi lb lbs oz gal ha mph kph kn hp rpm "
     "psi atm bar cal au ly Hz Pa Wh Ah eV B bit bps mol lm lx lux Bq Gy Sv Ω ohm KiB MiB GiB TiB °C °F ° % ‰ "
-    "ppm".split()
+    "ppm kgs kilo kilos".split()
 )
 # "5G", "3D" and "7a" are names.
 _GLUED_LETTERS = frozenset("mgshlLt")
@@ -49,7 +49,13 @@ _PREFIXED = {
 }
 _SYMBOLS = _ALONE | {prefix + symbol for prefix, symbols in _PREFIXED.items() for symbol in symbols.split()}
 _SCALES = ("Celsius", "Fahrenheit")
-_NAMES = {"°": "degree", "°C": "degree_Celsius", "°F": "degree_Fahrenheit", "%": "percent", "‰": "permille"}
+_NAMES = {
+    "°": "degree",
+    "°C": "degree_Celsius",
+    "°F": "degree_Fahrenheit",
+    "%": "percent",
+    "‰": "permille",
+} | dict.fromkeys(("kgs", "kilo", "kilos"), "kilogram")
 _DEGREES = {
     f"{word} {scale}": f"degree_{scale}" for word in ("degree", "degrees") for scale in ("Celsius", "Fahrenheit")
 }

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from triplecheck.language.question import Question, read_question
+from triplecheck.language.operations import end_of_unit
+from triplecheck.language.question import Question, asking_for_things, read_question
 
 
 def read(text: str) -> Question:
@@ -251,3 +252,32 @@ class TestOtherConditions:
         question = read_question("how many bridges has the capitol of Norlnad more than 3", ["Norland"])
         assert [chain.topic for chain in question.chains] == ["Norland"]
         assert question.masked().endswith("more than 3")
+
+    @pytest.mark.parametrize(
+        ("text", "unit"),
+        [
+            ("more than 600 square metres", "square metres"),
+            ("faster than 90 miles per hour", "miles per hour"),
+            ("more than 1000 light years away", "light years"),
+            ("spent more than 90 days in space", "days"),
+            ("more than 5 kilos", "kilos"),
+            ("more than 5 people", ""),
+        ],
+    )
+    def test_units_of_several_words(self, text: str, unit: str) -> None:
+        grammar = read(text).parse
+        start = next(at for at in range(len(grammar)) if grammar.words[at].isdigit()) + 1
+        assert grammar.written(start, end_of_unit(grammar, start)) == unit
+
+    @pytest.mark.parametrize(
+        ("text", "asked"),
+        [
+            ("Is there a ship without a captain, and which one?", "Which ship without a captain?"),
+            ("Are there any trails under 5 km? Which?", "Which trails under 5 km?"),
+            ("Is there a nurse who works nights? Who is it?", "Which nurse who works nights?"),
+            ("Is there a ship without a captain?", "Is there a ship without a captain?"),
+            ("Which ship has no captain?", "Which ship has no captain?"),
+        ],
+    )
+    def test_whether_there_is_one_and_which(self, text: str, asked: str) -> None:
+        assert asking_for_things(text) == asked

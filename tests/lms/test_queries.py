@@ -127,6 +127,11 @@ def most(kind: str, counted: str, relation: str, way: str = "DESC") -> str:
             "Which engineers other than Pia Holt were born in Belm?",
             of("engineer", "FILTER(?engineer != <Pia Holt>) . ?engineer <born in> <Belm>"),
         ),
+        ("Which engineers lack a prize?", of("engineer", "FILTER NOT EXISTS { ?engineer <prize> ?any }")),
+        (
+            "Is there a river that no bridge crosses, and which one?",
+            of("river", "FILTER NOT EXISTS { ?bridge a <bridge> . ?bridge <crosses> ?river }"),
+        ),
         (
             "Which bridges do not have four lanes?",
             of("bridge", "FILTER NOT EXISTS { FILTER(?value = 4) . ?bridge <lanes> ?value }"),
@@ -342,6 +347,10 @@ def test_bounds_are_filters_over_values(encode: Encode, question: str, condition
             "Which bridge has the most lanes?",
             "{ ?bridge a <bridge> . ?bridge <lanes> ?lanes } ORDER BY DESC(?lanes) LIMIT 1",
         ),
+        (
+            "Which bridge is the priciest?",
+            "{ ?bridge a <bridge> . ?bridge <cost> ?cost } ORDER BY DESC(?cost) LIMIT 1",
+        ),
         ("Which bridge cost the most?", "{ ?bridge a <bridge> . ?bridge <cost> ?cost } ORDER BY DESC(?cost) LIMIT 1"),
         (
             "Which bridge is the third longest?",
@@ -417,6 +426,18 @@ def test_groups_are_counted(encode: Encode, question: str, query: str) -> None:
         (
             "How much longer is the Long Span than Old Arch?",
             "(ABS(?length - ?length2) AS ?difference) { <Long Span> <length> ?length . <Old Arch> <length> ?length2 }",
+        ),
+        (
+            "By how many lanes is the Long Span bigger than Old Arch?",
+            "(ABS(?lanes - ?lanes2) AS ?difference) { <Long Span> <lanes> ?lanes . <Old Arch> <lanes> ?lanes2 }",
+        ),
+        (
+            "How many more lanes does the Long Span have than Old Arch?",
+            "(ABS(?lanes - ?lanes2) AS ?difference) { <Long Span> <lanes> ?lanes . <Old Arch> <lanes> ?lanes2 }",
+        ),
+        (
+            "What is the combined length of the Long Span and Old Arch?",
+            "(SUM(?answer) AS ?sum) { VALUES ?one { <Long Span> <Old Arch> } . ?one <length> ?answer }",
         ),
         (
             "How many years older is Pia Holt than Jon Aske?",
@@ -749,3 +770,31 @@ def test_a_name_that_several_things_of_a_class_have_stands_for_each(encode: Enco
     query, _ = reply(encode, "Who designed Old Arch?", topics=topics)
     both = "VALUES ?one { <Old Arch of Belm> <Old Arch of Orsa> }"
     assert query == f"SELECT DISTINCT ?answer {{ {both} . ?one <designed by> ?answer }}"
+
+
+def test_of_several_values_the_adjective_tells_which(encode: Encode) -> None:
+    relations = ["?play <tickets sold> ?number (e.g. 410)", "?play <ticket price> ?number (e.g. £18)"]
+    query, _ = reply(encode, "cheapest play to get a ticket for", relations, ["?play a <play> (9)"])
+    assert query.endswith("?play <ticket price> ?ticket_price } ORDER BY ASC(?ticket_price) LIMIT 1")
+
+
+def test_values_of_another_kind_are_not_compared(encode: Encode) -> None:
+    relations = ["?cake <on the menu since> ?year (e.g. 2019)", "?cake <price> ?number (e.g. £4)"]
+    query, _ = reply(encode, "What is the cheapest cake on the menu?", relations, ["?cake a <cake> (9)"])
+    assert "menu since" not in query
+
+
+@pytest.mark.parametrize(
+    ("question", "relation", "bound"),
+    [
+        (
+            "Which halls are larger than 600 square metres?",
+            "?hall <floor area> ?number (e.g. 450 m2)",
+            "600 square metres",
+        ),
+        ("Which halls are longer than 20 metres?", "?hall <length> ?number (e.g. 450 m)", "20 metres"),
+    ],
+)
+def test_a_bound_keeps_its_unit(encode: Encode, question: str, relation: str, bound: str) -> None:
+    query, _ = reply(encode, question, [relation], ["?hall a <hall> (9)"])
+    assert f'> "{bound}")' in query

@@ -9,7 +9,7 @@ from fractions import Fraction
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import converted, quantity
 from triplecheck.language.likeness import unit_kind
-from triplecheck.language.operations import Comparison, Limit, compared, degree, is_money, number
+from triplecheck.language.operations import Comparison, Limit, compared, degree, end_of_unit, is_money, number
 from triplecheck.language.text import plain
 from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.comparing import compared_measure, standard_of, write_comparison
@@ -178,10 +178,10 @@ def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
             if any(_kind_of(draft.reading, one) == _kind(f"{sign}1") for one in draft.reading.schema.relations):
                 draft.said.add(at + 1)
                 return sign
-        after = parse.tokens[at + 1].text if at + 1 < len(parse) else ""
-        if after and _kind(f"{bound} {after}") not in ("", "number"):
-            draft.said.add(at + 1)
-            return after
+        end = end_of_unit(parse, at + 1)
+        if end > at + 1:
+            draft.said.update(range(at + 1, end))
+            return parse.written(at + 1, end)
     return ""
 
 

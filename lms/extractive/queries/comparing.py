@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from triplecheck.language.likeness import NAMES
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError
-from triplecheck.lms.extractive.queries.measures import Measure, measure_of, measure_of_words
+from triplecheck.lms.extractive.queries.measures import CLEARLY, Measure, measure_of, measure_of_words
 from triplecheck.lms.extractive.queries.patterns import value, write_filter
 from triplecheck.lms.extractive.queries.reading import compound, is_denied
 
@@ -25,7 +25,7 @@ def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
     reading = draft.reading
     noun, verbs = compared_noun(draft, found)
     draft.said.update({found.at, *verbs})
-    named = named_by_rest(draft, owner) if noun is None else named_measure(draft, owner, compound(reading, noun))
+    named = named_by_rest(draft, owner, found) if noun is None else named_measure(draft, owner, compound(reading, noun))
     if named is not None:
         return Measure(named.relation, _operation(draft, found, named), named.score)
     measure = measure_of(reading.measures(owner), found, reading.likeness, are_theirs=bool(reading.classes(owner)))
@@ -58,15 +58,28 @@ def _operation(draft: Draft, found: Comparison, measure: Measure) -> Extreme:
     ).operation
 
 
-def named_by_rest(draft: Draft, owner: int) -> Measure | None:
-    """The relation to values that the words that are not said yet name: "born earlier", "bigger in diameter"."""
+def named_by_rest(draft: Draft, owner: int, found: Comparison) -> Measure | None:
+    """The relation to values that the words that are not said yet name: "born earlier", "bigger in diameter".
+
+    Of several one that is clearly more like what is compared: "the cheapest play to get a ticket for" by the price of
+    a ticket, not by how many tickets were sold. Values of another kind are not meant: "the cheapest cake on the menu",
+    where a date says since when it is on the menu.
+    """
     reading, left = draft.reading, draft.unsaid_outside
-    words = reading.words(left)
-    measure = measure_of_words(reading.measures(owner), words, reading.likeness) if words else None
-    if measure is None or measure.score < NAMES:
+    words, kinds = reading.words(left), {sense.kind for sense in found.senses}
+    quantities = [word for sense in found.senses for word in sense.quantity.split()]
+
+    def likeness(measure: Measure) -> float:
+        names = measure.relation.wordings
+        return max((reading.likeness.of_word(word, names) for word in quantities), default=0.0)
+
+    each = (measure_of_words([one], words, reading.likeness, kinds) for one in reading.measures(owner) if words)
+    named = [measure for measure in each if measure is not None and measure.score >= NAMES]
+    if not named:
         return None
     draft.said.update(left)
-    return measure
+    best, nearest = max(named, key=lambda one: one.score), max(named, key=likeness)
+    return nearest if likeness(nearest) - likeness(best) >= CLEARLY else best
 
 
 def named_measure(draft: Draft, owner: int, tokens: Sequence[int]) -> Measure:

@@ -9,7 +9,8 @@ from triplecheck.language.likeness import COMPARED, NAMES, Likeness, unit_kind
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.schema import Relation
 
-_CLEARLY = 0.25
+CLEARLY = 0.25
+"""By how much a relation must be more like what is compared than others to be clearly meant."""
 _LEAST_PERSONS, _CLEARLY_PERSONS = 0.25, 0.05
 """Likeness of a name and "number of people", and by how much it must be greater than that of all other names."""
 _ONLY_TIME = 0.5
@@ -91,7 +92,7 @@ def measure_of(
         return replace(counted, operation=compared.operation)
     if best is not None and not are_theirs:
         others = [one for one in found if one.relation.label != best.relation.label]
-        if any(best.score - one.score < _CLEARLY for one in others):
+        if any(best.score - one.score < CLEARLY for one in others):
             return None
     return best
 

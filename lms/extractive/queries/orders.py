@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from triplecheck.language.likeness import NAMES, NAMES_NOUN
-from triplecheck.language.operations import Comparison
+from triplecheck.language.operations import Comparison, is_unit
 from triplecheck.lms.extractive.queries.comparing import compared_measure, compared_noun, named_measure
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, first_by, owner_of, select
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
@@ -173,10 +173,27 @@ def difference(draft: Draft) -> str | None:
         raise UnsaidError("A difference needs two things.")
     one, other = reading.topics
     draft.terms.update({topic: name(reading, topic) for topic in (one, other)})
-    if question.compares is not None:
+    measure = _measure_asked(draft, one)
+    if measure is None and question.compares is not None:
         measure = compared_measure(draft, one, question.compares)
-    else:
+    elif measure is None:
         measure = named_measure(draft, one, draft.unsaid)
     values = value(draft, one, measure), value(draft, other, measure)
     draft.say_units(range(len(reading.units)))
     return select([f"(ABS({values[0]} - {values[1]}) AS ?difference)"], draft)
+
+
+def _measure_asked(draft: Draft, owner: int) -> Measure | None:
+    """The relation to values that the noun behind "how many" names; None if it names none, or is a unit alone."""
+    reading, at = draft.reading, draft.reading.question.asked.at
+    if at < 0:
+        return None
+    tokens = compound(reading, at)
+    if len(tokens) == 1 and is_unit(reading.parse.words[at]):
+        return None
+    measure = measure_of_words(reading.measures(owner), reading.words(tokens), reading.likeness)
+    if measure is not None:
+        verbs = [i for i in draft.unsaid if reading.parse.pos(i) == "VERB"]
+        compared = reading.question.compares
+        draft.said.update((*tokens, *verbs, *([] if compared is None else [compared.at])))
+    return measure

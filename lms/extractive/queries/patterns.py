@@ -179,7 +179,9 @@ def _is_listed(draft: Draft, one: Attachment) -> bool:
     units, aggregate = draft.reading.units, draft.reading.question.aggregate
     beside_root = one.with_ == draft.root
     # "How many seats do A and B have together": each has its own
-    summed = aggregate is not None and aggregate.kind in ("sum", "average") and units[draft.root].kind == "noun"
+    summed = (
+        aggregate is not None and aggregate.kind in ("sum", "average") and units[draft.root].kind in ("noun", "word")
+    )
     return beside_root or ((one.alternative or summed) and units[one.unit].kind != "class")
 
 

@@ -163,7 +163,7 @@ def is_denied(reading: Reading, at: int) -> bool:
     parse = reading.parse
     bounds = {i for limit in reading.question.limits for i in range(*limit.span)}
     for above in (at, *parse.ancestors(at)):
-        below = [i for i in parse.children(above) if i not in bounds]
+        below = [i for i in (above, *parse.children(above)) if i not in bounds]
         if any({parse.words[i], parse.lemma(i)} & parse.lexicon.negations for i in below):
             return True
         if parse.pos(above) in ("VERB", "ADJ"):
