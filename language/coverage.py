@@ -287,8 +287,9 @@ def compared_words(question: Question) -> set[int]:
     found, aggregate = question.compares, question.aggregate
     if found is None:
         return set()
-    differs = aggregate is not None and aggregate.kind == "difference"
-    asked = question.parse.find([aggregate.text.lower()]) if differs else None
+    asked = None
+    if aggregate is not None and aggregate.kind == "difference":
+        asked = question.parse.find([aggregate.text.lower()])
     return {found.at, *range(*(asked or (0, 0)))}
 
 

@@ -798,3 +798,9 @@ def test_values_of_another_kind_are_not_compared(encode: Encode) -> None:
 def test_a_bound_keeps_its_unit(encode: Encode, question: str, relation: str, bound: str) -> None:
     query, _ = reply(encode, question, [relation], ["?hall a <hall> (9)"])
     assert f'> "{bound}")' in query
+
+
+def test_money_counts_no_things(encode: Encode) -> None:
+    relations = ["?engineer <coaching rate per hour> ?number (e.g. £28)"]
+    query, reason = reply(encode, "How many crews does Pia Holt coach?", relations, ["?engineer a <engineer> (9)"])
+    assert (query, reason) == ("none", "'coaching rate per hour' counts nothing.")

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import quantity
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import NAMES, NAMES_NOUN
+from triplecheck.language.operations import is_money
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.bounds import write_bounds
 from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
@@ -18,6 +21,7 @@ from triplecheck.lms.extractive.queries.orders import choice, difference, ordere
 from triplecheck.lms.extractive.queries.patterns import list_of, name, term, value, write_existence, write_joins
 from triplecheck.lms.extractive.queries.reading import Reading, read
 from triplecheck.lms.extractive.queries.sameness import shared_by_two, sharing_with, sharing_with_own
+from triplecheck.lms.extractive.queries.schema import Relation
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.query_notation import THING
 
@@ -229,10 +233,13 @@ def _aggregated(draft: Draft, answer: str) -> str:
         return select([answer], draft, f"GROUP BY {answer} HAVING({draft.having})")
     if aggregate is None:
         return select([f"DISTINCT {answer}"], draft)
-    is_number = _asks_number(draft)
+    relation = _asked_numbers(draft)
+    is_number = relation is not None
     counts_time = draft.reading.parse.lexicon.nouns.get(question.asked.lemma) == "time"
     if aggregate.kind == "count" and counts_time and draft.reading.units[draft.root].kind == "noun":
         raise UnsaidError("A span of time is asked for.")  # "how many years after"
+    if aggregate.kind == "count" and relation is not None and _is_money_for_things(draft, relation):
+        raise UnsaidError(f"{relation.label!r} counts nothing.")  # "how many crews does X coach": not by the fee
     if aggregate.kind == "count" and not is_number and not question.asked.attribute:
         return select([f"(COUNT(DISTINCT {answer}) AS ?number)"], draft)
     if not is_number and not draft.values and aggregate.kind == "sum":
@@ -243,12 +250,20 @@ def _aggregated(draft: Draft, answer: str) -> str:
     return select([f"({function}({answer}) AS ?{aggregate.kind})"], draft)
 
 
-def _asks_number(draft: Draft) -> bool:
-    """Whether the noun or the question word that is asked for stands for the numbers of a relation."""
+def _asked_numbers(draft: Draft) -> Relation | None:
+    """The relation whose numbers the noun or the question word that is asked for stands for; None if it has none."""
     ends = [
         join.hops[-1] if join.attachment.to == draft.root else join.hops[0]
         for join in draft.joins.values()
         if draft.root in (join.attachment.to, join.attachment.unit)
     ]
     is_value = draft.reading.units[draft.root].kind in ("noun", "word")
-    return is_value and any(hop.relation.kind == "number" for hop in ends)
+    return next((hop.relation for hop in ends if is_value and hop.relation.kind == "number"), None)
+
+
+def _is_money_for_things(draft: Draft, relation: Relation) -> bool:
+    """Whether values are money, and the noun whose number is asked for is none."""
+    parse, at = draft.reading.parse, draft.reading.question.asked.at
+    found = quantity(Literal(relation.example))
+    is_money_value = found is not None and found.kind.startswith("money")
+    return is_money_value and at >= 0 and draft.reading.units[draft.root].kind == "noun" and not is_money(parse, at)
