@@ -88,7 +88,7 @@ def _groups(graph: ColumnarGraph) -> Iterator[Group]:
 def _sets(graph: ColumnarGraph) -> dict[frozenset[int], list[int]]:
     """The entities of each characteristic set, where a relation and its direction are one number.
 
-    None of a graph that is too large, or that has too many sets.
+    Empty for a graph that is too large or has too many sets.
     """
     if graph.num_triples > _MOST_EDGES:
         return {}

@@ -260,7 +260,8 @@ def _operating(question: Question) -> set[int]:
         found.update(
             at for at in range(*bound.span) if is_time or parse.pos(at) not in ("NOUN", "VERB") or _is_unit(parse, at)
         )
-        found.update(at for at in range(bound.span[1], len(parse)) if _is_unit(parse, at))
+        after = range(bound.span[1], min(bound.span[1] + LONGEST_UNIT, len(parse)))
+        found.update(at for at in after if _is_unit(parse, at))
     if question.asked.attribute:
         first = next((at for at, word in enumerate(parse.words) if word == question.asked.word), 0)
         found.update((first, first + 1))
@@ -287,9 +288,7 @@ def compared_words(question: Question) -> set[int]:
     found, aggregate = question.compares, question.aggregate
     if found is None:
         return set()
-    asked = None
-    if aggregate is not None and aggregate.kind == "difference":
-        asked = question.parse.find([aggregate.text.lower()])
+    asked = question.parse.find([aggregate.text.lower()]) if aggregate is not None and question.differs else None
     return {found.at, *range(*(asked or (0, 0)))}
 
 
@@ -383,7 +382,7 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
     parse = question.parse
     head = parse.tokens[at].head
     near = [head, *parse.dependents(at, "nsubj"), *parse.dependents(head, "nmod")]  # "the largest ward by beds"
-    if question.aggregate is not None and question.aggregate.kind == "difference" and question.asked.at >= 0:
+    if question.differs and question.asked.at >= 0:
         near.append(question.asked.at)  # "by how many seats is A larger than B"
     nouns = [i for i in near if parse.pos(i) == "NOUN"]
     words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma]

@@ -60,7 +60,7 @@ class Lexicon:
         degree_endings: endings of comparatives and superlatives, and the degree.
         than: what joins a comparative and its standard.
         existence: phrases that ask whether something is there.
-        names_them: phrases after such a question that ask for the things themselves.
+        names_them: phrases after such a question that ask for the things themselves, first the word for "which".
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
         unsayable: words that no triple can stand for: quantifiers and verbs for what is not, or not yet.

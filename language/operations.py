@@ -308,7 +308,8 @@ def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Li
 def _graded_by(parse: Parse, at: int, after: int) -> tuple[str, int]:
     """What an adjective after a number and its unit measures ("13 km long"), and where it ends; empty without one."""
     end = end_of_unit(parse, after)  # "light years" are not light
-    for place in (end,) if end > after + 1 else (after, after + 1):
+    places = (end,) if end > after + 1 else (after, after + 1)
+    for place in places:
         if place < len(parse) and parse.lemma(place) in parse.lexicon.scales and not degree(parse, place):
             return " ".join(what for _, what in scale(parse, place).values()), place + 1
     return "", after
@@ -436,7 +437,7 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
 
 
 def _end_of_quantity(parse: Parse, at: int) -> int:
-    """Where what is asked for in a number ends: after a unit, or after a noun that an amount follows."""
+    """Where the noun after "how many" ends: after a unit, or before "more ... than"; `at` for any other noun."""
     if (after_unit := end_of_unit(parse, at)) > at:
         return after_unit
     end = next((i for i in range(at, len(parse)) if parse.pos(i) not in ("NOUN", "ADJ")), at)

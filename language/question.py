@@ -158,6 +158,11 @@ class Question:
         return self.aggregate is not None and self.aggregate.kind == "count"
 
     @property
+    def differs(self) -> bool:
+        """Whether it asks for the difference of two values."""
+        return self.aggregate is not None and self.aggregate.kind == "difference"
+
+    @property
     def asks_whether(self) -> bool:
         """Whether it expects yes or no."""
         return self.asked.kind == "yes or no"
@@ -241,9 +246,8 @@ def read_question(
         language: a code, or the name of a spaCy pipeline.
     """
     written = tuple(map(read_topic, topics))
-    return replace(
-        _read(asking_for_things(text, language), tuple(map(spelling, written)), language), topics=written
-    ).naming(phrases)
+    question = _read(asking_for_things(text, language), tuple(map(spelling, written)), language)
+    return replace(question, topics=written).naming(phrases)
 
 
 @functools.lru_cache(_PARSES)

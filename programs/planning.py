@@ -178,7 +178,7 @@ class Planning:
         return concluded, " ".join(hint.text for hint in hints)
 
     def _unused(self, plan: Plan) -> list[str]:
-        """The labels of relations in the question that a plan does not name, though things of its classes have them."""
+        """The labels of relations that the question names and the plan does not, though its classes have them."""
         graph, kinds = self._graph, {id for one in plan.classes for id in one.classes}
         used = {number for one in plan.relations for number in one.relations}
         said = self._likeness.bases(self._read.text)
@@ -236,7 +236,7 @@ class Planning:
         return bool(nodes) and not values and set(nodes) <= self._topics.keys()
 
     def _names_all(self, plan: Plan) -> bool:
-        """Whether each relation has a word of the question in its name, so that no other relation can be meant."""
+        """Whether the name of each relation has a word of the question, so that no other relation can be meant."""
         abouts = [self._graph.relation(number) for one in plan.relations for number in one.relations]
         parse, likeness = self._read.parse, self._likeness
         words = [word for at, word in enumerate(parse.words) if not parse.is_topic(at) and not parse.is_stop(at)]

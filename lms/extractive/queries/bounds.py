@@ -134,15 +134,15 @@ def _of_unit(draft: Draft, owner: int, bound: str, unit: str) -> Measure | None:
     """The only relation to values in a unit: "more than 40 km"; None if there are none or several."""
     reading = draft.reading
     kind = _kind(_joined(bound, unit))
-    return _only([one for one in reading.measures(owner) if _kind_of(reading, one) == kind])
+    return _only([one for one in reading.measures(owner) if kind_of_values(reading, one) == kind])
 
 
 def _may_be_in(reading: Reading, relation: Relation, bound: str, unit: str) -> bool:
     """Whether values of a relation may be in a unit: not if they are in a unit of another kind."""
-    return not unit or _kind_of(reading, relation) in ("", "number", _kind(_joined(bound, unit)))
+    return not unit or kind_of_values(reading, relation) in ("", "number", _kind(_joined(bound, unit)))
 
 
-def _kind_of(reading: Reading, relation: Relation) -> str:
+def kind_of_values(reading: Reading, relation: Relation) -> str:
     """What a relation measures, by its example or by the unit at the end of its name; empty if it is no quantity."""
     own, last = _kind(relation.example), relation.label.split()[-1:]
     named = unit_kind(last[0], reading.question.language) if last and own == "number" else ""
@@ -175,7 +175,7 @@ def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
             return before
         if is_money(parse, at + 1):
             sign = parse.lexicon.currencies[parse.lemma(at + 1)]
-            if any(_kind_of(draft.reading, one) == _kind(f"{sign}1") for one in draft.reading.schema.relations):
+            if any(kind_of_values(draft.reading, one) == _kind(f"{sign}1") for one in draft.reading.schema.relations):
                 draft.said.add(at + 1)
                 return sign
         end = end_of_unit(parse, at + 1)

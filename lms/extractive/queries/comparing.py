@@ -7,7 +7,13 @@ from collections.abc import Sequence
 from triplecheck.language.likeness import NAMES
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError
-from triplecheck.lms.extractive.queries.measures import CLEARLY, Measure, measure_of, measure_of_words
+from triplecheck.lms.extractive.queries.measures import (
+    CLEARLY,
+    Measure,
+    measure_of,
+    measure_of_words,
+    measures_of_words,
+)
 from triplecheck.lms.extractive.queries.patterns import value, write_filter
 from triplecheck.lms.extractive.queries.reading import compound, is_denied
 
@@ -61,24 +67,25 @@ def _operation(draft: Draft, found: Comparison, measure: Measure) -> Extreme:
 def named_by_rest(draft: Draft, owner: int, found: Comparison) -> Measure | None:
     """The relation to values that the words that are not said yet name: "born earlier", "bigger in diameter".
 
-    Of several one that is clearly more like what is compared: "the cheapest play to get a ticket for" by the price of
-    a ticket, not by how many tickets were sold. Values of another kind are not meant: "the cheapest cake on the menu",
-    where a date says since when it is on the menu.
+    Of several, the one that is clearly more like what is compared: "the cheapest play to get a ticket for" by the price
+    of a ticket, not by how many tickets were sold. Values of another kind are not meant: "the cheapest cake on the
+    menu", where a date says since when it is on the menu.
     """
     reading, left = draft.reading, draft.unsaid_outside
     words, kinds = reading.words(left), {sense.kind for sense in found.senses}
+    given = reading.measures(owner), words, reading.likeness, kinds
+    best = measure_of_words(*given) if words else None
+    if best is None or best.score < NAMES:
+        return None
+    draft.said.update(left)
     quantities = [word for sense in found.senses for word in sense.quantity.split()]
 
     def likeness(measure: Measure) -> float:
         names = measure.relation.wordings
         return max((reading.likeness.of_word(word, names) for word in quantities), default=0.0)
 
-    each = (measure_of_words([one], words, reading.likeness, kinds) for one in reading.measures(owner) if words)
-    named = [measure for measure in each if measure is not None and measure.score >= NAMES]
-    if not named:
-        return None
-    draft.said.update(left)
-    best, nearest = max(named, key=lambda one: one.score), max(named, key=likeness)
+    named = [measure for measure in measures_of_words(*given) if measure.score >= NAMES]
+    nearest = max([best, *named], key=likeness)
     return nearest if likeness(nearest) - likeness(best) >= CLEARLY else best
 
 

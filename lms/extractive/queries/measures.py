@@ -43,12 +43,18 @@ def measure_of_words(
         likeness: of words and relations.
         kinds: of values; empty for all.
     """
-    found = [
+    return _best(measures_of_words(relations, words, likeness, kinds)) or _of_persons(relations, words, likeness)
+
+
+def measures_of_words(
+    relations: Sequence[Relation], words: Sequence[str], likeness: Likeness, kinds: Collection[str] = ()
+) -> list[Measure]:
+    """How near each relation to values is to content words; see `measure_of_words`."""
+    return [
         Measure(relation, "max", likeness.of_words(words, relation.wordings) if words else 0.0)
         for relation in relations
         if not kinds or relation.kind in kinds
     ]
-    return _best(found) or _of_persons(relations, words, likeness)
 
 
 def _of_persons(relations: Sequence[Relation], words: Sequence[str], likeness: Likeness) -> Measure | None:

@@ -167,17 +167,16 @@ def difference(draft: Draft) -> str | None:
         UnsaidError: not two things are named.
     """
     reading, question = draft.reading, draft.reading.question
-    if question.aggregate is None or question.aggregate.kind != "difference":
+    if not question.differs:
         return None
     if len(reading.topics) != 2:
         raise UnsaidError("A difference needs two things.")
     one, other = reading.topics
     draft.terms.update({topic: name(reading, topic) for topic in (one, other)})
     measure = _measure_asked(draft, one)
-    if measure is None and question.compares is not None:
-        measure = compared_measure(draft, one, question.compares)
-    elif measure is None:
-        measure = named_measure(draft, one, draft.unsaid)
+    if measure is None:
+        compared = question.compares
+        measure = compared_measure(draft, one, compared) if compared else named_measure(draft, one, draft.unsaid)
     values = value(draft, one, measure), value(draft, other, measure)
     draft.say_units(range(len(reading.units)))
     return select([f"(ABS({values[0]} - {values[1]}) AS ?difference)"], draft)

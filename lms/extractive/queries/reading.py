@@ -159,12 +159,12 @@ def _is_phrase(parse: Parse, start: int, end: int) -> bool:
 
 
 def is_denied(reading: Reading, at: int) -> bool:
-    """Whether "not" stands at a token or at the predicate above it."""
+    """Whether "not" stands at a token or at the predicate above it, or this says it itself: "lacks"."""
     parse = reading.parse
     bounds = {i for limit in reading.question.limits for i in range(*limit.span)}
     for above in (at, *parse.ancestors(at)):
-        below = [i for i in (above, *parse.children(above)) if i not in bounds]
-        if any({parse.words[i], parse.lemma(i)} & parse.lexicon.negations for i in below):
+        near = [i for i in (above, *parse.children(above)) if i not in bounds]
+        if any({parse.words[i], parse.lemma(i)} & parse.lexicon.negations for i in near):
             return True
         if parse.pos(above) in ("VERB", "ADJ"):
             return False

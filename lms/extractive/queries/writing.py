@@ -7,13 +7,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from triplecheck.kg.types import Literal
-from triplecheck.kg.values import quantity
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import NAMES, NAMES_NOUN
 from triplecheck.language.operations import is_money
 from triplecheck.language.relevance import Encode
-from triplecheck.lms.extractive.queries.bounds import write_bounds
+from triplecheck.lms.extractive.queries.bounds import kind_of_values, write_bounds
 from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, begin, check_all_said, owner_of, select
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of, measure_of_words
@@ -251,7 +249,7 @@ def _aggregated(draft: Draft, answer: str) -> str:
 
 
 def _asked_numbers(draft: Draft) -> Relation | None:
-    """The relation whose numbers the noun or the question word that is asked for stands for; None if it has none."""
+    """The relation whose numbers the question asks for, by a noun or a question word; None if there is none."""
     ends = [
         join.hops[-1] if join.attachment.to == draft.root else join.hops[0]
         for join in draft.joins.values()
@@ -263,7 +261,6 @@ def _asked_numbers(draft: Draft) -> Relation | None:
 
 def _is_money_for_things(draft: Draft, relation: Relation) -> bool:
     """Whether values are money, and the noun whose number is asked for is none."""
-    parse, at = draft.reading.parse, draft.reading.question.asked.at
-    found = quantity(Literal(relation.example))
-    is_money_value = found is not None and found.kind.startswith("money")
-    return is_money_value and at >= 0 and draft.reading.units[draft.root].kind == "noun" and not is_money(parse, at)
+    reading, at = draft.reading, draft.reading.question.asked.at
+    is_thing = at >= 0 and reading.units[draft.root].kind == "noun" and not is_money(reading.parse, at)
+    return is_thing and kind_of_values(reading, relation).startswith("money")
