@@ -1,11 +1,12 @@
-"""Array helpers: compressed sparse rows without Python loops, and half precision to single."""
+"""Array helpers: compressed sparse rows without Python loops, half precision to single, and .npy files."""
 
 from __future__ import annotations
 
 import contextlib
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -14,6 +15,8 @@ Array = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float32]
 """Vectors or scores."""
 RowArray = npt.NDArray[np.int64]
+
+_one_header = threading.Lock()
 
 
 def concat_ranges(starts: Array, stops: Array) -> Array:
@@ -102,6 +105,19 @@ def positions_in_runs(keys: Array) -> Array:
 def smallest_unsigned(maximum: int) -> npt.DTypeLike:
     """The narrowest unsigned dtype that holds `maximum`."""
     return np.min_scalar_type(max(int(maximum), 0))
+
+
+def load_array(path: Path, *, mmap_mode: Literal["r"] | None = None) -> Any:
+    """`numpy.load` without pickle, for several threads.
+
+    numpy reads a file's header with `ast.literal_eval`, which fails in two threads at once in Python 3.11 before
+    3.11.8; so one thread at a time opens a file.
+
+    Raises:
+        ValueError: not a .npy file, or one of Python objects.
+    """
+    with _one_header:
+        return np.load(path, mmap_mode=mmap_mode, allow_pickle=False)
 
 
 @contextlib.contextmanager

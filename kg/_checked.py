@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from triplecheck.kg._arrays import load_array
 from triplecheck.kg.errors import KnowledgeBaseError
 
 BLOCK = 1 << 20
@@ -115,10 +116,10 @@ def mapped(path: Path, sums: Sums) -> Any:
     """A .npy file as a plain array over the mapped file (the memmap class is slow to slice), or as one that checks."""
     of_file = sums(path)
     if of_file is None:
-        return np.load(path, mmap_mode="r", allow_pickle=False).view(np.ndarray)
+        return load_array(path, mmap_mode="r").view(np.ndarray)
     source = CheckedBytes(path, of_file)
     source.check(0, _HEADER)
-    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    array = load_array(path, mmap_mode="r")
     return CheckedArray(array.view(np.ndarray), int(array.offset), source)
 
 

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import RowArray
+from triplecheck.kg._arrays import RowArray, load_array
 from triplecheck.kg._atomic import link_tree, replaced_directory, write_text
 from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
@@ -110,7 +110,7 @@ class DocumentStore:
         self.directory = directory
         self._table = pa.ipc.open_file(pa.memory_map(str(directory / TEXTS))).read_all()
         self._columns = {name: self._table[name] for name in ("id", "node", "title", "text")}
-        self._node_order: RowArray = np.load(directory / NODE_ORDER, allow_pickle=False)
+        self._node_order: RowArray = load_array(directory / NODE_ORDER)
         self.language: str = manifest["language"]
         self._analyzer = analyzer(self.language)
         index = tantivy.Index.open(str(directory / WORDS))

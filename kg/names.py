@@ -27,7 +27,7 @@ import numpy.typing as npt
 import pyarrow as pa
 from rapidfuzz.distance import OSA
 
-from triplecheck.kg._arrays import concat_ranges, distinct, npy_file
+from triplecheck.kg._arrays import concat_ranges, distinct, load_array, npy_file
 from triplecheck.kg._checked import Sums, mapped, unchecked
 from triplecheck.kg.columnar import ColumnarGraph
 
@@ -447,7 +447,7 @@ def build_trigrams(forms: Sequence[str], folder: Path) -> None:
             counts.append(np.bincount(packed >> 32, minlength=1 << _BITS).astype(np.int32))
             if len(forms) > _CHUNK:
                 np.save(Path(scratch) / f"{start}.npy", names)
-                names = np.load(Path(scratch) / f"{start}.npy", mmap_mode="r")
+                names = load_array(Path(scratch) / f"{start}.npy", mmap_mode="r")
             parts.append(names)
         offsets = np.zeros((1 << _BITS) + 1, np.int64)
         np.cumsum(sum(counts, np.zeros(1 << _BITS, np.int64)), out=offsets[1:])

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import FloatArray
+from triplecheck.kg._arrays import FloatArray, load_array
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.ranker import Hops, PathRanker
 from triplecheck.kg.types import Relation
@@ -89,8 +89,8 @@ def build(relations: Sequence[Relation], encoder: Encoder, folder: Path) -> None
 
 def stored(folder: Path) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     """The vectors that `build` wrote, and the relation of each."""
-    vectors = np.load(folder / "relation_vectors.npy", mmap_mode="r", allow_pickle=False)
-    return vectors, np.load(folder / "relation_owners.npy", allow_pickle=False)
+    vectors = load_array(folder / "relation_vectors.npy", mmap_mode="r")
+    return vectors, load_array(folder / "relation_owners.npy")
 
 
 def open_vectors(folder: Path, encoder: Encoder) -> RelationVectors:

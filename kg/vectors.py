@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import FloatArray, RowArray, as_float32
+from triplecheck.kg._arrays import FloatArray, RowArray, as_float32, load_array
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.values import parse_json
 
@@ -229,7 +229,7 @@ class VectorIndex:
                         f"{place / name}: {found} bytes instead of {size}; build the vectors again"
                     )
             matrix, *graph = sizes
-            vectors = np.load(place / matrix, mmap_mode="r" if manifest["rows"] else None, allow_pickle=False)
+            vectors = load_array(place / matrix, mmap_mode="r" if manifest["rows"] else None)
             shape = (manifest["rows"], manifest["dimensions"])
             if vectors.shape != shape or vectors.dtype not in (np.float16, np.float32):
                 raise KnowledgeBaseError(

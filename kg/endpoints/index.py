@@ -277,8 +277,7 @@ class EndpointIndex:
         if self.encoder is None:
             return None
         folder = self.folder / "vectors"
-        vectors = np.load(folder / "relation_vectors.npy", mmap_mode="r", allow_pickle=False)
-        return _OpenVectors(vectors, np.load(folder / "relation_owners.npy", allow_pickle=False), self.encoder)
+        return _OpenVectors(*relation_vectors.stored(folder), self.encoder)
 
     def linker(self, graph: RemoteGraph) -> EndpointLinker:
         """Links text to the endpoint's graph by the names of the index."""

@@ -21,6 +21,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
+from triplecheck.kg._arrays import load_array
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError, UserError, extra
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
@@ -177,7 +178,7 @@ def _array(place: Path, name: str) -> npt.NDArray[np.int64]:
     path = _part(place, name, (".npy", ".pt"))
     try:
         if path.suffix == ".npy":
-            found = np.load(path, allow_pickle=False)
+            found = load_array(path)
         else:
             with extra("train", "An array in PyTorch's format"):
                 import torch

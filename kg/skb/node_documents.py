@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import RowArray, distinct, positions_in_runs
+from triplecheck.kg._arrays import RowArray, distinct, load_array, positions_in_runs
 from triplecheck.kg._atomic import replaced_directory
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
@@ -67,8 +67,8 @@ class NodeDocuments:
     """
 
     def __init__(self, folder: Path) -> None:
-        self.nodes: RowArray = np.load(folder / _NODES, mmap_mode="r", allow_pickle=False).view(np.ndarray)
-        self._lengths = np.load(folder / _LENGTHS, mmap_mode="r", allow_pickle=False)
+        self.nodes: RowArray = load_array(folder / _NODES, mmap_mode="r").view(np.ndarray)
+        self._lengths = load_array(folder / _LENGTHS, mmap_mode="r")
         self.store = DocumentStore.open(folder / _DOCUMENTS)
 
     def __len__(self) -> int:
