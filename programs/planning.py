@@ -84,7 +84,9 @@ class Planning:
         self._has_classes = self._graph.has_types
         linker = program.sources.linker
         if implied:
-            self._graph = with_implied_classes(program.assists, self._graph, linker, read, self._likeness, trace)
+            self._graph = with_implied_classes(
+                program.assists, self._graph, linker, read, topics, self._likeness, trace
+            )
         values = values_named(self._graph, linker, read, self._likeness)
         self._topics = things(self._graph, {**topics, **values})
         self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from program_parts import ask, build_rows, steps
 
@@ -32,6 +34,11 @@ def mountains(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
         ("Which hut has the most beds?", "Moss Hut"),
         ("What is the second highest hut by elevation?", "Adler Hut"),
         ("What is the shortest trail by length?", "Chamois Trail"),
+        (
+            "Which mountain is the highest?",
+            "Rotwand",
+        ),  # named by no thing and no relation: what is high has an elevation
+        ("Which refuge has the most beds?", "Moss Hut"),
     ],
 )
 def test_a_noun_names_a_kind(mountains: KnowledgeBase, question: str, answer: str) -> None:
@@ -41,7 +48,7 @@ def test_a_noun_names_a_kind(mountains: KnowledgeBase, question: str, answer: st
     assert any("the graph has no classes" in doubt for doubt in found.doubts)
     (step,) = [one for one in steps(found, Assisted) if one.name == "implied_classes"]
     assert step.step == "WriteQuery"
-    assert step.after[0].startswith(("hut: ", "trail: "))
+    assert step.after[0].startswith(("hut: ", "trail: ", "mountain: ", "refuge: "))
 
 
 def test_without_it_the_noun_is_not_understood(mountains: KnowledgeBase) -> None:
@@ -52,3 +59,12 @@ def test_without_it_the_noun_is_not_understood(mountains: KnowledgeBase) -> None
 def test_a_noun_of_no_kind_in_the_graph_gets_no_answer(mountains: KnowledgeBase) -> None:
     found = ask(KERAG(mountains, verdict="likely"), "Which glacier has the most crevasses?")
     assert found.abstained
+
+
+def test_a_noun_that_a_relation_names_is_a_kind_where_it_is_asked_for(tmp_path: Path) -> None:
+    rows = [(f"Stage {n}", "length", f"{100 + 7 * n}") for n in range(1, 6)]
+    rows += [(f"Stage {n}", "finishes in", place) for n, place in enumerate(("Ardo", "Belm", "Corv", "Dunn"), 1)]
+    rows += [(rider, "won stage", f"Stage {n}") for n, rider in enumerate(("Ada Holt", "Ben Moss", "Cleo Hart"), 1)]
+    rows += [(rider, "height", str(170 + n)) for n, rider in enumerate(("Ada Holt", "Ben Moss", "Cleo Hart"), 1)]
+    stages = build_rows(rows, tmp_path, encoder="all-MiniLM-L6-v2")
+    assert ask(KERAG(stages, verdict="likely"), "Which stage is the longest?").answer == "Stage 5"
