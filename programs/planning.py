@@ -25,7 +25,7 @@ from triplecheck.kg.plans import (
 )
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.kg.values import converted, quantity, written
-from triplecheck.language.coverage import QuerySays, left_out, unasked
+from triplecheck.language.coverage import LeftOut, QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
@@ -81,7 +81,7 @@ class Planning:
         if self._graph is not program.graph:
             topics = {node: topic for node, topic in topics.items() if node < self._graph.num_nodes}
         self._likeness = Likeness(load_encoder().encode, read.language)
-        self._has_classes = self._graph.has_types
+        self._untyped = None if self._graph.has_types else self._graph
         linker = program.sources.linker
         if implied:
             self._graph = with_implied_classes(
@@ -101,7 +101,7 @@ class Planning:
     @property
     def has_implied_classes(self) -> bool:
         """Whether the graph got classes that it has not."""
-        return self._graph.has_types and not self._has_classes
+        return self._graph.has_types and self._untyped is not None
 
     def outcome(self) -> Outcome | None:
         """What the query computes; None if the model writes none that can be run."""
@@ -150,18 +150,19 @@ class Planning:
         if problem := self._is_otherwise(plan):
             return None, problem
         plan = self._going_on(plan)
-        flags = self._read.parse.lexicon.flags
-        missing = left_out(self._read, _says(self._graph, plan, flags), self._likeness, self._unused(plan))
+        missing = self._left_out(plan)
         if missing.surely:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
+        plan = self._without_implied(plan, answers, missing)
+        missing = self._left_out(plan)
         found = answers.boolean or any(cell != _ZERO for row in answers.rows for cell in row)
         hints = () if found else check(self._graph, plan)
         if self._names_all(plan):
             hints = tuple(replace(hint, instead=False) for hint in hints)
         if plan.kind == "ask" or plan.has("count"):
             hints = tuple(hint for hint in hints if hint.turned or hint.instead)  # "no" and 0 are answers
-        vague = not self._has_classes or len(plan.relations) > 1
+        vague = self._untyped is not None or len(plan.relations) > 1
         if any(hint.turned or hint.instead or (hint.alone and vague) for hint in hints):
             return None, " ".join(hint.text for hint in hints)
         if self._is_echo(plan, answers):
@@ -169,7 +170,7 @@ class Planning:
         nodes, _ = self._first_column(answers, is_computed=False)
         if is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode):
             return None, "The question asks for a person: select who it is."
-        implied = [name for one in plan.classes for name in one.classes] if not self._has_classes else []
+        implied = [name for one in plan.classes for name in one.classes] if self._untyped is not None else []
         doubts = [f"the graph has no classes, and {name!r} may mean other things" for name in implied]
         doubts += [f"the query may mean something else than {word!r}" for word in missing.maybe]
         abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
@@ -178,6 +179,27 @@ class Planning:
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
+
+    def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
+        """The words of the question that a plan says nothing of, in the graph or in the one without implied classes."""
+        says = _says(graph or self._graph, plan, self._read.parse.lexicon.flags)
+        return left_out(self._read, says, self._likeness, self._unused(plan))
+
+    def _without_implied(self, plan: Plan, answers: Answers, missing: LeftOut) -> Plan:
+        """A plan without the implied classes that change neither its answers nor what it says."""
+        for name in plan.classes if self._untyped is not None else ():
+            text = re.sub(rf"\?\w+\s+a\s+{re.escape(name.text)}\s*\.\s*", "", plan.text)
+            try:
+                other = read_plan(text, self._names)
+            except PlanError:
+                continue
+            left = self._left_out(other, self._untyped)
+            if text == plan.text or (left.surely, left.maybe) != (missing.surely, missing.maybe):
+                continue
+            found = run_plan(self._graph, other)
+            if found.boolean == answers.boolean and set(found.with_ties().rows) == set(answers.with_ties().rows):
+                plan = other
+        return plan
 
     def _unused(self, plan: Plan) -> list[str]:
         """The labels of relations that the question names and the plan does not, though its classes have them."""

@@ -133,6 +133,8 @@ def _nouns(graph: ColumnarGraph, read: Question, likeness: Likeness) -> Iterator
     for at in range(len(parse)):
         if parse.pos(at) != "NOUN" or parse.is_topic(at) or parse.is_stop(at) or is_unit(parse.words[at]):
             continue
+        if any(start <= at < end for start, end in (time.span for time in read.times)):
+            continue
         if at != read.asked.at and (likeness.bases(parse.words[at]) & named or not _is_described(parse, at)):
             continue
         before = [i for i in parse.dependents(at, "compound") if not parse.is_topic(i) and i < at]

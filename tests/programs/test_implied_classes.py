@@ -68,3 +68,29 @@ def test_a_noun_that_a_relation_names_is_a_kind_where_it_is_asked_for(tmp_path: 
     rows += [(rider, "height", str(170 + n)) for n, rider in enumerate(("Ada Holt", "Ben Moss", "Cleo Hart"), 1)]
     stages = build_rows(rows, tmp_path, encoder="all-MiniLM-L6-v2")
     assert ask(KERAG(stages, verdict="likely"), "Which stage is the longest?").answer == "Stage 5"
+
+
+@pytest.fixture(scope="module")
+def village(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    lengths = {"High Street": 410, "Ferry Way": 730, "Church Lane": 190}
+    rows = [(street, "street length", f"{metres} m") for street, metres in lengths.items()]
+    people = {
+        "Nell Pike": ("Rose Cottage", 1994),
+        "Len Carver": ("The Folly", 2003),
+        "Ruth Amory": ("Mill House", 1989),
+    }
+    for name, (house, year) in people.items():
+        rows += [(name, "lives in", house), (name, "moved in on", f"{year}-05-01")]
+    rows += [(house, "bedrooms", str(n)) for n, house in enumerate(("Rose Cottage", "The Folly", "Mill House"), 2)]
+    return build_rows(rows, tmp_path_factory.mktemp("village"), encoder="all-MiniLM-L6-v2")
+
+
+def test_a_class_that_changes_nothing_casts_no_doubt(village: KnowledgeBase) -> None:
+    found = ask(KERAG(village), "Which street is the longest?")
+    assert (found.answer, found.verdict, found.doubts) == ("Ferry Way", "proved", [])
+    assert "<street>" not in found.query
+
+
+def test_a_time_is_no_kind(village: KnowledgeBase) -> None:
+    found = ask(KERAG(village), "Who moved in in the nineties?")
+    assert found.answer == "Nell Pike"
