@@ -4,8 +4,8 @@
 
 DIR has a folder with a graph and questions.jsonl for each graph, as `examples/asked`. A graph loses its classes first.
 A noun of a development question is an example if it names a class that was there, or if it is asked for and the answers
-are things of one kind. So that a noun can also name none, each example is there twice, the second time without the
-right kind, and other nouns are examples of none. The choice is a softmax over the kinds and none; it is measured on
+are things of one kind. Each example is used twice, the second time without the right kind, as an example of a noun that
+names no kind; other nouns are such examples too. The choice is a softmax over the kinds and none; it is measured on
 each graph with weights that were fitted on the others.
 """
 
@@ -45,12 +45,12 @@ class Example:
     Attributes:
         features: of each kind, the last row of none; shape (kinds + 1, features + 1).
         right: row of the kind that it names, or of none.
-        asked: whether it is known which kind it names; else it counts as an example of none.
+        names_kind: whether it names a kind; else it is an example of none.
     """
 
     features: np.ndarray[Any, Any]
     right: int
-    asked: bool
+    names_kind: bool
 
 
 def without_classes(kb: KnowledgeBase, place: Path) -> KnowledgeBase:
@@ -68,9 +68,13 @@ def without_classes(kb: KnowledgeBase, place: Path) -> KnowledgeBase:
     return build(edges, place)
 
 
-def classes_of(full: ColumnarGraph, graph: ColumnarGraph) -> dict[str, int]:
+def kind_of_each(graph: ColumnarGraph) -> dict[str, int]:
+    """The kind of each thing, by its name."""
+    return {graph.label(node): kind for kind, group in enumerate(groups(graph)) for node in group.nodes.tolist()}
+
+
+def classes_of(full: ColumnarGraph, of: dict[str, int]) -> dict[str, int]:
     """The kind that most things of each class are in, by the name of the class."""
-    of = {graph.label(node): kind for kind, group in enumerate(groups(graph)) for node in group.nodes.tolist()}
     votes: dict[str, Counter[int]] = defaultdict(Counter)
     for node in range(full.num_entities):
         for one in full.types(node):
@@ -84,9 +88,8 @@ def examples(folder: Path, kbs: Path) -> Iterator[Example]:
     (file,) = (path for path in folder.iterdir() if path.name != "questions.jsonl")
     full = build(file, kbs / folder.name)
     kb = without_classes(full, kbs / f"{folder.name}-bare")
-    graph = kb.columnar
-    classes = classes_of(full.columnar, graph)
-    of = {graph.label(node): kind for kind, group in enumerate(groups(graph)) for node in group.nodes.tolist()}
+    of = kind_of_each(kb.columnar)
+    classes = classes_of(full.columnar, of)
     program = KERAG(kb)
     for line in (folder / "questions.jsonl").read_text("utf-8").splitlines():
         row = json.loads(line)
@@ -112,10 +115,10 @@ def _nouns(program: KERAG, question: str, classes: dict[str, int], answers: Coun
         named = [kind for name, kind in classes.items() if likeness.bases(name) == likeness.bases(said.noun)]
         right = named[0] if named else answers.most_common(1)[0][0] if is_asked and answers else None
         if right is None:
-            yield Example(np.vstack([rows, none]), len(rows), asked=False)
+            yield Example(np.vstack([rows, none]), len(rows), names_kind=False)
             continue
-        yield Example(np.vstack([rows, none]), right, asked=True)
-        yield Example(np.vstack([np.delete(rows, right, axis=0), none]), len(rows) - 1, asked=False)
+        yield Example(np.vstack([rows, none]), right, names_kind=True)
+        yield Example(np.vstack([np.delete(rows, right, axis=0), none]), len(rows) - 1, names_kind=False)
 
 
 def fitted(some: Sequence[Example]) -> np.ndarray[Any, Any]:
@@ -128,7 +131,7 @@ def fitted(some: Sequence[Example]) -> np.ndarray[Any, Any]:
         table[at, : len(one.features)], open_[at, : len(one.features)] = one.features, 0
     scale = np.append(np.maximum(table[open_ == 0][:, :-1].std(axis=0), 1e-6), 1)
     table /= scale
-    weights = np.array([1 if one.asked else _OF_NONE for one in some])
+    weights = np.array([1 if one.names_kind else _OF_NONE for one in some])
     weights /= weights.sum()
     rows, right = np.arange(len(some)), np.array([one.right for one in some])
 
@@ -147,9 +150,9 @@ def counted(some: Sequence[Example], weights: np.ndarray[Any, Any]) -> Counter[s
     found = Counter[str]()
     for one in some:
         best = chosen(one.features[:-1, :-1] @ weights[:-1], weights[-1])
-        what = "known" if one.asked else "none"
+        what = "known" if one.names_kind else "none"
         found.update([what] if best is None else [what, f"{what}, told"])
-        found["right"] += one.asked and best == one.right
+        found["right"] += one.names_kind and best == one.right
     return found
 
 

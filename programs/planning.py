@@ -154,8 +154,7 @@ class Planning:
         if missing.surely:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
         answers = run_plan(self._graph, plan)
-        plan = self._without_implied(plan, answers, missing)
-        missing = self._left_out(plan)
+        plan, missing = self._without_implied(plan, answers, missing)
         found = answers.boolean or any(cell != _ZERO for row in answers.rows for cell in row)
         hints = () if found else check(self._graph, plan)
         if self._names_all(plan):
@@ -181,25 +180,27 @@ class Planning:
         return concluded, " ".join(hint.text for hint in hints)
 
     def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
-        """The words of the question that a plan says nothing of, in the graph or in the one without implied classes."""
+        """The words of the question that a plan leaves out; `graph`: in place of the one with implied classes."""
         says = _says(graph or self._graph, plan, self._read.parse.lexicon.flags)
         return left_out(self._read, says, self._likeness, self._unused(plan))
 
-    def _without_implied(self, plan: Plan, answers: Answers, missing: LeftOut) -> Plan:
-        """A plan without the implied classes that change neither its answers nor what it says."""
+    def _without_implied(self, plan: Plan, answers: Answers, missing: LeftOut) -> tuple[Plan, LeftOut]:
+        """A plan without the implied classes that change neither answers nor coverage, and what it leaves out."""
         for name in plan.classes if self._untyped is not None else ():
             text = re.sub(rf"\?\w+\s+a\s+{re.escape(name.text)}\s*\.\s*", "", plan.text)
+            if text == plan.text:
+                continue
             try:
                 other = read_plan(text, self._names)
             except PlanError:
                 continue
             left = self._left_out(other, self._untyped)
-            if text == plan.text or (left.surely, left.maybe) != (missing.surely, missing.maybe):
+            if (left.surely, left.maybe) != (missing.surely, missing.maybe):
                 continue
             found = run_plan(self._graph, other)
             if found.boolean == answers.boolean and set(found.with_ties().rows) == set(answers.with_ties().rows):
-                plan = other
-        return plan
+                plan, missing = other, self._left_out(other)
+        return plan, missing
 
     def _unused(self, plan: Plan) -> list[str]:
         """The labels of relations that the question names and the plan does not, though its classes have them."""

@@ -39,7 +39,8 @@ _MOST_AROUND = 10_000
 _TOLD = 3
 """Names and relations of a kind in the trace."""
 _SURELY, _RATHER = 0.3, 0.6
-"""Least probability at which a noun names a kind, and at which it names that kind if it names any."""
+"""A noun names the likeliest kind if this has the first probability among the kinds and none, and the second among the
+kinds alone."""
 _DESCRIBING = frozenset({"NOUN", "VERB", "ADJ", "ADV"})
 
 
@@ -84,7 +85,7 @@ def _named(
 
 
 def chosen(scores: Vectors, none: float) -> int | None:
-    """The kind that a noun surely names, by the scores of the kinds and of none, as logarithms."""
+    """The number of the kind that a noun names; None if no kind is likely enough. The scores are logits."""
     best, any_kind = int(scores.argmax()), np.logaddexp.reduce(scores)
     of_any, of_all = np.exp(scores[best] - np.array([any_kind, np.logaddexp(any_kind, none)]))
     return best if of_any >= _RATHER and of_all >= _SURELY else None
@@ -142,7 +143,7 @@ def _nouns(graph: ColumnarGraph, read: Question, likeness: Likeness) -> Iterator
 
 
 def _is_described(parse: Parse, at: int) -> bool:
-    """Whether a noun is in the plural or has a description of its own."""
+    """Whether a noun is plural or is modified by a noun, a clause or an adjective."""
     return is_plural(parse, at) or any(parse.dependents(at, "nmod", "acl", "amod"))
 
 
@@ -185,7 +186,7 @@ class Kind:
         )
 
     def features(self, said: Said, likeness: Likeness) -> Vectors:
-        """How what is said fits its names, relations and things: shape (n,), one fewer than `_WEIGHTS`."""
+        """How well the kind fits a noun and its question: shape (n,), one feature fewer than `_WEIGHTS`."""
         (vector,) = likeness.vectors([said.noun])
         near = (said.beside @ self.own.T).max(axis=1, initial=0)
         return np.array(
