@@ -452,7 +452,9 @@ class Program(dspy.Module, metaclass=_ProgramType):
         judge = self._judge
         if found.abstained is not None:
             return judge.with_nearest(question, found, trace.steps)
-        found = judge.judge(question, self._doubted(question, found, trace), trace.steps)
+        doubted = self._doubted(question, found, trace)
+        if doubted is not found or found.verdict != "proved":  # else `with_verdict` has judged it already
+            found = judge.judge(question, doubted, trace.steps)
         if self.abstain_below is not None:
             return self.above_threshold(question, found, trace)
         bar = self.options.verdict
@@ -462,9 +464,9 @@ class Program(dspy.Module, metaclass=_ProgramType):
         trace.add(Stopped(NOT_IN_GRAPH, f"the answer {found.answer!r} is {found.verdict}{sure}; the bar is {bar}"))
         return judge.withheld(question, found, NOT_IN_GRAPH, trace.steps)
 
-    def proves(self, question: str, found: Outcome, trace: Trace) -> bool:
-        """Whether the evidence of an outcome proves its answer."""
-        return self._judge.judge(question, found, trace.steps).verdict == "proved"
+    def with_verdict(self, question: str, found: Outcome, trace: Trace) -> Outcome:
+        """The outcome with the verdict and the confidence of its answer so far."""
+        return self._judge.judge(question, found, trace.steps)
 
     @property
     def _judge(self) -> Judge:

@@ -48,8 +48,12 @@ def planned(
     if step is None:
         return search()
     found = search() if _is_look_up(program, read) else None
-    if found is not None and (_has_own_ranker(program) or program.proves(read.text, found, trace)):
-        return found
+    if found is not None:
+        if _has_own_ranker(program):
+            return found
+        judged = program.with_verdict(read.text, found, trace)
+        if judged.verdict == "proved":
+            return judged
     from triplecheck.programs.planning import Planning  # rdflib is slow to import
 
     spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
