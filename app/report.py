@@ -16,7 +16,7 @@ from triplecheck.app.console import printable, reporting, stderr, stdout, waitin
 from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flag, flattened
 
 if TYPE_CHECKING:
-    from triplecheck.evals.experiments import Cell, Experiment, Trained
+    from triplecheck.evals.experiments import Cell, Experiment, SetOpener, Trained
     from triplecheck.evals.questions import Question
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.progress import ProgressCallback
@@ -143,10 +143,12 @@ def _report_results(run: ReportOptions) -> None:
 
 def _report_experiment(name: str, run: ReportOptions) -> None:
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.experiments import read_experiment, write_report
+        from triplecheck.evals.experiments import SetOpener, read_experiment, write_report
         from triplecheck.kg import UserError
-    chosen = read_experiment(name)
-    cells, left_out = _run_cells(chosen, run)
+    left_out: list[str] = []
+    opener = SetOpener(run.data, run.kbs, left_out.append)
+    chosen = opener.each_case(read_experiment(name))
+    cells = _run_cells(chosen, opener, run)
     for line in left_out:
         stderr().print(f"left out: {printable(line)}", soft_wrap=True)
     if not cells:
@@ -155,16 +157,15 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
     _print_report([written.read_text("utf-8")], written.parent)
 
 
-def _run_cells(chosen: Experiment, run: ReportOptions) -> tuple[list[Cell], list[str]]:
-    """The finished cells of an experiment, and why others were left out."""
-    from triplecheck.evals.experiments import Selection, SetOpener, run_experiment
+def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> list[Cell]:
+    """The finished cells of an experiment."""
+    from triplecheck.evals.experiments import Selection, run_experiment
     from triplecheck.optimize import load_bundle
 
-    left_out: list[str] = []
     with _calls(chosen, run.runs / chosen.name / "calls"), reporting(stderr(), "opening") as tell:
-        cells = run_experiment(
+        return run_experiment(
             chosen,
-            SetOpener(run.data, run.kbs, left_out.append),
+            opener,
             run.runs / chosen.name,
             Selection(tuple(run.only or ()), run.limit, run.lm, run.workers),
             lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
@@ -172,7 +173,6 @@ def _run_cells(chosen: Experiment, run: ReportOptions) -> tuple[list[Cell], list
             functools.partial(_train, tell),
             tell,
         )
-    return cells, left_out
 
 
 def _calls(chosen: Experiment, place: Path) -> AbstractContextManager[None]:

@@ -75,14 +75,19 @@ class DataFolder:
             UserError: no question matches, or `limit` is below 1.
         """
         check_limit(limit)
-        found = read_questions(self.questions)
-        found = [one for one in found if all(_field(one, name) == value for name, value in self.options.where.items())]
-        if self.options.supported_only and any(one.gold.get("gold_path") is True for one in found):
-            found = [one for one in found if one.gold.get("gold_path") is True]
+        found = self.matching()
         if not found:
             raise UserError(f"{self.questions}: no question matches where = {dict(self.options.where)}")
         picked = found if limit is None else sampled(found, limit, seed)
         return [replace(one, one_answer=True) for one in picked] if self.options.one_answer else picked
+
+    def matching(self) -> list[Question]:
+        """The questions that the options take, in the order of the file."""
+        found = read_questions(self.questions)
+        found = [one for one in found if all(_field(one, name) == value for name, value in self.options.where.items())]
+        if self.options.supported_only and any(one.gold.get("gold_path") is True for one in found):
+            found = [one for one in found if one.gold.get("gold_path") is True]
+        return found
 
     def knowledge_base(self, place: Path | str) -> KnowledgeBase:
         """Open the knowledge base in a directory; build it there first if it does not exist.

@@ -42,7 +42,8 @@ class DataSpec:
     bundled: str | None = None
     """A split of the bundled questions: `train`, `dev` or `test`."""
     case: str | None = None
-    """The name of a benchmark in the data directory (`evals.datasets.folder`)."""
+    """The name of a benchmark in the data directory (`evals.datasets.folder`). A pattern (`*`, `?`) stands for each
+    benchmark that has such questions (`SetOpener.each_case`)."""
     kb: Path | None = None
     """An existing knowledge base; needs `questions`."""
     questions: Path | None = None

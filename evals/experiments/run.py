@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -77,6 +78,25 @@ class SetOpener:
         if (name, limit, seed) not in self._opened:
             self._opened[name, limit, seed] = self._read(spec, limit, seed)
         return self._opened[name, limit, seed]
+
+    def each_case(self, experiment: Experiment) -> Experiment:
+        """The experiment with a data set `BENCHMARK-NAME` for each benchmark that the pattern of data set NAME matches.
+
+        A pattern that matches none stays; `open` leaves it out.
+        """
+        spread = {name: self._matched(name, spec) or {name: spec} for name, spec in experiment.data.items()}
+        tables = [
+            replace(table, data=tuple(one for name in table.data for one in spread[name]))
+            for table in experiment.tables
+        ]
+        data = {name: spec for one in spread.values() for name, spec in one.items()}
+        return replace(experiment, data=data, tables=tuple(tables))
+
+    def _matched(self, name: str, spec: DataSpec) -> dict[str, DataSpec]:
+        if spec.case is None or not set(spec.case) & set("*?"):
+            return {}
+        named = [replace(spec, title=case, case=case) for case in self._cases if fnmatchcase(case, spec.case)]
+        return {f"{one.case}-{name}": one for one in named if self._case(one).matching()}
 
     def training(self, spec: DataSpec, limit: int, seed: int) -> list[Question]:
         """A sample of the half of the questions that the data set does not measure on.

@@ -182,6 +182,43 @@ def test_rows_are_compared_with_the_first_question_by_question(tmp_path: Path, o
     assert f"| nothing | {n} | {right} | 0 | {p:.3f} | {right}:0 (1.000) |" in report, "both sets are of one graph"
 
 
+EACH = """
+title = "Each"
+
+[data.test]
+case = "s*"
+where = { half = "test" }
+
+[data.gone]
+case = "x*"
+
+[[tables]]
+name = "each"
+title = "Each"
+data = ["test", "gone"]
+rows = [{ label = "KERAG", program = "kerag" }]
+"""
+
+
+def test_a_pattern_stands_for_each_benchmark_with_such_questions(tmp_path: Path) -> None:
+    question = '{"id": "1", "question": "Where is Aber?", "answers": ["Wales"], "half": "%s"}\n'
+    for name, half in (("sea", "test"), ("ships", "test"), ("stars", "dev"), ("towns", "test")):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        (tmp_path / "data" / name / "questions.jsonl").write_text(question % half, "utf-8")
+    (tmp_path / "each.toml").write_text(EACH, "utf-8")
+    left_out: list[str] = []
+    opener = SetOpener(tmp_path / "data", tmp_path / "kbs", left_out.append)
+    experiment = opener.each_case(read_experiment(tmp_path / "each.toml"))
+    assert experiment.tables[0].data == ("sea-test", "ships-test", "gone")
+    assert [(spec.title, spec.case) for spec in experiment.data.values()] == [
+        ("sea", "sea"),
+        ("ships", "ships"),
+        ("", "x*"),
+    ]
+    assert opener.open("gone", experiment.data["gone"], 1, 0) is None
+    assert left_out == ["gone: no benchmark 'x*' in the data directory"]
+
+
 DIRECTIONS = """
 title = "Directions"
 limit = 8
