@@ -84,7 +84,7 @@ class CompileOptions:
         flag(
             "--each",
             "Without --optimizer: measure each kind of choice alone on the test questions too, beside plain signatures "
-            "without demonstrations, and write the table to rows.md.",
+            "without demonstrations.",
         ),
     ] = False
     calls: Annotated[

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
     from triplecheck.optimize.tuning.cost import Cost
     from triplecheck.optimize.tuning.result import Choice, Tuned
 
-ROWS = "rows.md"
-"""The table of results, in the directory of a run with `--each`."""
+REPORT = "report.md"
+"""The tables of a run, in its directory."""
 _NUMBERS = ("validation", "test", "95%", "won:lost", "p", "calls", "tokens", "seconds", "dollars")
 
 
@@ -51,7 +52,6 @@ def tuned(
     from triplecheck.optimize.dspy_patches import quiet
     from triplecheck.optimize.examples import three_parts
     from triplecheck.optimize.students import resolve_students
-    from triplecheck.optimize.tuning.rows import HEADER
     from triplecheck.optimize.tuning.run import estimated, tune
     from triplecheck.optimize.tuning.tries import TunePlan
 
@@ -80,12 +80,28 @@ def tuned(
             announce(estimated(plan, place, **given))
             return None
         made = tune(plan, place, announce=announce, **given)
-    if made.rows:
-        from triplecheck.evals.experiments.report import markdown_table
-        from triplecheck.kg._atomic import write_text
-
-        write_text(place / ROWS, markdown_table(HEADER, [row.cells() for row in made.rows]))
+    _write(made, batch.program.name, place / REPORT, each=each)
     return made
+
+
+def _write(made: Tuned, program: str, path: Path, *, each: bool) -> None:
+    from triplecheck.evals.experiments.report import markdown_table
+    from triplecheck.kg._atomic import write_text
+    from triplecheck.optimize.tuning.rows import HEADER
+
+    command = f"triplecheck compile {program} --kb KB --questions FILE --lm MODEL{' --each' if each else ''}"
+    choices = [[f"{line.name}{' (kept)' if line.kept else ''}", *_numbers(line), line.note] for line in made.choices]
+    parts = [
+        f"# {program}, compiled\n",
+        f"Made on {datetime.now(UTC).date()} by `{command}`.\n",
+        "## On the test questions\n",
+        markdown_table(HEADER, [row.cells() for row in made.rows]),
+        "## What was tried\n",
+        "`validation` is the share of right answers to the questions that choose. Each choice is tried on top of those "
+        "that were kept, and won and lost are against the program as written.\n",
+        markdown_table(("choice", *_NUMBERS, "note"), choices),
+    ]
+    write_text(path, "\n".join(parts))
 
 
 def show(result: Tuned, place: Path) -> None:
@@ -104,11 +120,10 @@ def show(result: Tuned, place: Path) -> None:
             if line.note:
                 out.print(f"{printable(line.name)}: {printable(line.note)}", soft_wrap=True)
         out.print(total_of(result.usage))
-    if result.rows:
-        rows = columns("test questions", numbers=HEADER[1:])
-        for row in result.rows:
-            rows.add_row(*map(printable, row.cells()))
-        out.print(rows)
+    rows = columns(HEADER[0], numbers=HEADER[1:])
+    for row in result.rows:
+        rows.add_row(*map(printable, row.cells()))
+    out.print(rows)
     out.print(_said(result, place), soft_wrap=True)
 
 

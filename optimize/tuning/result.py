@@ -55,7 +55,8 @@ class Tuned:
         gain: of the result against the program as written, on the test questions; None: nothing won.
         bundle: None: nothing won.
         usage: of the whole run.
-        rows: each kind of choice alone, on the test questions, where `TunePlan.each` asks for them.
+        rows: on the test questions the program as written, each kind of choice alone where `TunePlan.each` asks for
+            them, and what won.
     """
 
     program: Program

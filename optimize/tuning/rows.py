@@ -16,7 +16,7 @@ from triplecheck.programs.base import make_program
 
 PLAIN, WRITTEN, ALL = "plain signatures, without demonstrations", "as written", "all that was kept"
 HEADER = (
-    *("", "n", "Hits@1", "95%", "wrong", "proved", "of these right", "calls", "tokens", "seconds"),
+    *("test questions", "n", "Hits@1", "95%", "wrong", "proved", "of these right", "calls", "tokens", "seconds"),
     *("won:lost", "p"),
 )
 
@@ -58,8 +58,8 @@ class Row:
         ]
 
 
-def states(written: State, best: State, tried: Sequence[Try], cascade: Try) -> Iterator[tuple[str, State]]:
-    """The program with plain signatures, as written, with each kind of choice alone, and with all that were kept.
+def alone(written: State, tried: Sequence[Try], cascade: Try) -> Iterator[tuple[str, State]]:
+    """The program with plain signatures, and with each kind of choice alone.
 
     Args:
         written: the program as written.
@@ -68,7 +68,6 @@ def states(written: State, best: State, tried: Sequence[Try], cascade: Try) -> I
     program = written.program
     bare = {**switches(program), "prompts": "plain", "demos": "none"}
     yield PLAIN, State(make_program(type(program), program.sources, bare), written.roles)
-    yield WRITTEN, written
     for kind, name in ((DEMONSTRATIONS, "demonstrations compiled"), (INSTRUCTION, "instructions rewritten")):
         changes = [one.change for one in tried if one.kind == kind and one.change is not None]
         if changes:
@@ -76,8 +75,6 @@ def states(written: State, best: State, tried: Sequence[Try], cascade: Try) -> I
     for one in (*(one for one in tried if one.kind == STUDENT), cascade):
         if one.change is not None:
             yield (CASCADE if one is cascade else one.name), one.change(written)
-    if best != written:
-        yield ALL, best
 
 
 def table_rows(measured: Mapping[str, Measured], tokens: Mapping[str, float]) -> list[Row]:

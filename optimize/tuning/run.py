@@ -6,7 +6,7 @@ print(tuned.gain, tuned.bundle)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -31,7 +31,7 @@ from triplecheck.optimize.traces.gold import uncomputable
 from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
 from triplecheck.optimize.tuning.recorded import Recorded, record
 from triplecheck.optimize.tuning.result import Choice, Tuned
-from triplecheck.optimize.tuning.rows import ALL, WRITTEN, Row, states, table_rows
+from triplecheck.optimize.tuning.rows import ALL, WRITTEN, Row, alone, table_rows
 from triplecheck.optimize.tuning.state import State
 from triplecheck.optimize.tuning.steps import check_readable
 from triplecheck.optimize.tuning.tries import TOO_DEAR, Tries, Try, TunePlan
@@ -202,10 +202,10 @@ class _Run:
         total = gain_over(self._kept, written)
         won = total.is_clear and total.won > total.lost
         best = self._best if won else first
-        rows: tuple[Row, ...] = ()
+        found = {WRITTEN: first}
         if plan.each:
-            cascade = tries.cascade(BASELINE, Roles(BASELINE), first, written)
-            rows = self._rows(states(first, best, tried, cascade), opened)
+            found |= alone(first, tried, tries.cascade(BASELINE, Roles(BASELINE), first, written))
+        rows = self._rows(found | ({ALL: best} if won else {}), opened)
         shown = tuple(tries.brackets)
         if not won:
             return Tuned(plan.program.deepcopy(), shown, tuple(lines), None, None, ledger.charged(), rows)
@@ -230,9 +230,8 @@ class _Run:
             self._best, self._kept = state, line.validation
         return replace(line, kept=keep, gain=gain_over(line.validation, written))
 
-    def _rows(self, found: Iterable[tuple[str, State]], opened: _Opened) -> tuple[Row, ...]:
+    def _rows(self, named: Mapping[str, State], opened: _Opened) -> tuple[Row, ...]:
         """Programs on the test questions, as lines of the table of results."""
-        named = dict(found)
         measured = {name: self._measured(state, _TEST) for name, state in named.items()}
         tokens = {name: state.tokens(opened.train, measured[name]) for name, state in named.items()}
         return tuple(table_rows(measured, tokens))

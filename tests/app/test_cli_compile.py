@@ -58,6 +58,7 @@ def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Pat
     assert made.exit_code == 0, made.output
     assert "worst" in made.stdout and "as written (kept)" in made.stdout
     assert "nothing won more than chance does, so there is no bundle" in made.stdout
+    assert "\n| as written | " in (elsewhere / "run" / "report.md").read_text("utf-8")
     report = json.loads(run(*words, "--out", "run", "--json").stdout)
     assert report["bundle"] is None and report["choices"][0]["test"]["right"] > 0.9
 

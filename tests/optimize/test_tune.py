@@ -63,6 +63,7 @@ def test_what_won_becomes_a_bundle(tuned: tuple[Tuned, Path, int], bundled: Know
     assert written.test is not None and all_kept.test is not None and result.gain is not None
     assert written.test.share < 0.2 and all_kept.test.share > 0.8
     assert all_kept.gain is not None and all_kept.gain.is_clear and all_kept.gain.lost == 0
+    assert [row.name for row in result.rows] == [WRITTEN, ALL]
     kept = [line for line in result.choices if line.kept]
     assert any(line.name.startswith("summarize: ") and "own" in line.name for line in kept)
     assert result.bundle == out / "bundle"
