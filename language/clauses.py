@@ -100,14 +100,6 @@ class _Reader:
         self._bounded = {*bounded, *(at for unit in units for at in range(*unit.classes_at))}
         self._content = content_words(parse, taken)
         self._unit_at = {at: number for number, unit in enumerate(units) for at in unit.tokens}
-        self._chooses = self._choice()
-
-    def _choice(self) -> int:
-        """Where "of the boats in Riga, which is the oldest" begins to ask; the end of other questions."""
-        lexicon, end = self._parse.lexicon, len(self._parse)
-        asks = (at for at, word in enumerate(self._parse.words) if lexicon.questions.get(word) == "thing")
-        begins = next(asks, end) if self._parse.words[:1] and self._parse.words[0] in lexicon.genitives else end
-        return begins if 0 < max(self._unit_at, default=-1) < begins else end
 
     def read(self) -> Clauses:
         root = next((n for n, unit in enumerate(self._units) if unit.is_asked), None)
@@ -275,8 +267,7 @@ class _Reader:
 
     def _is_content(self, at: int) -> bool:
         """Whether a word may belong to an attachment: a content word that is in no unit, bound or class."""
-        is_free = at in self._content and at not in self._unit_at and at not in self._bounded
-        return is_free and at < self._chooses  # what follows says how to choose
+        return at in self._content and at not in self._unit_at and at not in self._bounded
 
 
 def _without_cycles(found: Sequence[Attachment], root: int) -> list[Attachment]:

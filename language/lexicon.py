@@ -61,6 +61,8 @@ class Lexicon:
         than: what joins a comparative and its standard.
         existence: phrases that ask whether something is there.
         names_them: phrases after such a question that ask for the things themselves, first the word for "which".
+        among: what `opens` a question with the things to choose from, "out of all the", which of its words are kept
+            before them (`definite`), and by `which of` and `how many of` the phrases that ask for some of them.
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
         unsayable: words that no triple can stand for: quantifiers and verbs for what is not, or not yet.
@@ -130,6 +132,7 @@ class Lexicon:
     than: frozenset[str] = frozenset()
     existence: tuple[str, ...] = ()
     names_them: tuple[str, ...] = ()
+    among: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
     unsayable: frozenset[str] = frozenset()

@@ -167,6 +167,9 @@ class Planning:
         if self._is_echo(plan, answers):
             return None, "The question names the answer: select what it asks for."
         nodes, _ = self._first_column(answers, is_computed=False)
+        found_texts = {text.casefold() for text in self._graph.labels(nodes)}
+        if any({yes, no} <= found_texts for yes, no in self._read.parse.lexicon.flags.items()):
+            return None, "The query finds both yes and no: select the things that are so."
         if is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode):
             return None, "The question asks for a person: select who it is."
         implied = [name for one in plan.classes for name in one.classes] if self._untyped is not None else []
@@ -238,6 +241,8 @@ class Planning:
             return "The question expects yes or no: write ASK."
         if _COMPUTED.match(plan.text) and self._read.aggregate is None and (asked.kind == "person" or asked.is_list):
             return "The question does not ask for a number: select the things."
+        if plan.apart:
+            return f"Nothing joins {', '.join(f'?{name}' for name in plan.apart)} with what the query selects."
         nothing = excluding_nothing(self._graph, plan)
         said = {node for one in plan.nodes for node in one.nodes} - nothing
         texts = {one.text.strip('<>"').casefold() for one in plan.names if nothing.isdisjoint(one.nodes)}

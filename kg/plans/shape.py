@@ -1,4 +1,4 @@
-"""The shape of a plan: cycles of its triples, and things that only join two of them."""
+"""The shape of a plan: cycles of its triples, things that only join two of them, and parts that nothing joins."""
 
 from __future__ import annotations
 
@@ -45,6 +45,29 @@ def bridges(select: of.Select) -> list[tuple[int, ...]]:
         for one in patterns
         if isinstance(one.predicate, of.Relations) and middle & {end.name for end in _joined(one)}
     ]
+
+
+def apart(select: of.Select) -> list[str]:
+    """The variables that no triple or expression joins to what is selected: all that they say is that something exists.
+
+    Returns:
+        Their names, in the order of the triples.
+    """
+    together = [names for one in of.parts(select) if len(names := _together(one)) > 1]
+    reached, before = set(select.names), set[str]()
+    while reached != before:
+        before = reached
+        reached = reached.union(*(names for names in together if not names.isdisjoint(reached)))
+    ends = [end.name for one in of.positive(select) for end in one.ends if isinstance(end, of.Var)]
+    return [name for name in dict.fromkeys(ends) if name not in reached]
+
+
+def _together(node: object) -> set[str]:
+    """The variables that a value of the algebra joins."""
+    if isinstance(node, of.Group):
+        rows = [node.of] if any(one.of is None for one in node.aggregates) else []  # COUNT(*) is of all that they say
+        return {one.result for one in node.aggregates}.union(*map(of.variables, (*node.keys, *rows)))
+    return of.variables(node) if isinstance(node, of.TriplePattern | of.Call | of.Extend | of.Aggregate) else set()
 
 
 def _joined(pattern: of.TriplePattern) -> Sequence[of.Var]:

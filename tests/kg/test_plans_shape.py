@@ -1,4 +1,4 @@
-"""The shape of plans: cycles, and things that only join two triples."""
+"""The shape of plans: cycles, things that only join two triples, and parts that nothing joins."""
 
 from __future__ import annotations
 
@@ -51,3 +51,21 @@ def test_a_cycle_joins_variables_twice(names: PlanNames, query: str, cyclic: boo
 def test_a_bridge_is_spoken_of_by_two_triples_alone(names: PlanNames, query: str, labels: set[str]) -> None:
     found = read_plan(query, names).bridges
     assert {names.graph.relation(number).label for numbers in found for number in numbers} == labels
+
+
+@pytest.mark.parametrize(
+    ("query", "apart"),
+    [
+        ("SELECT ?x { ?x <lives in> <Oslo> . ?y <wrote> <Diary> }", ["y"]),
+        ("SELECT ?x { ?x <lives in> <Oslo> . ?y <lives in> <Oslo> . ?y <wrote> ?z }", ["y", "z"]),
+        ("SELECT ?x { ?x <lives in> ?p . ?y <lives in> ?p }", []),
+        ("SELECT ?x { ?x <wrote> ?y . <Diary> <sent to> ?z . FILTER(?y != ?z) }", []),
+        ("SELECT (COUNT(*) AS ?n) { ?x <lives in> <Oslo> . ?y <wrote> <Diary> }", []),
+        ("SELECT ?p { ?x <lives in> ?p } GROUP BY ?p HAVING(COUNT(?x) > 1)", []),
+        ("SELECT (AVG(?n) AS ?mean) { { SELECT ?p (COUNT(?x) AS ?n) { ?x <lives in> ?p } GROUP BY ?p } }", []),
+        ("SELECT ?x { ?x <lives in> <Oslo> . FILTER NOT EXISTS { ?y <sent to> ?x } }", []),
+        ("ASK { ?x <lives in> <Oslo> . ?y <wrote> <Diary> }", []),
+    ],
+)
+def test_what_nothing_joins_to_the_selection_is_apart(names: PlanNames, query: str, apart: list[str]) -> None:
+    assert read_plan(query, names).apart == apart

@@ -275,9 +275,14 @@ class TestOtherConditions:
             ("Is there a ship without a captain, and which one?", "Which ship without a captain?"),
             ("Are there any trails under 5 km? Which?", "Which trails under 5 km?"),
             ("Is there a nurse who works nights? Who is it?", "Which nurse who works nights?"),
+            ("Any ships without a captain? Which ones?", "Which ships without a captain?"),
             ("Is there a ship without a captain?", "Is there a ship without a captain?"),
+            ("Out of all the ships, which one is the oldest?", "Which of the ships is the oldest?"),
+            ("of our ships, who carries most?", "Which of our ships carries most?"),
+            ("Of the ships in Riga, how many sail?", "How many of the ships in Riga sail?"),
+            ("Of which ship is Ann the captain?", "Of which ship is Ann the captain?"),
             ("Which ship has no captain?", "Which ship has no captain?"),
         ],
     )
-    def test_whether_there_is_one_and_which(self, text: str, asked: str) -> None:
+    def test_what_there_is_and_then_which_of_it(self, text: str, asked: str) -> None:
         assert asking_for_things(text) == asked

@@ -27,6 +27,8 @@ Rye|type|flour; Spelt|type|flour; Oats|type|flour; Greta|grinds|Rye; Greta|grind
 Stone Barn|type|barn; Long Barn|type|barn; Stone Barn|stores|Rye; Long Barn|stores|Oats; Long Barn|minded by|Ada Holt
 Cal Dun|recommended|Ada Holt; Ada Holt|recommended|Ben Ryd
 Ada Holt|born in|Osby; Ben Ryd|born in|Vik; Cal Dun|born in|Osby
+Greta|votes for|12; Greta|votes against|3; Irma|votes for|4; Irma|votes against|9
+Greta|insured|yes; Hanna|insured|no
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 
@@ -55,6 +57,11 @@ ANSWERED = {
         ("Which mill is without a manager?", "Irma"),
         ("Which flour do none of the mills grind?", "Oats"),
     ],
+    "names that differ in a preposition": [
+        ("Which mills had at least 4 votes against them?", "Irma"),
+        ("Which mills had more than 5 votes for them?", "Greta"),
+    ],
+    "a relation that no word names": [("Who looks after the barn where Oats are stored?", "Ada Holt")],
     "a verb taken for a noun": [
         ("Which mills did Ada Holt or Ben Ryd work?", "Greta, Hanna"),
     ],
@@ -74,6 +81,7 @@ ANSWERED = {
     "what is chosen from": [
         ("Of the mills in Osby, which one opened last?", "Hanna"),
         ("The mill that Ben Ryd works, in which village is it located?", "Osby"),
+        ("Out of all the mills in Osby, which ones did Ben Ryd work?", "Hanna"),
     ],
 }
 

@@ -189,6 +189,11 @@ class TestTries:
                 "The query says nothing of 'Lena Roth'. Patterns with it: ",
             ),
             (
+                "Which violins by Lena Roth cost more than 1,000?",
+                "SELECT ?violin { ?violin <made by> <Lena Roth> . ?other <price> ?price . FILTER(?price > 1000) }",
+                "Nothing joins ?other, ?price with what the query selects.",
+            ),
+            (
                 "Did Lena Roth make a violin?",
                 "SELECT ?violin { ?violin a <violin> . ?violin <made by> <Lena Roth> }",
                 "The question expects yes or no: write ASK.",

@@ -90,19 +90,10 @@ def owner_of(draft: Draft, at: int) -> int:
         for child in parse.dependents(above, "nsubj", "obj"):
             if child in own and child != at and parse.is_a(child, "nsubj"):
                 return own[child]
-            if _asks_among(draft, child):
-                return draft.root
         if parse.is_a(above, "acl") and parse.tokens[above].head in own:
             return own[parse.tokens[above].head]
     below = (child for child in parse.dependents(at, "nsubj", "nmod") if child in own)
     return next((own[child] for child in below), draft.root)
-
-
-def _asks_among(draft: Draft, at: int) -> bool:
-    """Whether a word asks for one of what the question begins with: "of the boats in Riga, which is the oldest"."""
-    parse, lexicon = draft.reading.parse, draft.reading.parse.lexicon
-    asks = lexicon.questions.get(parse.words[at]) == "thing"
-    return asks and parse.words[0] in lexicon.genitives and draft.reading.units[draft.root].at < at
 
 
 def check_all_said(draft: Draft) -> None:

@@ -23,6 +23,7 @@ _BY_MEANING, _BY_PREPOSITION, _BY_CLASS = 0.3, 0.15, 0.3  # what such a relation
 _FAR, _WRONG_WAY, _ELSEWHERE, _LOOSE = 0.12, 0.35, 0.15, 0.25  # what a join loses
 _EVENT = 0.4  # what it loses if it leads to an event and not to who takes part in it
 _CLEARLY = 0.05  # by which a preposition is nearer to one relation than to all others
+_LIKE = 0.5  # likeness of sentences below which no relation is meant
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
 
@@ -97,7 +98,7 @@ class Joiner:
             found = [join for join in found if not join.is_vague]
         if not found:
             moved = [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
-            found = [*moved, *guessed] or _good(self._joins(attachment, "any"), _LOOSE)
+            found = [*moved, *guessed] or self._by_sentence(attachment) or _good(self._joins(attachment, "any"), _LOOSE)
         return sorted(found, key=lambda join: -join.score)
 
     def _moved(self, attachment: Attachment) -> Iterator[Attachment]:
@@ -120,6 +121,65 @@ class Joiner:
             return []
         right = [join for join in found if not self._is_wrong_way(join.hops[0], attachment)] or found
         return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
+
+    def _by_sentence(self, attachment: Attachment) -> list[Join]:
+        """The relation that makes a sentence clearly more like the question's than all others do: "who looks after the
+        vault" and "who is the kept by of the vault"."""
+        words = [at for at in self._between_words(attachment) if not self._is_of_values(at)]
+        if not words or self._is_said_of_another(attachment.unit):
+            return []
+        found = list(self._between(attachment, 1)) or list(self._between(attachment, 1, "of its class"))
+        if self._asks_who(attachment.to):
+            found = [join for join in found if self._likeness.fits("place", join.hops[0].end) <= 0]
+        said, statements = self._sentence(attachment), [self._statement(attachment, join.hops[0]) for join in found]
+        self._likeness.prepare([said, *statements])
+        scored = [(self._likeness.cosine(said, text), join) for text, join in zip(statements, found, strict=True)]
+        best, nearest = max(scored, key=lambda one: one[0], default=(0.0, None))
+        if nearest is None or best < _LIKE:
+            return []
+        label = nearest.hops[0].relation.label
+        others = (score for score, join in scored if join.hops[0].relation.label != label)
+        if best - max(others, default=0.0) < _CLEARLY:
+            return []
+        return [replace(nearest, score=_LEAST, said=nearest.said | set(words))]
+
+    def _is_of_values(self, at: int) -> bool:
+        """Whether a word names a relation to values: "who earns the most"."""
+        least, word = least_likeness(self._parse.pos(at)), self._parse.words[at]
+        return any(
+            self._likeness.of_word(word, one.wordings) >= least for one in self._schema.relations if one.is_measured
+        )
+
+    def _is_said_of_another(self, number: int) -> bool:
+        """Whether a noun says what another thing is: "who became a customer", "who was there as a guest"."""
+        at, as_ = self._clauses.units[number].at, self._parse.lexicon.clauses.get("as", ())
+        return self._parse.is_a(at, "xcomp") or any(
+            self._parse.words[i] in as_ for i in self._parse.dependents(at, "case")
+        )
+
+    def _sentence(self, attachment: Attachment) -> str:
+        """The words of the question from one unit to the other, with the class in place of a topic."""
+        own = {at: number for number in (attachment.unit, attachment.to) for at in self._clauses.units[number].tokens}
+        others = {at for unit in self._clauses.units for at in unit.tokens} - own.keys()
+        words: dict[str, None] = {}
+        for at in range(min(*own, *attachment.words), max(*own, *attachment.words) + 1):
+            if at not in others:
+                words[self._called(own[at]) if at in own else self._parse.tokens[at].text] = None
+        return " ".join(words)
+
+    def _called(self, number: int) -> str:
+        """What a unit is called beside relations."""
+        unit, classes = self._clauses.units[number], self.ends.classes(number)
+        if unit.kind in ("class", "topic"):
+            return (classes or unit.names)[0]
+        return " ".join(unit.names)
+
+    def _statement(self, attachment: Attachment, hop: Hop) -> str:
+        """A hop as a sentence."""
+        unit, to, label = self._called(attachment.unit), self._called(attachment.to), hop.relation.label
+        if self._clauses.units[attachment.to].kind == "word" and hop.forward:
+            return f"{to} is the {label} of the {unit}"
+        return f"{unit} {label} {to}" if hop.forward else f"{to} {label} {unit}"
 
     def _between(self, attachment: Attachment, hops: int, topics: Related = "own") -> Iterator[Join]:
         return (join for join in self._joins(attachment, topics, unnamed=True) if len(join.hops) == hops)
@@ -203,12 +263,14 @@ class Joiner:
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""
-        unit = self._clauses.units[attachment.to]
-        asks_who = unit.kind == "word" and self._parse.lexicon.questions.get(unit.names[0]) == "person"
-        if not asks_who or end == THING or self._likeness.fits("person", end) == 1:
+        if not self._asks_who(attachment.to) or end == THING or self._likeness.fits("person", end) == 1:
             return False
         verbs = [self._parse.words[at] for at in self._joining(attachment) if self._parse.pos(at) == "VERB"]
         return any(self._likeness.of_word(verb, [end]) >= NAMES_NOUN for verb in verbs)
+
+    def _asks_who(self, number: int) -> bool:
+        unit = self._clauses.units[number]
+        return unit.kind == "word" and self._parse.lexicon.questions.get(unit.names[0]) == "person"
 
     def _joining(self, attachment: Attachment) -> list[int]:
         """The tokens that may name the relation: those in between, and a noun that is asked for and is no class."""
@@ -274,8 +336,8 @@ class Joiner:
             hop.relation.wordings, key=lambda wording: self._likeness.of_words(words, [wording]) if words else 0
         )
         last = set(named.casefold().split()[-1:])
-        if last & set(attachment.cases) - lexicon.agents:
-            return hop.forward  # "ends at X"
+        if last & set(attachment.cases) - lexicon.agents:  # "ends at X"; "X is a branch of what"
+            return hop.forward != bool(attachment.acts)
         if attachment.acts is not None:
             is_passive = bool(last & lexicon.agents)
             return hop.forward == (attachment.acts == is_passive)

@@ -74,11 +74,18 @@ class Reading:
         """The relations to values that a unit may have.
 
         Of a noun that no class tells, those whose name begins with it, if there are any: `street length` of streets.
+        Of names that differ in a preposition, the one that the question has: `votes for` and `votes against`.
         """
         unit, found = self.units[number], self.schema.measured(self.classes(number))
         noun = self.likeness.bases(" ".join(unit.names)) if unit.kind == "noun" and not self.schema.classes else set()
         named = [one for one in found if any(noun & self.likeness.bases(text.split()[0]) for text in one.wordings)]
-        return named or found
+        found = named or found
+        said = [self.likeness.bases(one.label) for one in found if self._is_said(one.label)]
+        return [one for one in found if self.likeness.bases(one.label) not in said or self._is_said(one.label)]
+
+    def _is_said(self, label: str) -> bool:
+        """Whether the question has a name word by word."""
+        return any(self.parse.said(at, label.casefold()) for at in range(len(self.parse)))
 
 
 def read(prompt: Prompt, encode: Encode) -> Reading:

@@ -46,15 +46,16 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 def _is_named(draft: Draft) -> bool:
-    """Whether one relation, which the question names by its words, leads from a topic to what is asked for."""
-    reading = draft.reading
+    """Whether each relation from a topic to what is asked for is one that the question names by its words."""
+    reading, likeness = draft.reading, draft.reading.likeness
     joins = list(draft.joins.values())
-    if not reading.schema.classes or len(joins) != 1 or len(joins[0].hops) != 1 or draft.values:
+    if not reading.schema.classes or len(joins) != 1 or draft.values:
         return False
-    wordings = joins[0].hops[0].relation.wordings
+    hops = joins[0].hops
     of_topics = {at for topic in reading.topics for at in reading.units[topic].tokens}  # "the Search team"
     words = reading.words(sorted(reading.content - of_topics))
-    return bool(words) and all(reading.likeness.of_word(word, wordings) >= NAMES_NOUN for word in words)
+    named = [[hop for hop in hops if likeness.of_word(word, hop.relation.wordings) >= NAMES_NOUN] for word in words]
+    return bool(words) and all(named) and all(any(hop in own for own in named) for hop in hops)
 
 
 def _fits_word(draft: Draft, encode: Encode) -> bool:
