@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Attachment, Clauses
@@ -22,7 +22,7 @@ _ONLY, _ONE_OF_SEVERAL = 0.6, 0.2  # of a relation between two classes that no w
 _BY_MEANING, _BY_PREPOSITION, _BY_CLASS = 0.3, 0.15, 0.3  # what such a relation gains
 _FAR, _WRONG_WAY, _ELSEWHERE, _LOOSE = 0.12, 0.35, 0.15, 0.25  # what a join loses
 _EVENT = 0.4  # what it loses if it leads to an event and not to who takes part in it
-_CLEARLY = 0.05  # by which a preposition is nearer to one relation than to all others
+_CLEARLY = 0.05  # by which a sentence is nearer to one relation than to all others
 _LIKE = 0.5  # likeness of sentences below which no relation is meant
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
@@ -131,17 +131,23 @@ class Joiner:
         found = list(self._between(attachment, 1)) or list(self._between(attachment, 1, "of its class"))
         if self._asks_who(attachment.to):
             found = [join for join in found if self._likeness.fits("place", join.hops[0].end) <= 0]
-        said, statements = self._sentence(attachment), [self._statement(attachment, join.hops[0]) for join in found]
-        self._likeness.prepare([said, *statements])
-        scored = [(self._likeness.cosine(said, text), join) for text, join in zip(statements, found, strict=True)]
-        best, nearest = max(scored, key=lambda one: one[0], default=(0.0, None))
-        if nearest is None or best < _LIKE:
-            return []
-        label = nearest.hops[0].relation.label
-        others = (score for score, join in scored if join.hops[0].relation.label != label)
-        if best - max(others, default=0.0) < _CLEARLY:
-            return []
-        return [replace(nearest, score=_LEAST, said=nearest.said | set(words))]
+        statements = {join.hops[0]: self._statement(attachment, join.hops[0]) for join in found}
+        nearest = self._clearest(self._sentence(attachment), statements, _LIKE)
+        return [replace(join, score=_LEAST, said=join.said | set(words)) for join in found if join.hops[0] == nearest]
+
+    def _clearest(self, said: str, statements: Mapping[Hop, str], least: float = 0.0) -> Hop | None:
+        """The hop whose statement is most like a sentence, if those of all other relations are clearly less so.
+
+        Args:
+            least: likeness below which none is.
+        """
+        self._likeness.prepare([said, *statements.values()])
+        likeness = {hop: self._likeness.cosine(said, text) for hop, text in statements.items()}
+        nearest = max(statements, key=lambda hop: likeness[hop], default=None)
+        if nearest is None or likeness[nearest] < least:
+            return None
+        others = (likeness[hop] for hop in statements if hop.relation.label != nearest.relation.label)
+        return nearest if likeness[nearest] - max(others, default=-1.0) >= _CLEARLY else None
 
     def _is_of_values(self, at: int) -> bool:
         """Whether a word names a relation to values: "who earns the most"."""
@@ -315,16 +321,10 @@ class Joiner:
     def _is_nearest(self, hop: Hop, case: str) -> bool:
         """Whether a preposition between two classes means a relation rather than any other: "engineers on a team"."""
         near, far = hop.end, hop.start
-        said = f"{near} {case} {far}"
-        names = {
-            other.relation.label: f"{near} {other.relation.label} {far}"
-            for other in self._hops
-            if {other.start, other.end} == {near, far}
-        }
-        self._likeness.prepare([said, *names.values()])
-        scores = sorted((self._likeness.cosine(said, text), label) for label, text in names.items())
-        clear = len(scores) < 2 or scores[-1][0] - scores[-2][0] >= _CLEARLY
-        return clear and scores[-1][1] == hop.relation.label
+        beside = [other for other in self._hops if {other.start, other.end} == {near, far}]
+        names = {other: f"{near} {other.relation.label} {far}" for other in beside}
+        nearest = self._clearest(f"{near} {case} {far}", names)
+        return nearest is not None and nearest.relation.label == hop.relation.label
 
     def _is_wrong_way(self, hop: Hop, attachment: Attachment) -> bool:
         """Whether the grammar says that a relation that could lead both ways leads the other way."""
