@@ -14,7 +14,10 @@ from triplecheck.app.opening import open_base
 from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flag, flattened
 
 if TYPE_CHECKING:
+    from triplecheck.kg import KnowledgeBase
+    from triplecheck.kg.progress import ProgressCallback
     from triplecheck.optimize.distil import DistilOptions, StudentReport
+    from triplecheck.optimize.distil.lora import LoraOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -142,50 +145,10 @@ def distill(
     """
     err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        from triplecheck.evals.questions import read_questions
-        from triplecheck.kg import UserError
-        from triplecheck.optimize.distil.lora import LoraOptions
-        from triplecheck.optimize.distil.merge import check_free
-        from triplecheck.optimize.distil.reader.recorded import RECORDED, record_answers
-        from triplecheck.optimize.distil.students import STUDENTS, Lesson, rows_for
-        from triplecheck.optimize.traces.reading import graph_of
-
-        if run.student != "lora" and (run.merge or run.gguf):
-            raise UserError(f"the student {run.student} is no adapter: leave out --merge and --gguf")
-        if run.questions and not run.kb:
-            raise UserError("--questions needs --kb, the knowledge base of the graph that they are about")
-        if run.merge is not None:
-            check_free(run.merge)
-        settings = run.training
-        how = LoraOptions(samples=run.samples, left_out=tuple(run.left_out or ()), bare=run.bare, seconds=run.seconds)
+        settings = _settings(run)
     base = open_base(run.kb) if run.kb else None
     with reporting(err, "reading") as tell:
-        folders = list(traces or ())
-        if base is not None and run.questions:
-            asked = [question for file in run.questions for question in read_questions(file)]
-            folders += record_answers(
-                base,
-                asked,
-                run.out / RECORDED,
-                hops=run.hops,
-                limit=run.limit,
-                seed=run.seed,
-                distracted=STUDENTS[run.student].distracted,
-                progress=tell,
-            )
-        rows = rows_for(run.student, folders, graph_of(base))
-        lesson = Lesson(
-            tuple(folders),
-            rows,
-            run.out,
-            name=run.name,
-            base=run.base,
-            training=settings,
-            how=how,
-            device=run.device,
-            progress=tell,
-        )
-        report = STUDENTS[run.student].distil(lesson)
+        report = _distilled(run, settings, base, list(traces or ()), tell)
     written = _exported(report, run)
     if run.json:
         print_json(report.to_json() | {"exported": [str(path) for path in written]})
@@ -193,6 +156,73 @@ def distill(
     _show(report)
     for path in written:
         stdout().print(printable(str(path)), soft_wrap=True)
+
+
+def _settings(run: DistillOptions) -> tuple[DistilOptions, LoraOptions]:
+    """How to train, and how chains are written.
+
+    Raises:
+        UserError: options do not go together, or have values that they cannot have.
+    """
+    from triplecheck.kg import UserError
+    from triplecheck.optimize.distil.lora import LoraOptions
+    from triplecheck.optimize.distil.merge import check_free
+
+    if run.student != "lora" and (run.merge or run.gguf):
+        raise UserError(f"the student {run.student} is no adapter: leave out --merge and --gguf")
+    if run.questions and not run.kb:
+        raise UserError("--questions needs --kb, the knowledge base of the graph that they are about")
+    if run.merge is not None:
+        check_free(run.merge)
+    how = LoraOptions(samples=run.samples, left_out=tuple(run.left_out or ()), bare=run.bare, seconds=run.seconds)
+    return run.training, how
+
+
+def _distilled(
+    run: DistillOptions,
+    settings: tuple[DistilOptions, LoraOptions],
+    base: KnowledgeBase | None,
+    traces: list[Path],
+    tell: ProgressCallback,
+) -> StudentReport:
+    """Train the student on traces, and on those that are recorded of the questions."""
+    from triplecheck.optimize.distil.students import STUDENTS, Lesson, rows_for
+    from triplecheck.optimize.traces.reading import graph_of
+
+    training, how = settings
+    traces += [] if base is None else _recorded(run, base, tell)
+    lesson = Lesson(
+        tuple(traces),
+        rows_for(run.student, traces, graph_of(base)),
+        run.out,
+        name=run.name,
+        base=run.base,
+        training=training,
+        how=how,
+        device=run.device,
+        progress=tell,
+    )
+    return STUDENTS[run.student].distil(lesson)
+
+
+def _recorded(run: DistillOptions, base: KnowledgeBase, tell: ProgressCallback) -> list[Path]:
+    """The traces of right replies to the questions."""
+    from triplecheck.evals.questions import read_questions
+    from triplecheck.optimize.distil.reader.recorded import RECORDED, record_answers
+    from triplecheck.optimize.distil.students import STUDENTS
+
+    if not run.questions:
+        return []
+    return record_answers(
+        base,
+        [question for file in run.questions for question in read_questions(file)],
+        run.out / RECORDED,
+        hops=run.hops,
+        limit=run.limit,
+        seed=run.seed,
+        distracted=STUDENTS[run.student].distracted,
+        progress=tell,
+    )
 
 
 def _exported(report: StudentReport, run: DistillOptions) -> list[Path]:
