@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from triplecheck.language.operations import end_of_unit
-from triplecheck.language.question import Question, asking_for_things, read_question
+from triplecheck.language.question import Question, read_question
+from triplecheck.language.rewording import asking_for_things
 
 
 def read(text: str) -> Question:

@@ -1,0 +1,48 @@
+"""Questions that say first what there is, and then ask which, in the order that other questions have."""
+
+from __future__ import annotations
+
+import functools
+import re
+from collections.abc import Iterable
+
+from triplecheck.language.lexicon import Lexicon, lexicon
+from triplecheck.language.pipeline import ENGLISH, pipeline
+
+_TEXTS = 2_048
+
+
+@functools.lru_cache(_TEXTS)
+def asking_for_things(text: str, language: str = ENGLISH) -> str:
+    """A question that says first what there is, and then asks which, as one that asks which; other texts as they are.
+
+    "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?", and "Out of all the ships,
+    which one is the oldest?" asks "Which of the ships is the oldest?".
+    """
+    known = lexicon(pipeline(language).code)
+    return _which_there_is(text, known) or _which_of_all(text, known) or text
+
+
+def _which_there_is(text: str, known: Lexicon) -> str:
+    if not known.existence or not known.names_them:
+        return ""
+    opens, ends = _any_of(known.existence), _any_of(known.names_them)
+    before, joins = _any_of(known.clauses.get("indefinite", ())), _any_of(known.coordination.get("and", ()))
+    pattern = rf"\s*(?:{opens})\s+(?:(?:{before})\s+)?(.+?)[\s,;.?!]+(?:(?:{joins})\s+)?(?:{ends})[\s?]*"
+    asked = re.fullmatch(pattern, text, re.IGNORECASE)
+    return "" if asked is None else f"{known.names_them[0].capitalize()} {asked[1]}?"
+
+
+def _which_of_all(text: str, known: Lexicon) -> str:
+    opens, definite = (_any_of(known.among.get(part, ())) for part in ("opens", "definite"))
+    for start in ("which of", "how many of"):
+        if asks := _any_of(known.among.get(start, ())):
+            pattern = rf"\s*(?:{opens})\s+((?:{definite})\s[^,]+?)\s*,\s*(?:{asks})\s+(.+)"
+            if asked := re.fullmatch(pattern, text, re.IGNORECASE):
+                return f"{start.capitalize()} {asked[1]} {asked[2]}"
+    return ""
+
+
+def _any_of(phrases: Iterable[str]) -> str:
+    """A regular expression for one of some phrases, the longest first."""
+    return "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))
