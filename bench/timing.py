@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gc
 import json
+import os
 import re
 import resource
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
@@ -64,13 +66,15 @@ def percentile(times: Sequence[float], share: float) -> float:
 
 
 def fresh_process(code: str, *arguments: object) -> Any:
-    """Run code in a new interpreter and parse the last line of its output as JSON.
+    """Run code in a new interpreter, without replies of earlier runs, and parse the last line of its output as JSON.
 
     Raises:
         RuntimeError: the process failed.
     """
     command = [sys.executable, "-c", code, *map(str, arguments)]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    with tempfile.TemporaryDirectory() as replies:
+        given = {**os.environ, "DSPY_CACHEDIR": replies}
+        done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"a measured process failed:\n{done.stderr[-2000:]}")
     return json.loads(done.stdout.strip().splitlines()[-1])

@@ -292,7 +292,7 @@ class TextEncoder:
                 vectors[rows_of[text]] = vector
                 done += len(rows_of[text])
             if small:
-                self._remember(batch, embedded)
+                self.remember(batch, embedded)
             progress("encoding", done, len(texts))
         return vectors
 
@@ -323,11 +323,12 @@ class TextEncoder:
         with self._lock:
             return {text: self._remembered[text] for text in texts if text in self._remembered}
 
-    def _remember(self, texts: list[str], vectors: FloatArray) -> None:
+    def remember(self, texts: Sequence[str], vectors: FloatArray) -> None:
+        """Keep vectors that this encoder made, so that the texts are not encoded again."""
         with self._lock:
             for text, vector in zip(texts, vectors, strict=True):
                 if len(text) <= _REMEMBERED_LENGTH:
-                    self._remembered[text] = vector.copy()
+                    self._remembered[text] = np.array(vector)
 
 
 def _estimated_tokens(text: str) -> int:

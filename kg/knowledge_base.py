@@ -186,7 +186,8 @@ class KnowledgeBase:
         if self.encoder is None:
             return None
         with self.generation.opening("vectors") as folder:
-            return relation_vectors.open_vectors(folder, self.encoder)
+            relations = map(self.graph.relation, range(self.graph.num_relations))
+            return relation_vectors.open_vectors(folder, self.encoder, relations)
 
     @functools.cached_property
     def name_vectors(self) -> VectorIndex | None:

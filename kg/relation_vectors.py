@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray, load_array
-from triplecheck.kg.encode import Encoder
+from triplecheck.kg.encode import Encoder, TextEncoder
 from triplecheck.kg.ranker import Hops, PathRanker
 from triplecheck.kg.types import Relation
+
+_REMEMBERED = 512  # vectors
 
 
 def relation_texts(relation: Relation) -> list[str]:
@@ -93,6 +95,11 @@ def stored(folder: Path) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     return vectors, load_array(folder / "relation_owners.npy")
 
 
-def open_vectors(folder: Path, encoder: Encoder) -> RelationVectors:
-    """The vectors that `build` wrote, to be searched."""
-    return RelationVectors(*stored(folder), encoder)
+def open_vectors(folder: Path, encoder: Encoder, relations: Iterable[Relation]) -> RelationVectors:
+    """The vectors that `build` wrote of these relations, to be searched. The encoder remembers those of a few."""
+    vectors, owners = stored(folder)
+    if isinstance(encoder, TextEncoder) and len(vectors) <= _REMEMBERED:
+        texts = [text for relation in relations for text in relation_texts(relation)]
+        if len(texts) == len(vectors):
+            encoder.remember(texts, vectors)
+    return RelationVectors(vectors, owners, encoder)

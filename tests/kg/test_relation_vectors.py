@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from triplecheck.kg.encode import Encoder
+from triplecheck.kg.encode import Encoder, TextEncoder
 from triplecheck.kg.relation_vectors import RelationVectors, build, open_vectors, relation_texts
 from triplecheck.kg.types import Relation
 
@@ -22,7 +22,7 @@ RELATIONS = [
 def vectors(encoder: Encoder, tmp_path_factory: pytest.TempPathFactory) -> RelationVectors:
     folder = tmp_path_factory.mktemp("relations")
     build(RELATIONS, encoder, folder)
-    return open_vectors(folder, encoder)
+    return open_vectors(folder, encoder, RELATIONS)
 
 
 @pytest.mark.parametrize(("number", "relation"), list(enumerate(RELATIONS)), ids=["r0", "r1", "r2"])
@@ -49,6 +49,16 @@ def test_cosines_are_those_of_the_best_wording(vectors: RelationVectors, encoder
 
 def test_without_relations_there_is_nothing_to_compare(encoder: Encoder, tmp_path: Path) -> None:
     build([], encoder, tmp_path)
-    vectors = open_vectors(tmp_path, encoder)
+    vectors = open_vectors(tmp_path, encoder, [])
     assert vectors.against("anything").shape == (0,)
     assert vectors.nearest_wordings("anything").shape == (0,)
+
+
+def test_the_encoder_remembers_the_vectors_of_a_few_relations(
+    encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(RELATIONS, encoder, tmp_path)
+    encoder.forget()
+    open_vectors(tmp_path, encoder, RELATIONS)
+    monkeypatch.setattr(encoder, "_model", None)  # nothing is left to encode
+    assert encoder.encode(relation_texts(RELATIONS[0])).shape == (3, encoder.dimensions)
