@@ -162,7 +162,7 @@ def _settings(run: DistillOptions) -> tuple[DistilOptions, LoraOptions]:
     """How to train, and how chains are written.
 
     Raises:
-        UserError: options do not go together, or have values that they cannot have.
+        UserError: two options exclude each other, or the value of one is not allowed.
     """
     from triplecheck.kg import UserError
     from triplecheck.optimize.distil.lora import LoraOptions
@@ -206,7 +206,7 @@ def _distilled(
 
 
 def _recorded(run: DistillOptions, base: KnowledgeBase, tell: ProgressCallback) -> list[Path]:
-    """The traces of right replies to the questions."""
+    """Record traces of right replies to the questions; empty without questions."""
     from triplecheck.evals.questions import read_questions
     from triplecheck.optimize.distil.reader.recorded import RECORDED, record_answers
     from triplecheck.optimize.distil.students import STUDENTS

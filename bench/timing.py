@@ -66,7 +66,7 @@ def percentile(times: Sequence[float], share: float) -> float:
 
 
 def fresh_process(code: str, *arguments: object) -> Any:
-    """Run code in a new interpreter, without replies of earlier runs, and parse the last line of its output as JSON.
+    """Run code in a new interpreter with an empty cache of replies, and parse the last line of its output as JSON.
 
     Raises:
         RuntimeError: the process failed.

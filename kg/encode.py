@@ -34,7 +34,7 @@ _HUB = "sentence-transformers/all-MiniLM-L6-v2"
 _WINDOW = 8192  # texts sorted by length at a time
 _REMEMBERED_TEXTS = 32_768  # about 50 MB of vectors and at most 30 MB of texts
 _REMEMBERED_LENGTH = 1024  # characters that the default model reads; longer texts are not cached
-_REMEMBERED_CALL = 512  # texts; a larger call is bulk work and would only flush the cache
+REMEMBERED_CALL = 512  # texts; a larger call is bulk work and would only flush the cache
 
 
 @runtime_checkable
@@ -278,7 +278,7 @@ class TextEncoder:
         rows_of: dict[str, list[int]] = {}
         for row, text in enumerate(texts):
             rows_of.setdefault(text, []).append(row)
-        small = len(texts) <= _REMEMBERED_CALL
+        small = len(texts) <= REMEMBERED_CALL
         done = 0
         if small:
             for text, vector in self._recall(rows_of).items():

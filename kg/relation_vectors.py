@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray, load_array
-from triplecheck.kg.encode import Encoder, TextEncoder
+from triplecheck.kg.encode import REMEMBERED_CALL, Encoder, TextEncoder
 from triplecheck.kg.ranker import Hops, PathRanker
 from triplecheck.kg.types import Relation
-
-_REMEMBERED = 512  # vectors
 
 
 def relation_texts(relation: Relation) -> list[str]:
@@ -98,7 +96,7 @@ def stored(folder: Path) -> tuple[FloatArray, npt.NDArray[np.int64]]:
 def open_vectors(folder: Path, encoder: Encoder, relations: Iterable[Relation]) -> RelationVectors:
     """The vectors that `build` wrote of these relations, to be searched. The encoder remembers those of a few."""
     vectors, owners = stored(folder)
-    if isinstance(encoder, TextEncoder) and len(vectors) <= _REMEMBERED:
+    if isinstance(encoder, TextEncoder) and len(vectors) <= REMEMBERED_CALL:
         texts = [text for relation in relations for text in relation_texts(relation)]
         if len(texts) == len(vectors):
             encoder.remember(texts, vectors)

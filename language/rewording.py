@@ -1,4 +1,4 @@
-"""Questions that say first what there is, and then ask which, in the order that other questions have."""
+"""Rewrites questions that name the things to choose from before they ask: "out of all the ships, which one ..."."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TEXTS = 2_048
 
 @functools.lru_cache(_TEXTS)
 def asking_for_things(text: str, language: str = ENGLISH) -> str:
-    """A question that says first what there is, and then asks which, as one that asks which; other texts as they are.
+    """The text with what it asks for in front, where it names the things to choose from first; other texts unchanged.
 
     "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?", and "Out of all the ships,
     which one is the oldest?" asks "Which of the ships is the oldest?".
@@ -44,5 +44,5 @@ def _which_of_all(text: str, known: Lexicon) -> str:
 
 
 def _any_of(phrases: Iterable[str]) -> str:
-    """A regular expression for one of some phrases, the longest first."""
+    """A regular expression that matches any of the phrases and prefers the longest."""
     return "|".join(re.escape(phrase) for phrase in sorted(phrases, key=len, reverse=True))

@@ -465,7 +465,7 @@ class Program(dspy.Module, metaclass=_ProgramType):
         return judge.withheld(question, found, NOT_IN_GRAPH, trace.steps)
 
     def with_verdict(self, question: str, found: Outcome, trace: Trace) -> Outcome:
-        """The outcome with the verdict and the confidence of its answer so far."""
+        """The outcome with the verdict and the confidence of its answer, judged by the steps so far."""
         return self._judge.judge(question, found, trace.steps)
 
     @property

@@ -82,7 +82,7 @@ class DataFolder:
         return [replace(one, one_answer=True) for one in picked] if self.options.one_answer else picked
 
     def matching(self) -> list[Question]:
-        """The questions that the options take, in the order of the file."""
+        """The questions that the options select, in the order of the file."""
         found = read_questions(self.questions)
         found = [one for one in found if all(_field(one, name) == value for name, value in self.options.where.items())]
         if self.options.supported_only and any(one.gold.get("gold_path") is True for one in found):

@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def apart(self) -> list[str]:
-        """The variables that nothing joins to what is selected; none of an ask."""
+        """The variables that nothing joins to the selected ones; empty for ASK."""
         return [] if self.kind == "ask" else apart(self.algebra)
 
     def has(self, *names: str) -> bool:

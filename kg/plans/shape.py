@@ -48,7 +48,7 @@ def bridges(select: of.Select) -> list[tuple[int, ...]]:
 
 
 def apart(select: of.Select) -> list[str]:
-    """The variables that no triple or expression joins to what is selected: all that they say is that something exists.
+    """The variables that no triple or expression joins to the selected ones: they only say that something exists.
 
     Returns:
         Their names, in the order of the triples.
@@ -63,7 +63,7 @@ def apart(select: of.Select) -> list[str]:
 
 
 def _together(node: object) -> set[str]:
-    """The variables that a value of the algebra joins."""
+    """The names of the variables that one part of a plan relates to each other."""
     if isinstance(node, of.Group):
         rows = [node.of] if any(one.of is None for one in node.aggregates) else []  # COUNT(*) is of all that they say
         return {one.result for one in node.aggregates}.union(*map(of.variables, (*node.keys, *rows)))

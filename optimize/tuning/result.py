@@ -55,8 +55,8 @@ class Tuned:
         gain: of the result against the program as written, on the test questions; None: nothing won.
         bundle: None: nothing won.
         usage: of the whole run.
-        rows: on the test questions the program as written, each kind of choice alone where `TunePlan.each` asks for
-            them, and what won.
+        rows: results on the test questions: of the program as written, of each kind of choice alone if `TunePlan.each`
+            is set, and of the result if something won.
     """
 
     program: Program

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from program_parts import ask, build_rows
+from program_parts import ask, build_rows, fields, play, steps, topics
 
 from triplecheck.programs import KERAG
+from triplecheck.programs.steps import Planned
 
 ROWS = """
 Greta|type|mill; Greta|located in|Osby; Greta|area ha|4; Greta|entry fee eur|5; Greta|visitors per year|9000
@@ -115,6 +116,15 @@ def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
 )
 def test_it_is_not_proved(mills: KERAG, question: str) -> None:
     assert ask(mills, question).verdict != "proved"
+
+
+def test_yes_and_no_together_are_no_answer(mills: KERAG) -> None:
+    both = "SELECT DISTINCT ?x { ?mill a <mill> . ?mill <insured> ?x }"
+    right = "SELECT ?mill { ?mill a <mill> . ?mill <insured> <yes> }"
+    replies = [topics(), *(fields(reasoning="It says that.", query=text) for text in (both, right))]
+    result, _ = play(KERAG(mills.sources, assist="plans"), "Which mills are insured?", *replies)
+    assert steps(result, Planned)[0].problem == "The query finds both yes and no: select the things that are so."
+    assert result.answer == "Greta"
 
 
 def test_a_few_words_are_a_question_too(mills: KERAG) -> None:

@@ -174,14 +174,14 @@ class Joiner:
         return " ".join(words)
 
     def _called(self, number: int) -> str:
-        """What a unit is called beside relations."""
+        """The words for a unit in a sentence: a class, the class of a topic, or the question's words."""
         unit, classes = self._clauses.units[number], self.ends.classes(number)
         if unit.kind in ("class", "topic"):
             return (classes or unit.names)[0]
         return " ".join(unit.names)
 
     def _statement(self, attachment: Attachment, hop: Hop) -> str:
-        """A hop as a sentence."""
+        """What a hop says of the two units of an attachment, as a sentence."""
         unit, to, label = self._called(attachment.unit), self._called(attachment.to), hop.relation.label
         if self._clauses.units[attachment.to].kind == "word" and hop.forward:
             return f"{to} is the {label} of the {unit}"

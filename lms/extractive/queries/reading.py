@@ -80,11 +80,12 @@ class Reading:
         noun = self.likeness.bases(" ".join(unit.names)) if unit.kind == "noun" and not self.schema.classes else set()
         named = [one for one in found if any(noun & self.likeness.bases(text.split()[0]) for text in one.wordings)]
         found = named or found
-        said = [self.likeness.bases(one.label) for one in found if self._is_said(one.label)]
-        return [one for one in found if self.likeness.bases(one.label) not in said or self._is_said(one.label)]
+        said = {one.label for one in found if self._is_said(one.label)}
+        words = {self.likeness.bases(label) for label in said}
+        return [one for one in found if one.label in said or self.likeness.bases(one.label) not in words]
 
     def _is_said(self, label: str) -> bool:
-        """Whether the question has a name word by word."""
+        """Whether a name stands in the question, word by word."""
         return any(self.parse.said(at, label.casefold()) for at in range(len(self.parse)))
 
 
