@@ -132,7 +132,7 @@ def write_graph(
     if encoder is not None:
         (folder / "vectors").mkdir()
         progress("encoding relations", 0, graph.num_relations)
-        relation_vectors.build(relations, encoder, folder / "vectors")
+        relation_vectors.build(relations, encoder, folder / "vectors", relation_vectors.type_texts(graph))
         if name_vectors:
             labels = [label for _, label in islice(graph.all_labels(), graph.num_entities)]
             VectorIndex(encoder.encode(labels, progress=progress)).save(folder / "name_vectors", float16=True)

@@ -29,7 +29,7 @@ from triplecheck.kg.manifest import Generation, Manifest
 from triplecheck.kg.names import NameIndex, extend_names
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph
-from triplecheck.kg.relation_vectors import relation_texts, stored
+from triplecheck.kg.relation_vectors import relation_texts, stored, stored_types
 from triplecheck.kg.skb import NodeDocuments, node_documents
 from triplecheck.kg.skb.search import FIELDS, NODE_VECTORS, LazyVectors
 from triplecheck.kg.vectors import VectorIndex
@@ -378,9 +378,11 @@ def known_texts(base: Base, known: KnownTexts | None = None) -> KnownTexts:
     assert encoder is not None
     with base.generation.opening("vectors") as folder:
         vectors, _ = stored(folder)
+        types, of_types = stored_types(folder)
     known = known or KnownTexts(encoder["name"], encoder["fingerprint"], vectors.shape[1])
     relations = (graph.relation(number) for number in range(graph.num_relations))
     known.add((text for relation in relations for text in relation_texts(relation)), vectors)
+    known.add(types, of_types)
     if base.name_vectors is not None:
         labels = graph.node_columns().labels.slice(0, graph.num_entities)
         known.add(labels.to_pylist(), base.name_vectors.vectors)

@@ -1,7 +1,9 @@
-"""Vectors of a graph's relations, encoded once, and their similarity to a text."""
+"""Vectors of a graph's relations and types, encoded once, and the similarity of relations to a text."""
 
 from __future__ import annotations
 
+import itertools
+import json
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
@@ -10,8 +12,11 @@ import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray, load_array
 from triplecheck.kg.encode import REMEMBERED_CALL, Encoder, TextEncoder
+from triplecheck.kg.graph import Graph
 from triplecheck.kg.ranker import Hops, PathRanker
-from triplecheck.kg.types import Relation
+from triplecheck.kg.types import Direction, Relation
+
+_TYPE_TEXTS, _TYPE_VECTORS = "type_texts.json", "type_vectors.npy"
 
 
 def relation_texts(relation: Relation) -> list[str]:
@@ -79,12 +84,40 @@ class RelationVectors:
         return cosines
 
 
-def build(relations: Sequence[Relation], encoder: Encoder, folder: Path) -> None:
-    """Encode all relations and write their vectors into a folder."""
+def end_text(graph: Graph, relation: int, direction: Direction) -> str:
+    """The two most frequent types at the end of a relation, as prompts write them; empty if there are none."""
+    schema = graph.schema(relation)
+    side = schema.range if direction is Direction.OUT else schema.domain
+    return ", ".join(graph.type_label(kind) for kind, _ in side[:2])
+
+
+def type_texts(graph: Graph) -> list[str]:
+    """The texts for types that a question may be compared with, their labels and the ends of relations; none if there
+    are too many types for an encoder to remember."""
+    if len(graph.type_ids) > REMEMBERED_CALL:
+        return []
+    labels = [graph.type_label(kind) for kind in graph.type_ids]
+    ends = itertools.product(range(graph.num_relations), Direction)
+    texts = [*labels, *(end_text(graph, relation, direction) for relation, direction in ends)]
+    return [text for text in dict.fromkeys(texts) if text]
+
+
+def build(relations: Sequence[Relation], encoder: Encoder, folder: Path, types: Sequence[str] = ()) -> None:
+    """Encode all relations and write their vectors into a folder.
+
+    Args:
+        types: texts whose vectors are written, too, if they are few, for the encoder to remember.
+    """
     texts = [(number, text) for number, relation in enumerate(relations) for text in relation_texts(relation)]
-    vectors = encoder.encode([text for _, text in texts]) if texts else np.empty((0, encoder.dimensions), np.float32)
-    np.save(folder / "relation_vectors.npy", vectors)
+    np.save(folder / "relation_vectors.npy", _encoded([text for _, text in texts], encoder))
     np.save(folder / "relation_owners.npy", np.array([number for number, _ in texts], np.int64))
+    if 0 < len(types) <= REMEMBERED_CALL:
+        np.save(folder / _TYPE_VECTORS, _encoded(types, encoder))
+        (folder / _TYPE_TEXTS).write_text(json.dumps(list(types), ensure_ascii=False), "utf-8")
+
+
+def _encoded(texts: Sequence[str], encoder: Encoder) -> FloatArray:
+    return encoder.encode(texts) if texts else np.empty((0, encoder.dimensions), np.float32)
 
 
 def stored(folder: Path) -> tuple[FloatArray, npt.NDArray[np.int64]]:
@@ -93,11 +126,21 @@ def stored(folder: Path) -> tuple[FloatArray, npt.NDArray[np.int64]]:
     return vectors, load_array(folder / "relation_owners.npy")
 
 
+def stored_types(folder: Path) -> tuple[list[str], FloatArray]:
+    """The texts for types that `build` wrote, and their vectors; none if they are many, or of an earlier version."""
+    if not (folder / _TYPE_TEXTS).exists():
+        return [], np.empty((0, 0), np.float32)
+    return json.loads((folder / _TYPE_TEXTS).read_text("utf-8")), load_array(folder / _TYPE_VECTORS)
+
+
 def open_vectors(folder: Path, encoder: Encoder, relations: Iterable[Relation]) -> RelationVectors:
-    """The vectors that `build` wrote of these relations, to be searched. The encoder remembers those of a few."""
+    """The vectors that `build` wrote of these relations, to be searched. The encoder remembers those of a few, and
+    those of types."""
     vectors, owners = stored(folder)
-    if isinstance(encoder, TextEncoder) and len(vectors) <= REMEMBERED_CALL:
-        texts = [text for relation in relations for text in relation_texts(relation)]
-        if len(texts) == len(vectors):
-            encoder.remember(texts, vectors)
+    if isinstance(encoder, TextEncoder):
+        encoder.remember(*stored_types(folder))
+        if len(vectors) <= REMEMBERED_CALL:
+            texts = [text for relation in relations for text in relation_texts(relation)]
+            if len(texts) == len(vectors):
+                encoder.remember(texts, vectors)
     return RelationVectors(vectors, owners, encoder)

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.functions import calls_at, is_function
 from triplecheck.kg.graph import Edges
+from triplecheck.kg.relation_vectors import end_text
 from triplecheck.programs.assists.table import Assists
 from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.steps import Called, Checked, Expanded, Trace, Truncated
@@ -87,19 +88,12 @@ def is_schema(graph: Graph, relation: int, patterns: Iterable[str | re.Pattern[s
 
 def note_at_end(graph: Graph, path: Path, edges: int, *, by_schema: bool) -> str:
     """What is at the end of an offered path: the number of edges, and the types or examples they lead to."""
-    if path.hops[-1].kind is not None:
-        return write_end(edges)
-    if by_schema or is_function(graph, path.hops[-1].relation):
-        return write_end(edges, types=types_at_end(graph, path))
-    return write_end(edges, examples=examples_at_end(graph, path))
-
-
-def types_at_end(graph: Graph, path: Path) -> str:
-    """What the schema says of the end of a path."""
     hop = path.hops[-1]
-    schema = graph.schema(hop.relation)
-    side = schema.range if hop.direction is Direction.OUT else schema.domain
-    return ", ".join(graph.type_label(t) for t, _ in side[:2])
+    if hop.kind is not None:
+        return write_end(edges)
+    if by_schema or is_function(graph, hop.relation):
+        return write_end(edges, types=end_text(graph, hop.relation, hop.direction))
+    return write_end(edges, examples=examples_at_end(graph, path))
 
 
 def examples_at_end(graph: Graph, path: Path) -> list[str]:

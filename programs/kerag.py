@@ -193,12 +193,15 @@ class KERAG(AnsweringProgram):
         offers = typed_paths(self.assists, self.graph, offers, plan.asked)
         if self.options.filtering == "none":
             return offers
-        vectors = self.sources.relations
-        likeness = None if vectors is None else vectors.against(plan.question.text)
-        offers = ranked_paths(self.assists, plan.scores, most_similar(offers, likeness))
+        offers = ranked_paths(self.assists, plan.scores, offers) or self.most_similar(plan, offers)
         if len(offers) > (limit := self.options.limits.offered):
             trace.add(Truncated("offered paths", limit, len(offers)))
         return offers[:limit]
+
+    def most_similar(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
+        """The offers, those first whose last relation is most like the question."""
+        vectors = self.sources.relations
+        return most_similar(offers, None if vectors is None else vectors.against(plan.question.text))
 
     def filter(self, plan: Plan, frontier: list[Path], offered: list[tuple[Path, int]], trace: Trace) -> list[Path]:
         """Schema-level filtering: of the offered paths those that the model keeps, best first."""

@@ -17,7 +17,12 @@ Each name is loaded when it is first used, so that `import triplecheck` is quick
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
+
+# A thread of OpenBLAS waits for work by spinning: here for 2 ** 16 cycles, since the default of 2 ** 26 doubles the CPU
+# time of a question. OpenBLAS reads this when numpy is first imported.
+os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "16")
 
 if TYPE_CHECKING:
     from triplecheck.evals import evaluate

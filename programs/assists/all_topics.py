@@ -23,7 +23,7 @@ def all_topics(assists: Assists, linker: TopicLinker, named: Sequence[str], trac
     left_out = [
         known.written
         for known in linker.known
-        if known.is_exact and _is_name(known.written, linker) and not any(name in said for name in known.names)
+        if known.is_exact and not any(name in said for name in known.names) and _is_name(known.written, linker)
     ]
     assists.note(trace, "all_topics", "NameTopics", named, [*named, *left_out])
     return [*named, *left_out]

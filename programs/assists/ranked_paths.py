@@ -72,9 +72,9 @@ def path_scores(
 
 
 def ranked_paths(assists: Assists, scores: PathScores, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-    """The offered paths, those that the ranker prefers first; as they are without a ranker."""
+    """The offered paths, those that the ranker prefers first; none without a ranker."""
     if not scores or "ranked_paths" not in assists:
-        return offers
+        return []
     return sorted(offers, key=lambda offer: -scores.ahead(offer[0]))
 
 

@@ -22,7 +22,7 @@ from triplecheck.language.operations import Limit
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
-from triplecheck.language.text import TOPIC
+from triplecheck.language.text import TOPIC, mask, words_of
 from triplecheck.language.times import TimeLimit
 from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
@@ -186,11 +186,7 @@ class Proof:
     def read(self) -> Question:
         """The question, with its topics masked."""
         question = Words(self.question)
-        names = [
-            next((one for one in (name, *respelt(name)) if one in question), name)
-            for name in (*self.topics.values(), *self.graph.labels(list(self.topics)))
-        ]
-        names += [name for node in self.topics for name in self.graph.entity(node).aliases if name in question]
+        names = [name for node in self.topics for name in self._spellings(node)]
         kinds = {self.graph.type_label(kind) for node in self.topics for kind in self.graph.types(node)}
         known: dict[str, None] = {}
         for name in names:
@@ -205,6 +201,14 @@ class Proof:
         plain = read_question(self.question, [name for name in known if name not in values], language=self.language)
         bounds: list[Limit | TimeLimit] = [*plain.limits, *plain.times]
         return plain if any(bound.is_bound for bound in bounds) else read
+
+    def _spellings(self, node: int) -> list[str]:
+        """The names of a topic that the question has; how it was read and its label, if there are none."""
+        question, names = Words(self.question), [self.topics[node], *self.graph.labels([node])]
+        said = [one for name in names for one in (name, *respelt(name)) if one in question]
+        rest = Words(" ".join(mask(words_of(self.question), said)))
+        said += [name for name in self.graph.entity(node).aliases if name in rest]
+        return said or names
 
     def _names_of_value(self, node: int) -> tuple[str, ...]:
         """How the question and the graph name a topic that is a number or a date; empty for others."""

@@ -7,9 +7,17 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.encode import Encoder, TextEncoder
-from triplecheck.kg.relation_vectors import RelationVectors, build, open_vectors, relation_texts
-from triplecheck.kg.types import Relation
+from triplecheck.kg.relation_vectors import (
+    RelationVectors,
+    build,
+    end_text,
+    open_vectors,
+    relation_texts,
+    type_texts,
+)
+from triplecheck.kg.types import Direction, Relation
 
 RELATIONS = [
     Relation("r0", "born in", ("birthplace", "native city")),
@@ -62,3 +70,21 @@ def test_the_encoder_remembers_the_vectors_of_a_few_relations(
     open_vectors(tmp_path, encoder, RELATIONS)
     monkeypatch.setattr(encoder, "_model", None)  # nothing is left to encode
     assert encoder.encode(relation_texts(RELATIONS[0])).shape == (3, encoder.dimensions)
+
+
+def test_the_encoder_remembers_the_vectors_of_a_few_types(
+    encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    build(RELATIONS, encoder, tmp_path, ["city", "club, team"])
+    expected = encoder.encode(["club, team"])
+    encoder.forget()
+    open_vectors(tmp_path, encoder, RELATIONS)
+    monkeypatch.setattr(encoder, "_model", None)
+    np.testing.assert_allclose(encoder.encode(["club, team"]), expected, atol=1e-6)
+
+
+def test_the_texts_for_types_are_their_labels_and_the_ends_of_relations(bundled: KnowledgeBase) -> None:
+    texts, graph = type_texts(bundled.graph), bundled.graph
+    taught = next(number for number in range(graph.num_relations) if graph.relation(number).label == "student of")
+    assert len(texts) == len(set(texts)) and "" not in texts
+    assert {*map(graph.type_label, graph.type_ids), end_text(graph, taught, Direction.OUT)} <= {*texts, ""}
