@@ -280,6 +280,8 @@ def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
 
 def show(result: Compiled, place: Path) -> None:
     """Print the candidates on the Pareto front, and the scores of the program before and after."""
+    from triplecheck.evals.metrics import say_p
+
     out = stdout()
     assert result.before is not None and result.after is not None and result.chosen is not None
     if not is_quiet():
@@ -291,7 +293,7 @@ def show(result: Compiled, place: Path) -> None:
     if result.held_out is not None:
         gain = result.held_out
         out.print(
-            f"on {gain.scored} held-out questions {gain.won} won, {gain.lost} lost (McNemar's exact p = {gain.p:.3f})",
+            f"on {gain.scored} held-out questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}, McNemar)",
             soft_wrap=True,
         )
     if not is_quiet():
@@ -302,6 +304,8 @@ def show(result: Compiled, place: Path) -> None:
 
 
 def _show_front(result: Compiled) -> None:
+    from triplecheck.evals.metrics import say_p
+
     out = stdout()
     assert result.chosen is not None
     front = columns("candidate", numbers=("score", "calls", "size"))
@@ -317,7 +321,7 @@ def _show_front(result: Compiled) -> None:
         told = "" if gain.is_clear else unclear
         out.print(
             f"against the program as written {gain.won} questions won, {gain.lost} lost of {gain.scored} "
-            f"(p = {gain.p:.2f}){told}",
+            f"({say_p(gain.p)}){told}",
             soft_wrap=True,
         )
 

@@ -235,6 +235,8 @@ def _exported(report: StudentReport, run: DistillOptions) -> list[Path]:
 
 
 def _show(report: StudentReport) -> None:
+    from triplecheck.evals.metrics import say_p
+
     to = stdout()
     if not is_quiet():
         learnt = report.learnt
@@ -245,6 +247,6 @@ def _show(report: StudentReport) -> None:
         if learnt.left_out:
             to.print(f"left out: {counted(learnt.left_out)}", soft_wrap=True)
         for one in report.scores:
-            shown = f"{one.on}, {one.rows} held-out rows, {one.what}: {', '.join(one.shown)}, p = {one.p:.2g}"
+            shown = f"{one.on}, {one.rows} held-out rows, {one.what}: {', '.join(one.shown)}, {say_p(one.p)}"
             to.print(printable(shown), soft_wrap=True)
     to.print(printable(report.model), soft_wrap=True)

@@ -128,6 +128,8 @@ def show(result: Tuned, place: Path) -> None:
 
 
 def _numbers(line: Choice) -> list[str]:
+    from triplecheck.evals.metrics import write_p
+
     measured, test, gain = line.validation, line.test, line.gain
     if measured is None:
         return ["-"] * len(_NUMBERS)
@@ -137,7 +139,7 @@ def _numbers(line: Choice) -> list[str]:
         "" if test is None else f"{test.share:.3f}",
         "" if test is None else f"{low:.2f}-{high:.2f}",
         "" if gain is None else f"{gain.won}:{gain.lost}",
-        "" if gain is None else f"{gain.p:.3f}",
+        "" if gain is None else write_p(gain.p),
         f"{measured.calls:.1f}",
         "" if line.tokens is None else f"{line.tokens:,.0f}",
         "" if measured.seconds is None else f"{measured.seconds:.2f}",
@@ -146,11 +148,13 @@ def _numbers(line: Choice) -> list[str]:
 
 
 def _said(result: Tuned, place: Path) -> str:
+    from triplecheck.evals.metrics import say_p
+
     where = f"report in {printable(str(place))}"
     if result.bundle is not None and result.gain is not None:
         gain = result.gain
         return (
-            f"on {gain.scored} test questions {gain.won} won, {gain.lost} lost (p = {gain.p:.3f}); "
+            f"on {gain.scored} test questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}); "
             f"bundle: {printable(str(result.bundle))} ({where})"
         )
     room = ", ".join(f"{one.step} {one.room:.3f}" for one in result.brackets if one.room > 0)

@@ -12,9 +12,11 @@ from typing import Any
 
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, KnowledgeBase
+from triplecheck.kg.functions import FunctionGraph
+from triplecheck.kg.ranker import load_ranker
 from triplecheck.lms import Roles
 from triplecheck.lms.resolve import language_model
-from triplecheck.programs import Program
+from triplecheck.programs import Cascade, Program
 
 
 def describe(
@@ -38,6 +40,8 @@ def describe(
         # The id of an embedded model contains a hash of its weights.
         "models": {name: str(language_model(model).model) for one in all_roles for name, model in one.lms().items()},
         "knowledge_base": graph,
+        "functions": _functions(program.graph),
+        "rankers": _given_rankers(program),
         "language": program.sources.language,
         "settings": plain(dict(settings or {})),
     }
@@ -52,6 +56,19 @@ def _prompts(program: Program) -> str:
     bare = program.deepcopy()
     bare.set_lm(None)
     return digest([bare.dump_state(), own])
+
+
+def _functions(graph: Graph) -> list[str] | None:
+    """The ids of the relations that functions add to a graph; None if there are none."""
+    if not isinstance(graph, FunctionGraph):
+        return None
+    return [graph.relation(number).id for number in range(graph.stored.num_relations, graph.num_relations)]
+
+
+def _given_rankers(program: Program) -> list[str] | None:
+    """The fingerprints of the rankers that a program, or the members of a cascade, have beside the knowledge base."""
+    programs = program.programs if isinstance(program, Cascade) else [program]
+    return [load_ranker(path).fingerprint for one in programs if (path := one.sources.given_ranker)] or None
 
 
 def _counts(graph: Graph) -> dict[str, Any]:

@@ -83,10 +83,6 @@ def _settings(model: str) -> dict[str, str]:
     return dict(parse_qsl(model.partition("?")[2], keep_blank_values=True))
 
 
-# Rules are as fast as a look-up, and what they say depends on more code than a key of the cache could tell.
-_UNCACHED = {"cache": False}
-
-
 class Resolver:
     """Creates and caches language models: one per model string, options and weights."""
 
@@ -104,7 +100,7 @@ class Resolver:
             if model in self._engines:
                 return self._embedded(model, self._engines[model], options)
             if is_no_language_model(model):
-                return self._embedded(model, self._engine(model), _UNCACHED | options)
+                return self._embedded(model, self._engine(model), options)
             if model.startswith((LOCAL, LLAMA_CPP)):
                 return self._local_model(model, options)
             plain, settings = _separated(model)
@@ -120,7 +116,7 @@ class Resolver:
         plain = name.strip().partition("?")[0]
         with self._lock:
             engine = self._engine(f"{plain}?{urlencode({**settings, **_settings(name)})}")
-            return self._embedded(name, engine, _UNCACHED)
+            return self._embedded(name, engine, {})
 
     def register(self, name: str, engine: EmbeddedEngine) -> None:
         """See `register_engine`."""
@@ -150,7 +146,7 @@ class Resolver:
         general = is_gguf_file(name) and not config.guided
         return self._kept((model, model_id), options, lambda: _embed(model_id, engine, options, general=general))
 
-    def _embedded(self, name: str, engine: EmbeddedEngine, options: Mapping[str, Any]) -> MeteredLM:
+    def _embedded(self, name: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
         return self._kept((name, id(engine)), options, lambda: _embed(f"{name}@{engine.fingerprint}", engine, options))
 
     def _remote(self, model: str, options: dict[str, Any]) -> MeteredLM:

@@ -116,7 +116,6 @@ def measure(
         roles=roles,
         knowledge_base=knowledge_base,
         workers=workers,
-        settings={"ranker": program.sources.ranker.name},
         progress=progress,
     )
     if summary.stopped is not None:

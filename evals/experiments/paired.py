@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from triplecheck.evals.experiments.config import Experiment, RowSpec
 from triplecheck.evals.experiments.run import Cell
-from triplecheck.evals.metrics.statistics import mcnemar
+from triplecheck.evals.metrics.statistics import mcnemar, write_p
 
 Pair = tuple[float, float]
 """Hits@1 of a row and of the first row on one question."""
@@ -71,7 +71,7 @@ def paired_rows(found: Sequence[Pairs], graphs: Sequence[str]) -> list[list[str]
     lines = []
     for one in found:
         won, lost, p = won_and_lost(one.but())
-        cells = [one.row.label, str(len(one.but())), str(won), str(lost), f"{p:.3f}"]
+        cells = [one.row.label, str(len(one.but())), str(won), str(lost), write_p(p)]
         for graph in graphs:
             here = won_and_lost(one.of_graphs.get(graph, ()))
             cells.append(f"{here[0]}:{here[1]} ({won_and_lost(one.but(graph))[2]:.3f})")

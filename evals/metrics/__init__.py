@@ -45,6 +45,8 @@ from triplecheck.evals.metrics.statistics import (
     paired_bootstrap,
     randomisation,
     risk_coverage,
+    say_p,
+    write_p,
 )
 
 __all__ = [
@@ -80,4 +82,6 @@ __all__ = [
     "squad_normalize",
     "token_f1",
     "truthfulness",
+    "say_p",
+    "write_p",
 ]

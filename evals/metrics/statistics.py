@@ -206,6 +206,26 @@ def mcnemar(a: Sequence[float], b: Sequence[float]) -> float:
     return float(binomtest(wins, differing).pvalue) if differing else 1.0
 
 
+def write_p(p: float) -> str:
+    """A p-value with three decimals; none is written as zero.
+
+    >>> write_p(0.0314)
+    '0.031'
+    >>> write_p(0.00004)
+    '< 0.001'
+    """
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def say_p(p: float) -> str:
+    """A p-value as sentences have it.
+
+    >>> say_p(0.0314), say_p(0.00004)
+    ('p = 0.031', 'p < 0.001')
+    """
+    return f"p {written}" if (written := write_p(p)).startswith("<") else f"p = {written}"
+
+
 def _resampled_means(values: Floats, samples: int, seed: int) -> Floats:
     distinct, counts = np.unique(values, return_counts=True)
     random = np.random.default_rng(seed)

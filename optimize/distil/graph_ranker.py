@@ -228,6 +228,5 @@ def _measure(
         roles="extractive",
         knowledge_base=kb,
         progress=lambda at: progress(what, at.done, at.total),
-        settings={"ranker": ranker.name},
     )
     return summary.scores.hits_at_1 or 0.0

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import bootstrap_interval, mcnemar
+from triplecheck.evals.metrics import bootstrap_interval, mcnemar, write_p
 from triplecheck.kg._atomic import write_text
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import counts
@@ -167,7 +167,7 @@ class StudentReport:
         lines += [f"| {name} | {counted(rows)} |" for name, rows in by.items() if rows]
         lines += ["", "| held-out rows | score | before (95%) | after (95%) | p |", "|---|---|---|---|---|"]
         for one in self.scores:
-            lines.append(f"| {one.on}: {one.rows} | {one.what} | {' | '.join(one.shown)} | {one.p:.2g} |")
+            lines.append(f"| {one.on}: {one.rows} | {one.what} | {' | '.join(one.shown)} | {write_p(one.p)} |")
         return "\n".join([*lines, "", f"Licence: {self.licence}."]) + "\n"
 
     def write(self, folder: Path, name: str) -> None:

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from triplecheck.evals.configuration import switches
+from triplecheck.evals.metrics import write_p
 from triplecheck.evals.summary import Scores, score
 from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.paired import Measured, gain_of
@@ -54,7 +55,7 @@ class Row:
             *(_share(scores.hallucination), _share(scores.proved), _share(scores.proved_right)),
             *(f"{self.calls:.1f}", f"{self.tokens:,.0f}", "" if self.seconds is None else f"{self.seconds:.2f}"),
             "" if gain is None else f"{gain.won}:{gain.lost}",
-            "" if gain is None else f"{gain.p:.3f}",
+            "" if gain is None else write_p(gain.p),
         ]
 
 

@@ -246,8 +246,7 @@ class _Run:
 
     def _measured(self, state: State, part: str) -> Measured:
         plan, whole = self._plan, state.whole
-        settings = {"ranker": whole.sources.ranker.name}
-        name = configuration_digest(describe(whole, state.roles, self._base, settings))[:16]
+        name = configuration_digest(describe(whole, state.roles, self._base, None))[:16]
         return measure(
             whole,
             plan.questions.validation if part == _VALIDATION else plan.questions.held_out,

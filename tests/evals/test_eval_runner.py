@@ -18,7 +18,9 @@ from eval_parts import Asking, OneHop, run, sources
 from triplecheck.evals import Progress, Question, evaluate
 from triplecheck.evals.run_directory import EvaluationDirectory
 from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms import Budget, ModelUnavailableError, session
+from triplecheck.programs import Sources
 from triplecheck.programs.steps import Expanded, Trace
 
 ASKED = [
@@ -268,6 +270,24 @@ def test_other_prompts_are_another_configuration(knowledge_base: KnowledgeBase, 
     program.step.demos = [dspy.Example(question="a?", answer="b")]
     with pytest.raises(UserError, match="prompts was"):
         run(knowledge_base, RIGHT[:2], tmp_path, program)
+
+
+def test_another_ranker_is_another_configuration(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+    given = sources(knowledge_base)
+    run(knowledge_base, RIGHT[:2], tmp_path, OneHop(given))
+    with pytest.raises(UserError, match="rankers was null"):
+        run(knowledge_base, RIGHT[:2], tmp_path, OneHop(given.with_ranker(GENERAL)))
+
+
+def test_functions_are_part_of_the_configuration(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
+    def rainfall(city: str) -> float:
+        """Millimetres of rain in a city."""
+        return 3.5
+
+    given = Sources.of(knowledge_base)
+    run(knowledge_base, RIGHT[:2], tmp_path, OneHop(given))
+    with pytest.raises(UserError, match="functions was null"):
+        run(knowledge_base, RIGHT[:2], tmp_path, OneHop(given.with_functions([rainfall])))
 
 
 def test_foreign_places_are_refused(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:

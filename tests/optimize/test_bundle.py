@@ -208,6 +208,14 @@ def test_a_trained_ranker_is_part_of_a_bundle(bundled: KnowledgeBase, tmp_path: 
         load_bundle(tmp_path / "bundle")
 
 
+def test_the_bundle_in_the_repository_is_loaded_with_its_students(bundled: KnowledgeBase) -> None:
+    found = load_bundle(Path(__file__).parents[2] / "examples" / "compiled" / "worldcup")
+    program = found.program(bundled)
+    assert program.sources.given_ranker == found.ranker and found.ranker is not None
+    with session(Roles("extractive", answer=found.roles.model("answer"))):
+        assert program(question="What is the capital of Mongolia?").answer == "Ulaanbaatar"
+
+
 def test_an_ensemble_is_no_bundle(bundled: KnowledgeBase, tmp_path: Path) -> None:
     both = dspy.Ensemble(reduce_fn=dspy.majority).compile([kerag(bundled), kerag(bundled)])
     with pytest.raises(UserError, match="EnsembledProgram is no program of this package: keep it with its `save`"):

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import mcnemar
+from triplecheck.evals.metrics import mcnemar, write_p
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, load_ranker
@@ -124,7 +124,7 @@ def table(rows: Sequence[Mapping[str, Any]]) -> str:
     lines = [f"| {' | '.join(head)} |", "|---" * len(head) + "|"]
     for row in rows:
         for who, scores in row["read_by"].items():
-            p = "-" if who == RULES else f"{scores['p']:.3f}"
+            p = "-" if who == RULES else write_p(scores["p"])
             cells = (f"{scores['hits_at_1']:.3f}", f"{scores['all_right']:.3f}", p, f"{scores['withheld']:.3f}")
             lines.append(f"| {' | '.join((row['folder'], str(row['questions']), who, *cells))} |")
     return "\n".join(lines) + "\n"

@@ -65,4 +65,5 @@ def _task(folder: Path, rows: Sequence[TraceRow]) -> ReaderTask:
     if not any(row.split == "dev" for row in own):
         own = [replace(row, split=hashed_split(f"held out\0{row.id}", _HELD_OUT)) for row in own]
     split = {name: tuple(row for row in own if row.split == name) for name in ("train", "dev")}
-    return ReaderTask(str(folder), folder.resolve().name, split["train"], split["dev"])
+    place = folder.resolve()
+    return ReaderTask(f"{place.parent.name}/{place.name}", place.name, split["train"], split["dev"])
