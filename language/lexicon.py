@@ -37,6 +37,7 @@ class Lexicon:
         questions: question words, and what each asks for.
         nouns: nouns for times, and other nouns that say what kind of answer is asked for.
         attributes: what question words ask for, in words that relations have.
+        sequence: prepositions, and the verbs whose subject stands so to their object: "after" to "follow".
         meanings: verbs that names of relations seldom have, and what they say in words of relations.
         implied: what is asked for where a question has no content words but its topic.
         requests: verbs that begin a request.
@@ -110,6 +111,7 @@ class Lexicon:
     questions: Mapping[str, str] = field(default_factory=dict)
     nouns: Mapping[str, str] = field(default_factory=dict)
     attributes: Mapping[str, str] = field(default_factory=dict)
+    sequence: Mapping[str, str] = field(default_factory=dict)
     meanings: Mapping[str, str] = field(default_factory=dict)
     implied: Mapping[str, str] = field(default_factory=dict)
     requests: frozenset[str] = frozenset()

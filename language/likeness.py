@@ -71,7 +71,7 @@ class Likeness:
 
     def bases(self, text: str) -> frozenset[str]:
         """The base forms of the content words of a text."""
-        return _bases(text, self._language)
+        return bases_of(text, self._language)
 
     def of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str] = ()) -> float:
         """Of content words and a relation by its names; `besides`: words that a name may have, too."""
@@ -186,6 +186,7 @@ def _share_stem(one: str, other: str) -> bool:
 
 
 @functools.lru_cache(20_000)
-def _bases(text: str, language: str) -> frozenset[str]:
+def bases_of(text: str, language: str) -> frozenset[str]:
+    """The base forms of the content words of a text."""
     reader, stops = pipeline(language), stop_words(language)
     return frozenset(reader.base_form(word) for word in words_of(text) if word not in stops)

@@ -74,7 +74,11 @@ def _verb_over(parse: Parse, topic: int) -> Verb | None:
         for at in range(verb + 1, len(parse))
         if parse.pos(at) == "ADP" and not (passive and parse.words[at] in parse.lexicon.agents)
     ]
-    return Verb(" ".join(parse.words[at] for at in (verb, *after)), parse.lemma(verb), role)
+    text = " ".join(parse.words[at] for at in (verb, *after))
+    cases = [parse.words[at] for at in parse.dependents(topic, "case")]
+    # What comes after a topic follows it.
+    instead = next((parse.lexicon.sequence[word] for word in cases if word in parse.lexicon.sequence), None)
+    return Verb(text, parse.lemma(verb), role) if instead is None else Verb(text, instead, "object")
 
 
 def head_to(verb: Verb, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:

@@ -33,6 +33,7 @@ from triplecheck.language.question import Question, read_question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, Roles, doubted_reply, session
 from triplecheck.lms.metering import MeteredLM
 from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.asked_part import asked_part
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction
@@ -353,6 +354,7 @@ class Program(dspy.Module, metaclass=_ProgramType):
 
     def judged(self, question: str, trace: Trace) -> Outcome:
         """Answer one question and judge the answer; each step is recorded in the trace."""
+        question = asked_part(self.assists, self.graph, self.sources.linker, question, self.sources.language, trace)
         try:
             found = self.run(question, trace)
         except ModelReplyError as error:

@@ -178,9 +178,9 @@ def train_ranker(
     about |= {
         "weight": weight,
         "held_out": {"questions": len(measured), "before": round(before, 4), "after": round(after, 4)},
-        "seconds": round(time.monotonic() - began, 1),
     }
-    return TrainedRanker(store(out, {}), about, left_out)
+    # The time is not in the file: the same training gives the same file, so that a resumed run finds its rows.
+    return TrainedRanker(store(out, {}), {**about, "seconds": round(time.monotonic() - began, 1)}, left_out)
 
 
 def _enough(found: int, of: int, given: int) -> None:

@@ -12,7 +12,7 @@ from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unordered, unsayable
 from triplecheck.language.described import nouns
-from triplecheck.language.kinds import fit, named_like_things
+from triplecheck.language.kinds import fit, kinds_of, named_like_things
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit
 from triplecheck.language.question import Question
@@ -23,6 +23,7 @@ from triplecheck.programs.judge.proof import Proof
 from triplecheck.signatures.notation import FORWARD, wordings
 
 _MEMBERS = 50  # of a class, whose names are read
+_MOST_CLASSES = 64  # among which one of persons is looked for
 _LOOKED_AT = 3  # answers, for relations that lead further
 _SAME_NAME = 0.8
 """Cosine from which a relation may have a name, in the singular or the plural."""
@@ -104,15 +105,25 @@ def _no_number(proof: Proof) -> list[str]:
 
 
 def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: Sequence[int], encode: Encode) -> bool:
-    """Whether "who" is answered by a thing: its class is that of a topic or of a noun, and has the names of things."""
+    """Whether "who" is answered by a thing: its class has the names of things. In a graph without persons, it is also
+    that of a topic or of a noun."""
     own = {kind: graph.type_label(kind) for node in answers[:1] for kind in graph.types(node)}
     labels = list(own.values())
     if read.asked.kind != "person" or not own or fit(read.asked.kind, labels, encode, read.language) > 0:
         return False
-    said = {kind for node in topics for kind in graph.types(node)}
-    said |= {kind for kind, label in own.items() if label in nouns(read, labels)}
+    if "group" not in kinds_of(labels, encode, read.language) and _has_persons(graph, read.language, encode):
+        said = set(own)
+    else:
+        said = {kind for node in topics for kind in graph.types(node)}
+        said |= {kind for kind, label in own.items() if label in nouns(read, labels)}
     members = (graph.nodes_of_type(kind)[:_MEMBERS].tolist() for kind in own.keys() & said)
     return any(named_like_things(graph.labels(some), read.language) for some in members)
+
+
+def _has_persons(graph: Graph, language: str, encode: Encode) -> bool:
+    """Whether a class of the graph is surely of persons."""
+    labels = [graph.type_label(kind) for kind in graph.type_ids[:_MOST_CLASSES]]
+    return any(fit("person", [label], encode, language) > 0 for label in labels)
 
 
 def further(proof: Proof) -> list[str]:

@@ -86,6 +86,7 @@ class TestVerbs:
             ("Who taught §?", Verb("taught", "teach", "object")),
             ("Whom did § teach?", Verb("teach", "teach", "subject")),
             ("Where did § work at?", Verb("work at", "work", "subject")),
+            ("Who came after §?", Verb("came after", "follow", "object")),
             ("Who studied with §?", Verb("studied with", "study", "object")),
             ("Who was taught by §?", Verb("taught", "teach", "subject")),
             ("Who was § taught by?", Verb("taught", "teach", "object")),

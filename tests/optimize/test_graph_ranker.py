@@ -75,6 +75,7 @@ def test_an_interrupted_training_is_resumed_and_ends_the_same(
     assert whole.stored is not None and resumed.stored is not None
     one, two = load_ranker(whole.stored), load_ranker(resumed.stored)
     assert all(np.array_equal(one.weights[name], two.weights[name]) for name in one.weights)
+    assert one.fingerprint == two.fingerprint, "the time that it took is no part of it"
     assert whole.about["held_out"] == resumed.about["held_out"] and whole.about["weight"] == resumed.about["weight"]
     assert not (tmp_path / ".people.ranker").exists()
 

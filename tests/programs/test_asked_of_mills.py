@@ -30,6 +30,7 @@ Cal Dun|recommended|Ada Holt; Ada Holt|recommended|Ben Ryd
 Ada Holt|born in|Osby; Ben Ryd|born in|Vik; Cal Dun|born in|Osby
 Greta|votes for|12; Greta|votes against|3; Irma|votes for|4; Irma|votes against|9
 Greta|insured|yes; Hanna|insured|no
+Check 2|follows|Check 1
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 
@@ -111,6 +112,7 @@ def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
         "best paid miller",  # no relation says it
         "How many of the inspections went well?",  # nor this
         "How much did Check 1 cost?",  # a mill is no sum
+        "Which inspection came straight after Check 2?",  # not the one before it
         "Who came here because Ada Holt recommended them?",  # not who recommended Ada Holt
     ],
 )

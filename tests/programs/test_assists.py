@@ -98,7 +98,7 @@ def test_the_option_names_them(option: Any, names: set[str]) -> None:
 @pytest.mark.parametrize("name", program_names())
 def test_an_unknown_assist_is_rejected_with_the_names_there_are(sources: Sources, name: str) -> None:
     program: type[Program] = resolve_program(name)
-    with pytest.raises(UserError, match=r"no assist 'doubt'; there are all, none, and all_topics, .*plans"):
+    with pytest.raises(UserError, match=r"no assist 'doubt'; there are all, none, and asked_part, all_topics, .*plans"):
         program(sources, assist="doubt")
     assert program(sources, assist="-doubts").assists.names == NAMES - {"doubts"}
 

@@ -13,13 +13,14 @@ from program_parts import ask, build_rows
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import load_ranker
+from triplecheck.language.question import read_question
 from triplecheck.lms.kinds import BASELINE, LANGUAGE_MODEL, kind_of
 from triplecheck.programs import KERAG, Outcome, Sources
 from triplecheck.programs.base import make_program
 from triplecheck.programs.judge.confidence import FACTS, ConfidenceModels, fit_model, packaged_models, read_models
 from triplecheck.programs.judge.features import features_of
 from triplecheck.programs.judge.joined import mixed, namesakes
-from triplecheck.programs.judge.left_out import uncovered, unnamed
+from triplecheck.programs.judge.left_out import is_no_person, uncovered, unnamed
 from triplecheck.programs.judge.nearest import nearest_facts
 from triplecheck.programs.judge.proof import Proof
 from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
@@ -106,6 +107,15 @@ def test_a_part_of_the_name_of_a_topic_is_no_topic_beside_it(bundled: KnowledgeB
     assert "Hindemith" in bundled.graph.entity(_node(bundled, "Paul Hindemith")).aliases
     assert proof(bundled, "Who taught Paul Hindemith?", taught).masked == ["who taught [X]"]
     assert proof(bundled, "Who taught Hindemith?", taught).masked == ["who taught [X]"]
+
+
+@pytest.mark.parametrize(("classes", "surely"), [(("person", "line"), True), (("depot", "line"), False)])
+def test_who_is_no_line_where_the_graph_has_persons(classes: tuple[str, str], surely: bool, tmp_path: Path) -> None:
+    rows = [("Ida", "type", classes[0]), *((f"{colour} Line", "type", classes[1]) for colour in ("Red", "Blue"))]
+    graph = build_rows([*rows, ("Yard", "run by", "Red Line")], tmp_path).graph
+    read = read_question("Who runs the yard?")
+    answers = [node for node in range(graph.num_entities) if graph.label(node) == "Red Line"]
+    assert is_no_person(graph, read, [], answers, load_encoder().encode) == surely
 
 
 def test_what_has_another_number_than_the_question_says_is_uncovered(tmp_path: Path) -> None:
