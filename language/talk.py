@@ -21,7 +21,7 @@ def asked_and_talk(text: str, language: str = ENGLISH) -> tuple[str, str]:
     >>> asked_and_talk("I am new here, so who repairs the boats?")
     ('who repairs the boats?', 'I am new here')
 
-    The question needs the talk if it points back ("which of them"), or if the talk has a name or a number.
+    The question needs the talk if it points back ("which of them"), or if the talk may tell which things are meant.
     """
     reader = pipeline(language)
     known = lexicon(reader.code)
@@ -32,7 +32,9 @@ def asked_and_talk(text: str, language: str = ENGLISH) -> tuple[str, str]:
     before, asked = _parted(asking[0], known)
     talk = [*filter(None, (before,)), *(one for one in sentences if one is not asking[0])]
     said = " ".join(talk)
-    if not said or _points_back(parse(asked, (), language)) or _says_which(said, language):
+    if not said or find_names(said, language) or _says_which(parse(said, (), language)):
+        return text, ""
+    if _points_back(parse(asked, (), language)):
         return text, ""
     return asked, said
 
@@ -64,8 +66,14 @@ def _points_back(asked: Parse) -> bool:
     return asked.find([phrase for phrase in asked.lexicon.names_them if " " in phrase]) is not None  # "which one"
 
 
-def _says_which(talk: str, language: str) -> bool:
-    """Whether talk has a name or a number."""
-    tokens = pipeline(language).parse(talk)
-    has_number = any(token.pos in _NUMERALS or token.text[0].isdigit() for token in tokens)
-    return has_number or bool(find_names(talk, language))
+def _says_which(talk: Parse) -> bool:
+    """Whether talk may tell which things are meant: by a number, or how old, dear or large they are."""
+    numbers = any(token.pos in _NUMERALS or token.text[0].isdigit() for token in talk.tokens)
+    return numbers or any(_is_scale(talk, at) for at in range(len(talk)))
+
+
+def _is_scale(talk: Parse, at: int) -> bool:
+    """Whether a word is an adjective that things can be compared by, and is not said of the speaker."""
+    subjects = (talk.tokens[one] for one in talk.dependents(at, "nsubj"))
+    is_own = any(subject.feature("Person") == "1" for subject in subjects)
+    return talk.pos(at) == "ADJ" and talk.lemma(at) in talk.lexicon.scales and not is_own

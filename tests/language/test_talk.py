@@ -32,6 +32,7 @@ def test_talk_is_parted_from_the_question(text: str, asked: str) -> None:
         "Ida Falk is my aunt: which boats did she build?",
         "I saw Ida Falk in town. Which boats are hers?",
         "I was there in 2019. Which boats were sold?",  # perhaps in that year
+        "I need something cheap. Which boats were sold?",
         "Is there a boat that has no owner? Which one?",
         "Which boat is longer: the Gull or the Tern?",
         "Which boats does Ida Falk own, and which boats did Jon Brook build?",
