@@ -66,7 +66,7 @@ def _functions(graph: Graph) -> list[str] | None:
 
 
 def _given_rankers(program: Program) -> list[str] | None:
-    """The fingerprints of the rankers that a program, or the members of a cascade, have beside the knowledge base."""
+    """The fingerprints of the rankers that were given to a program or to the members of a cascade; None without any."""
     programs = program.programs if isinstance(program, Cascade) else [program]
     return [load_ranker(path).fingerprint for one in programs if (path := one.sources.given_ranker)] or None
 

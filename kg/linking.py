@@ -59,6 +59,11 @@ class Candidate:
     popularity: float = 0.0
     score: float = 0.0
 
+    @property
+    def is_named(self) -> bool:
+        """Whether the text is its label or one of its aliases."""
+        return self.source in ("label", "alias")
+
 
 class Linker(Protocol):
     """Finds the entities of a question."""

@@ -92,8 +92,7 @@ def end_text(graph: Graph, relation: int, direction: Direction) -> str:
 
 
 def type_texts(graph: Graph) -> list[str]:
-    """The texts for types that a question may be compared with, their labels and the ends of relations; none if there
-    are too many types for an encoder to remember."""
+    """The labels of types, and the texts for the ends of relations; empty if an encoder does not remember so many."""
     if len(graph.type_ids) > REMEMBERED_CALL:
         return []
     labels = [graph.type_label(kind) for kind in graph.type_ids]
@@ -106,18 +105,15 @@ def build(relations: Sequence[Relation], encoder: Encoder, folder: Path, types: 
     """Encode all relations and write their vectors into a folder.
 
     Args:
-        types: texts whose vectors are written, too, if they are few, for the encoder to remember.
+        types: further texts, whose vectors are written too if an encoder remembers so many.
     """
     texts = [(number, text) for number, relation in enumerate(relations) for text in relation_texts(relation)]
-    np.save(folder / "relation_vectors.npy", _encoded([text for _, text in texts], encoder))
+    vectors = encoder.encode([text for _, text in texts]) if texts else np.empty((0, encoder.dimensions), np.float32)
+    np.save(folder / "relation_vectors.npy", vectors)
     np.save(folder / "relation_owners.npy", np.array([number for number, _ in texts], np.int64))
     if 0 < len(types) <= REMEMBERED_CALL:
-        np.save(folder / _TYPE_VECTORS, _encoded(types, encoder))
+        np.save(folder / _TYPE_VECTORS, encoder.encode(types))
         (folder / _TYPE_TEXTS).write_text(json.dumps(list(types), ensure_ascii=False), "utf-8")
-
-
-def _encoded(texts: Sequence[str], encoder: Encoder) -> FloatArray:
-    return encoder.encode(texts) if texts else np.empty((0, encoder.dimensions), np.float32)
 
 
 def stored(folder: Path) -> tuple[FloatArray, npt.NDArray[np.int64]]:
@@ -127,7 +123,7 @@ def stored(folder: Path) -> tuple[FloatArray, npt.NDArray[np.int64]]:
 
 
 def stored_types(folder: Path) -> tuple[list[str], FloatArray]:
-    """The texts for types that `build` wrote, and their vectors; none if they are many, or of an earlier version."""
+    """The texts for types that `build` wrote, and their vectors; empty if it wrote none."""
     if not (folder / _TYPE_TEXTS).exists():
         return [], np.empty((0, 0), np.float32)
     return json.loads((folder / _TYPE_TEXTS).read_text("utf-8")), load_array(folder / _TYPE_VECTORS)

@@ -37,7 +37,7 @@ class Lexicon:
         questions: question words, and what each asks for.
         nouns: nouns for times, and other nouns that say what kind of answer is asked for.
         attributes: what question words ask for, in words that relations have.
-        sequence: prepositions, and the verbs whose subject stands so to their object: "after" to "follow".
+        sequence: prepositions, each with a verb that says the same: what comes after a thing follows it.
         meanings: verbs that names of relations seldom have, and what they say in words of relations.
         implied: what is asked for where a question has no content words but its topic.
         requests: verbs that begin a request.
@@ -74,7 +74,8 @@ class Lexicon:
         times: words for a bound of a time.
         clauses: small words of clauses: articles and other determiners, `indefinite` and `definite`; `auxiliary` verbs;
             what is `relative`, `joins` clauses or also `opens` one; "as"; and what `asks` for the noun after it.
-        talk: words of questions that follow others, see `lms.extractive.conversation`; a star stands for any letters.
+        talk: words of questions that follow others (`lms.extractive.conversation`) or have talk beside them
+            (`language.talk`); a star stands for any letters.
         moments: words in the names of properties: for the start of a time, its end, and a time as a whole.
         decades: nouns for ten years, and the first of them.
         currencies: nouns for money, and the sign or code of each.

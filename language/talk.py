@@ -1,4 +1,4 @@
-"""Parts a question from talk about the one who asks: "I am new here, so who repairs the boats?"."""
+"""Separates a question from the talk beside it: "I am new here, so who repairs the boats?"."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _NUMERALS = ("NUM", "SYM")
 
 @functools.lru_cache(_TEXTS)
 def asked_and_talk(text: str, language: str = ENGLISH) -> tuple[str, str]:
-    """The question in a text, and the talk beside it, empty if there is none that the question can do without.
+    """The question in a text, and the talk beside it; the whole text and no talk if the question needs the talk.
 
     >>> asked_and_talk("I am new here, so who repairs the boats?")
     ('who repairs the boats?', 'I am new here')
@@ -40,7 +40,10 @@ def asked_and_talk(text: str, language: str = ENGLISH) -> tuple[str, str]:
 
 
 def _parted(sentence: str, known: Lexicon) -> tuple[str, str]:
-    """A sentence, parted before the question that a colon or "so" leads to: what leads to it, and the question."""
+    """The text before the question of a sentence, and the question; they are divided by a colon, a semicolon or "so".
+
+    The text before is empty if the sentence has no such place.
+    """
     leads = "|".join(map(re.escape, known.talk.get("leads", ())))
     for found in reversed([*re.finditer(rf"\s*[:;]\s+|\s*,\s*(?:{leads})\b,?\s+", sentence)]):
         before, after = sentence[: found.start()], sentence[found.end() :]

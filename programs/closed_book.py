@@ -12,8 +12,6 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace
 from triplecheck.signatures import AnswerFromMemory
 
-_EXACT = ("label", "alias")
-
 
 def recall(program: Program, step: RolePredict, question: str, trace: Trace) -> Outcome:
     """The answer of `AnswerDirectly` or `AnswerFromMemory`, a step of the program, from the model's own knowledge."""
@@ -59,5 +57,5 @@ def from_memory(graph: Graph, linker: Linker, answers: Sequence[str], trace: Tra
 
 def named_entity(graph: Graph, linker: Linker, text: str) -> int | None:
     """The entity with exactly this name, of homonyms the best known; None if there is none."""
-    exact = (c.node for c in linker.candidates(text) if c.source in _EXACT and graph.literal(c.node) is None)
+    exact = (c.node for c in linker.candidates(text) if c.is_named and graph.literal(c.node) is None)
     return next(exact, None)

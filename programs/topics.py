@@ -38,7 +38,7 @@ class Known:
     @property
     def is_exact(self) -> bool:
         """Whether the question writes a name of the graph exactly."""
-        return self.candidates[0].source in ("label", "alias")
+        return self.candidates[0].is_named
 
     @property
     def names(self) -> set[str]:

@@ -74,6 +74,6 @@ def paired_rows(found: Sequence[Pairs], graphs: Sequence[str]) -> list[list[str]
         cells = [one.row.label, str(len(one.but())), str(won), str(lost), write_p(p)]
         for graph in graphs:
             here = won_and_lost(one.of_graphs.get(graph, ()))
-            cells.append(f"{here[0]}:{here[1]} ({won_and_lost(one.but(graph))[2]:.3f})")
+            cells.append(f"{here[0]}:{here[1]} ({write_p(won_and_lost(one.but(graph))[2])})")
         lines.append(cells)
     return lines

@@ -223,7 +223,8 @@ def say_p(p: float) -> str:
     >>> say_p(0.0314), say_p(0.00004)
     ('p = 0.031', 'p < 0.001')
     """
-    return f"p {written}" if (written := write_p(p)).startswith("<") else f"p = {written}"
+    written = write_p(p)
+    return f"p {written}" if written.startswith("<") else f"p = {written}"
 
 
 def _resampled_means(values: Floats, samples: int, seed: int) -> Floats:

@@ -1,4 +1,4 @@
-"""`asked_part`: people talk before they ask, and no triple says what they talk about."""
+"""`asked_part`: people often talk before they ask, and no triple proves the talk."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from triplecheck.programs.steps import Trace
 
 
 def asked_part(assists: Assists, graph: Graph, linker: Linker, question: str, language: str, trace: Trace) -> str:
-    """The question without the talk beside it; with it, if the talk names something of the graph."""
+    """The question without the talk beside it, or the whole text if the talk names something of the graph."""
     if "asked_part" not in assists:
         return question
     asked, talk = asked_and_talk(question, language)
@@ -29,7 +29,7 @@ def _names_something(graph: Graph, linker: Linker, talk: str, asked: str, langua
     if places(read_question(talk, language=language), classes):
         return True
     named = (linker.candidates(mention) for mention in linker.mentions(read_text(talk, language)))
-    if any(found and found[0].source in ("label", "alias") for found in named):
+    if any(found and found[0].is_named for found in named):
         return True
     more = bases_of(talk, language) - bases_of(asked, language)
     relations = (graph.relation(number) for number in range(graph.num_relations))

@@ -72,7 +72,7 @@ def path_scores(
 
 
 def ranked_paths(assists: Assists, scores: PathScores, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-    """The offered paths, those that the ranker prefers first; none without a ranker."""
+    """The offered paths in the order that the ranker prefers; empty if no ranker scores them."""
     if not scores or "ranked_paths" not in assists:
         return []
     return sorted(offers, key=lambda offer: -scores.ahead(offer[0]))

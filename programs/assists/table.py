@@ -34,7 +34,7 @@ _LINKING = (*_READING, "4stepfocus")
 _EVERY = (*_LINKING, *_KNOW3RAG)
 
 ASSISTS = (
-    Assist("asked_part", "topics", "Leave out talk beside the question that names nothing of the graph.", _EVERY),
+    Assist("asked_part", "topics", "Leave out talk beside the question if it names nothing of the graph.", _EVERY),
     Assist("all_topics", "topics", "Also start from names that the model left out and that are surely names.", _KERAG),
     Assist("homonyms", "topics", "Of things with one name take those whose type or year stands beside it.", _LINKING),
     Assist("kept_question", "topics", "Keep the question where its correction is another question.", _ANCHORRAG),

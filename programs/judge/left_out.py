@@ -12,7 +12,7 @@ from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unordered, unsayable
 from triplecheck.language.described import nouns
-from triplecheck.language.kinds import fit, kinds_of, named_like_things
+from triplecheck.language.kinds import kinds_of, named_like_things
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit
 from triplecheck.language.question import Question
@@ -109,9 +109,12 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
     that of a topic or of a noun."""
     own = {kind: graph.type_label(kind) for node in answers[:1] for kind in graph.types(node)}
     labels = list(own.values())
-    if read.asked.kind != "person" or not own or fit(read.asked.kind, labels, encode, read.language) > 0:
+    if read.asked.kind != "person" or not own:
         return False
-    if "group" not in kinds_of(labels, encode, read.language) and _has_persons(graph, read.language, encode):
+    kinds = kinds_of(labels, encode, read.language)
+    if "person" in kinds:
+        return False
+    if "group" not in kinds and _has_persons(graph, read.language, encode):
         said = set(own)
     else:
         said = {kind for node in topics for kind in graph.types(node)}
@@ -121,9 +124,8 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
 
 
 def _has_persons(graph: Graph, language: str, encode: Encode) -> bool:
-    """Whether a class of the graph is surely of persons."""
-    labels = [graph.type_label(kind) for kind in graph.type_ids[:_MOST_CLASSES]]
-    return any(fit("person", [label], encode, language) > 0 for label in labels)
+    """Whether the graph has a class that surely contains persons."""
+    return "person" in kinds_of(map(graph.type_label, graph.type_ids[:_MOST_CLASSES]), encode, language)
 
 
 def further(proof: Proof) -> list[str]:

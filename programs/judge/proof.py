@@ -186,7 +186,7 @@ class Proof:
     def read(self) -> Question:
         """The question, with its topics masked."""
         question = Words(self.question)
-        names = [name for node in self.topics for name in self._spellings(node)]
+        names = [name for node in self.topics for name in self._spellings(node, question)]
         kinds = {self.graph.type_label(kind) for node in self.topics for kind in self.graph.types(node)}
         known: dict[str, None] = {}
         for name in names:
@@ -202,9 +202,9 @@ class Proof:
         bounds: list[Limit | TimeLimit] = [*plain.limits, *plain.times]
         return plain if any(bound.is_bound for bound in bounds) else read
 
-    def _spellings(self, node: int) -> list[str]:
-        """The names of a topic that the question has; how it was read and its label, if there are none."""
-        question, names = Words(self.question), [self.topics[node], *self.graph.labels([node])]
+    def _spellings(self, node: int, question: Words) -> list[str]:
+        """The names of a topic that stand in the question; if none does, its mention and its label."""
+        names = [self.topics[node], *self.graph.labels([node])]
         said = [one for name in names for one in (name, *respelt(name)) if one in question]
         rest = Words(" ".join(mask(words_of(self.question), said)))
         said += [name for name in self.graph.entity(node).aliases if name in rest]
