@@ -154,9 +154,22 @@ class _Reader:
         topics = parse.is_topic(at) and parse.is_topic(head)
         if parse.is_a(at, "conj") or (topics and parse.is_a(at, "appos") and parse.dependents(at, "conj")):
             return head
+        before = [other for other in range(at) if parse.is_topic(other)] if parse.is_topic(at) else []
         joined = any(parse.said(at - len(phrase.split()), phrase) == at for phrase in parse.lexicon.adding)
-        before = [other for other in range(at) if parse.is_topic(other)] if joined and parse.is_topic(at) else []
-        return before[-1] if before else None
+        return before[-1] if before and (joined or self._is_list(before[-1], at)) else None
+
+    def _is_list(self, one: int, other: int) -> bool:
+        """Whether only "and" or "or" stands between two topics, with the preposition of the first again: "by X or by
+        Y". A parser often joins the second to the preposition."""
+        parse = self._parse
+        between = [at for at in range(one + 1, other) if parse.words[at] not in parse.lexicon.articles]
+        coordinating = {word for words in parse.lexicon.coordination.values() for word in words}
+        first = one - 1
+        while first > 0 and parse.words[first] in parse.lexicon.articles:
+            first -= 1
+        again = parse.words[max(first, 0)] if parse.pos(max(first, 0)) == "ADP" else ""
+        said = [parse.words[at] for at in between]
+        return bool(said) and said[0] in coordinating and set(said[1:]) <= {again}
 
     def _beside(self, number: int, first: int, root: int) -> Attachment:
         """A unit that "and" or "or" joins to another, attached as that is."""
@@ -246,11 +259,15 @@ class _Reader:
     def _with_words(self, found: Sequence[Attachment]) -> list[Attachment]:
         """Attachments with the content words that belong to them: on the way, and beneath it."""
         own = [{at for at in one.words if self._is_content(at)} for one in found]
+        place = {one.unit: number for number, one in enumerate(found)}
         on_way = {at for one in found for at in one.words}
         for at in range(len(self._parse)):
             if self._is_content(at) and at not in on_way:
                 for number in self._nearest(at, found):
                     own[number].add(at)
+        for one, words in zip(found, own, strict=True):  # "a red or a green light" is a red light, too
+            if one.alternative and one.with_ in place:
+                own[place[one.with_]] |= words
         return [replace(one, words=tuple(sorted(words))) for one, words in zip(found, own, strict=True)]
 
     def _nearest(self, at: int, found: Sequence[Attachment]) -> list[int]:

@@ -98,7 +98,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
     unused = {likeness.bases(name) for name in others if not name.split()[1:]} - {frozenset()}
     for at in content_words(parse, _operating(question)):
         least = least_likeness(parse.pos(at))
-        if at in named or _is_computed(question, at, said):
+        if at in named or _is_computed(question, at, said) or number(parse, at) in _numbers(said):
             continue
         fit = _fit(parse.words[at], names, likeness)
         weakest = min(weakest, fit)
@@ -322,7 +322,8 @@ def _operations(
     if aggregate is not None and not has_none and not wanted[aggregate.kind] & operations:
         place = parse.find([aggregate.text.lower()])
         yield (place or (0, 0))[0], aggregate.text
-    numbers = {float(match[0]) for text in said.numbers for match in [_NUMBER.search(text)] if match}
+    numbers = _numbers(said)
+    words = {word for names in said.relations for name in names for word in name.lower().split()}
     for limit in question.limits:
         if numbers.isdisjoint(_amounts(parse, limit, said)) or not compares:
             yield limit.span[0], limit.text
@@ -331,7 +332,8 @@ def _operations(
         if time.dates and set(time.dates) <= set(said.numbers):
             continue
         near = {str(year + step) for year in years for step in (-1, 0, 1)}
-        if not near & set(said.numbers):
+        is_named = not time.is_bound and str(time.start) in words  # `copies sold in 2023`
+        if not is_named and not near & set(said.numbers):
             yield time.span[0], time.text
     for negation in question.negations:
         if not {"not exists", "minus", "not", "not equal"} & operations:
@@ -342,16 +344,21 @@ def _operations(
     bounds: list[Limit | TimeLimit] = [*question.limits, *question.times]
     spans = {at for bound in bounds for at in range(*bound.span)}
     for at, token in enumerate(parse.tokens):
-        if token.text[0].isdigit() and not parse.is_topic(at) and at not in spans:
+        if token.text[0].isdigit() and not parse.is_topic(at) and at not in spans and token.text not in words:
             match = _NUMBER.search(token.text.replace(",", ""))
             if match and float(match[0]) not in numbers:
                 yield at, token.text
     if "cycle" not in operations:
         yield from ((at, parse.tokens[at].text) for at in reflexives(parse))
     if not orders:
-        named = {word for names in (*said.relations, said.classes) for name in names for word in name.lower().split()}
+        named = words | {word for name in said.classes for word in name.lower().split()}
         yield from ((at, word) for at, word in unordered(question) if word not in named)
     yield from unsayable(question)
+
+
+def _numbers(said: QuerySays) -> set[float | None]:
+    """The numbers in a query."""
+    return {float(match[0]) for text in said.numbers for match in [_NUMBER.search(text)] if match}
 
 
 def _amounts(parse: Parse, limit: Limit, said: QuerySays) -> set[float]:

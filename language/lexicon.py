@@ -55,6 +55,7 @@ class Lexicon:
             who has worked the longest began first.
         orders: words without degree that compare as superlatives and comparatives do.
         amounts: words for more and fewer of the noun that follows.
+        frequent: adjectives that say how many things have what they describe ("the most common colour").
         unordered: adjectives whose superlative compares nothing that a graph has.
         forms: words that pipelines read wrongly, or that have no lemma without a trained one, in lower case: lemma and
             degree. A star stands for any ending.
@@ -67,6 +68,7 @@ class Lexicon:
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
         unsayable: words that no triple can stand for: quantifiers and verbs for what is not, or not yet.
+        reasons: nouns for why something is so.
         tallies: nouns for a number of things.
         fillers: phrases that say nothing of a graph.
         aged: what a number bounds that says no more: "people over 65".
@@ -129,6 +131,7 @@ class Lexicon:
     scales: Mapping[str, Scale] = field(default_factory=dict)
     orders: Mapping[str, Scale] = field(default_factory=dict)
     amounts: Mapping[str, str] = field(default_factory=dict)
+    frequent: frozenset[str] = frozenset()
     unordered: frozenset[str] = frozenset()
     forms: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     degree_endings: Mapping[str, str] = field(default_factory=dict)
@@ -139,6 +142,7 @@ class Lexicon:
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
     unsayable: frozenset[str] = frozenset()
+    reasons: frozenset[str] = frozenset()
     tallies: frozenset[str] = frozenset()
     fillers: tuple[str, ...] = ()
     aged: str = ""

@@ -191,7 +191,10 @@ def compared(parse: Parse, at: int) -> Comparison | None:
     after = [i for i in range(at + 1, min(at + 3, len(parse))) if not parse.is_stop(i) and not parse.is_topic(i)]
     if token.lemma in lexicon.amounts:
         way = lexicon.amounts[token.lemma]
-        if (adjective := adjective_of(parse, at)) is not None:  # "the least populous"
+        adjective = adjective_of(parse, at)
+        if adjective is not None and parse.lemma(adjective) in lexicon.frequent:
+            return _frequency(parse, at, adjective, grade, way)
+        if adjective is not None:  # "the least populous"
             return _of_scale(parse, at, parse.lemma(adjective), grade, scale(parse, adjective), way == "min")
         if not after or parse.words[at + 1] in lexicon.than or parse.pos(after[0]) not in ("NOUN", "ADJ", "PROPN", ""):
             verb = token.head  # "costs the most", "weighs more than"
@@ -201,7 +204,15 @@ def compared(parse: Parse, at: int) -> Comparison | None:
         noun = " ".join(words[i] for i in after)
         sense = Sense("number", _end(way), noun)
         return Comparison(words[at], at, token.lemma, grade, (sense,), parse.pos(after[0]) != "ADJ")
+    if token.lemma in lexicon.frequent:
+        return _frequency(parse, at, at, grade, "max")
     return _of_scale(parse, at, token.lemma, grade, scale(parse, at))
+
+
+def _frequency(parse: Parse, at: int, adjective: int, grade: str, way: Literal["max", "min"]) -> Comparison:
+    """How many things have what an adjective describes: "the most common colour"."""
+    sense = Sense("number", _end(way), parse.words[adjective])
+    return Comparison(parse.words[at], at, parse.lemma(adjective), grade, (sense,), True)
 
 
 def _tallied(parse: Parse, at: int) -> int | None:
@@ -218,7 +229,9 @@ def adjective_of(parse: Parse, at: int) -> int | None:
     following = at + 1
     if following >= len(parse) or degree(parse, following) or parse.lemma(following) in parse.lexicon.light:
         return None
-    if parse.lemma(following) in parse.lexicon.scales or parse.words[following] in parse.lexicon.orders:
+    if parse.lemma(following) in parse.lexicon.scales.keys() | parse.lexicon.frequent:
+        return following
+    if parse.words[following] in parse.lexicon.orders:
         return following
     graded = parse.is_a(at, "advmod") and parse.pos(following) in ("ADJ", "VERB", "ADV")
     return following if graded and parse.tokens[at].head == following else None

@@ -59,11 +59,12 @@ def find_units(
         named: tokens of nouns that name relations, and so no class.
         taken: tokens that say an operation, a bound or a time.
     """
-    parse, asked = question.parse, question.asked
+    parse = question.parse
+    asked = -1 if _asks_whose(parse) else question.asked.at
     found = list(_topics(parse))
     for place in places(question, classes):
         span = range(place.start, place.end)
-        if asked.at in span and _is_role(question, place):
+        if asked in span and _is_role(question, place):
             continue
         subject, topic = _subject_of(parse, place, found), _with_class(parse, place, found)
         if subject is not None:
@@ -71,14 +72,20 @@ def find_units(
             found[subject] = replace(said, classes=place.names, classes_at=(place.start, place.end))
         elif topic is not None:
             found[topic] = replace(found[topic], at=place.end - 1, span=_both(found[topic].span, span))
-        elif (asked.at in span or not any(at in named for at in span)) and not any(at in taken for at in span):
+        elif (asked in span or not any(at in named for at in span)) and not any(at in taken for at in span):
             denied = _is_denied(parse, place.end - 1)
-            found.append(Unit("class", place.end - 1, (span.start, span.stop), place.names, asked.at in span, denied))
+            found.append(Unit("class", place.end - 1, (span.start, span.stop), place.names, asked in span, denied))
     found = _as_predicate(parse, _counted(question, _of_which(question, found)))
     if not any(unit.is_asked for unit in found):
         found += _asked(question, taken)
     found += [*_numbers(parse, taken, found), *_reflexives(parse)]
     return tuple(sorted(found, key=lambda unit: unit.at))
+
+
+def _asks_whose(parse: Parse) -> bool:
+    """Whether a question asks for those who have something: "whose age is above 40"."""
+    word = question_word(parse)
+    return word is not None and parse.is_a(word, "nmod:poss") and parse.lexicon.questions[parse.words[word]] == "person"
 
 
 def _is_role(question: Question, place: Place) -> bool:
@@ -193,7 +200,7 @@ def _as_predicate(parse: Parse, found: list[Unit]) -> list[Unit]:
 def _asked(question: Question, taken: Collection[int]) -> list[Unit]:
     """What is asked for by a noun that names no class, or by a question word alone."""
     parse, asked = question.parse, question.asked
-    if asked.at >= 0 and asked.at not in taken and not parse.is_stop(asked.at):
+    if asked.at >= 0 and asked.at not in taken and not parse.is_stop(asked.at) and not _asks_whose(parse):
         start = asked.at
         while start and parse.tokens[start - 1].head == asked.at and parse.is_a(start - 1, "compound"):
             start -= 1

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from weakref import WeakKeyDictionary
 
@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg import Direction, Graph, IntArray, Linker
+from triplecheck.kg.mentions import Mention
 from triplecheck.kg.patterns import BoundPattern, Link, Query, match
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.kg.relation_vectors import RelationVectors
@@ -280,7 +281,7 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
         return any(likeness.of_form(noun, (about.label, *about.aliases)) for about in abouts)
 
     found = {}
-    for mention in linker.mentions(read_text(read.text, read.language)):
+    for mention, spelling in _mentions(linker, read):
         if mention.similarity < 1 or not mention.text.islower() or taken & {*words_of(mention.text)}:
             continue
         if mention.text in (read.asked.noun, read.asked.lemma) or names_relation(mention.text):
@@ -290,8 +291,20 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
                 count.direction is Direction.IN for count in graph.relation_counts([candidate.node])
             )
             if candidate.label == mention.text and is_value:
-                found[candidate.node] = (clean(candidate.label), "")
+                found[candidate.node] = (clean(candidate.label), spelling)
     return found
+
+
+def _mentions(linker: Linker, read: Question) -> Iterator[tuple[Mention, str]]:
+    """What a question may name, and the word for it if that is another form: ("nurse", "nurses")."""
+    text = read_text(read.text, read.language)
+    mentions = linker.mentions(text)
+    yield from ((mention, "") for mention in mentions)
+    named = {word for mention in mentions for word in words_of(mention.text)}
+    for token in text.tokens:
+        base = text.base_form(token.lower)
+        if token.text.islower() and not token.is_stop and base != token.lower and token.lower not in named:
+            yield from ((mention, token.text) for mention in linker.mentions(read_text(base, read.language)))
 
 
 def names_of(topics: Mapping[int, tuple[str, str]]) -> dict[str, Sequence[int]]:

@@ -153,6 +153,8 @@ class Planning:
         missing = self._left_out(plan)
         if missing.surely:
             return None, f"The query says nothing of {', '.join(map(repr, missing.surely))}."
+        if self._is_of_other_time(plan):
+            return None, "The question asks for the time of what joins two things: this is the time of one of them."
         answers = run_plan(self._graph, plan)
         plan, missing = self._without_implied(plan, answers, missing)
         found = answers.boolean or any(cell != _ZERO for row in answers.rows for cell in row)
@@ -175,12 +177,25 @@ class Planning:
         implied = [name for one in plan.classes for name in one.classes] if self._untyped is not None else []
         doubts = [f"the graph has no classes, and {name!r} may mean other things" for name in implied]
         doubts += [f"the query may mean something else than {word!r}" for word in missing.maybe]
-        abouts = [self._graph.relation(number) for numbers in plan.bridges for number in numbers[:1]]
-        names = unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)
+        names = self._unasked(plan.bridges)
+        said = set(self._read.words)  # "the inn in Osby" says `located in`
+        names += [name for name in self._unasked(plan.stated) if said.isdisjoint(name.casefold().split())]
         doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
+
+    def _is_of_other_time(self, plan: Plan) -> bool:
+        """Whether "when" is answered by a date of one thing, which no word names, where the question joins two: "when
+        did X move to Y"."""
+        joined = {number for numbers in plan.stated for number in numbers}
+        others = [one.relations for one in plan.relations if joined.isdisjoint(one.relations)]
+        return self._read.asked.kind == "time" and bool(joined and others) and len(self._unasked(others)) == len(others)
+
+    def _unasked(self, relations: Sequence[Sequence[int]]) -> list[str]:
+        """The labels of relations that no word of the question names."""
+        abouts = [self._graph.relation(number) for numbers in relations for number in numbers[:1]]
+        return unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)
 
     def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
         """The words of the question that a plan leaves out; `graph`: in place of the one with implied classes."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import encode, parse
-from triplecheck.kg.plans.shape import apart, bridges, has_cycle
+from triplecheck.kg.plans.shape import apart, bridges, has_cycle, stated
 from triplecheck.kg.plans.translate import translate
 from triplecheck.kg.plans.write import aggregated, spine, with_aggregates, write_expression, write_pattern
 from triplecheck.kg.values import valid
@@ -98,6 +98,11 @@ class Plan:
     def bridges(self) -> list[tuple[int, ...]]:
         """The relations of the triples that a variable joins which nothing else in the plan speaks of."""
         return bridges(self.algebra)
+
+    @property
+    def stated(self) -> list[tuple[int, ...]]:
+        """The relations of the triples between two things that it names; empty for ASK."""
+        return [] if self.kind == "ask" else stated(self.algebra)
 
     @property
     def apart(self) -> list[str]:

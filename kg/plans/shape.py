@@ -47,6 +47,22 @@ def bridges(select: of.Select) -> list[tuple[int, ...]]:
     ]
 
 
+def stated(select: of.Select) -> list[tuple[int, ...]]:
+    """The relations of each triple between two things that the query names.
+
+    Returns:
+        The numbers of the relation of each such triple, in no order.
+    """
+    patterns = (one for one in of.parts(select) if isinstance(one, of.TriplePattern))
+    return [
+        one.predicate.numbers
+        for one in patterns
+        if isinstance(one.predicate, of.Relations)
+        and not isinstance(one.tail, of.Classes)
+        and not any(isinstance(end, of.Var) for end in one.ends)
+    ]
+
+
 def apart(select: of.Select) -> list[str]:
     """The variables that no triple or expression joins to the selected ones: they only say that something exists.
 

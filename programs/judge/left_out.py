@@ -10,7 +10,7 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.coverage import attributes, unnamed_nouns, unnamed_words, unordered, unsayable
+from triplecheck.language.coverage import attributes, unasked, unnamed_nouns, unnamed_words, unordered, unsayable
 from triplecheck.language.described import nouns
 from triplecheck.language.kinds import kinds_of, named_like_things
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
@@ -40,6 +40,7 @@ def uncovered(proof: Proof) -> list[str]:
     limits = set(normalize(" ".join(found)).split())
     found += [text for text in read.numbers if not set(normalize(text).split()) <= words | limits]
     found += [negation.text for negation in read.negations]
+    found += [text for text in read.parse.lexicon.excluding if read.parse.find([text]) is not None]
     if read.compares and not computed & {"max", "min"} and not proof.says_yes_or_no:
         found += [text for text in (read.compares.text,) if text not in words | limits]
     if not computed & {"max", "min"}:
@@ -102,6 +103,30 @@ def _no_number(proof: Proof) -> list[str]:
         return []
     told = any(quantity(value_of(proof.graph, node)) is not None for node in answers)
     return [] if told else [proof.parsed.asked.word]
+
+
+def answers_another(proof: Proof) -> bool:
+    """Whether "why" is answered without a reason, or "when" by a date of one thing where the question joins two."""
+    return _lacks_reason(proof) or _is_of_other_time(proof)
+
+
+def _lacks_reason(proof: Proof) -> bool:
+    """Whether no name of a relation has a word for the reason that "why" asks for."""
+    reasons = proof.parsed.parse.lexicon.reasons
+    if proof.parsed.asked.kind != "reason" or not reasons:
+        return False
+    said = {word for path in proof.paths for hop in path for word in normalize(hop.label).split()}
+    return said.isdisjoint(reasons)
+
+
+def _is_of_other_time(proof: Proof) -> bool:
+    """Whether no word names the date that answers "when", and the question joins two topics: "since when does X play
+    for Y" asks for no date of Y alone."""
+    asks = proof.parsed.asked.kind == "time" and proof.is_time and not proof.computed & {"max", "min"}
+    if not asks or len(set(proof.topics.values())) < 2 or proof.found.query:
+        return False
+    last = [wordings(path[-1].label) for path in proof.paths if path]
+    return bool(last) and len(unasked(proof.parsed, last, Likeness(proof.encode, proof.language))) == len(last)
 
 
 def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: Sequence[int], encode: Encode) -> bool:

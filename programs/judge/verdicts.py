@@ -15,7 +15,7 @@ from triplecheck.lms.kinds import kind_of
 from triplecheck.programs.judge.confidence import models_of, packaged_models
 from triplecheck.programs.judge.features import features_of, says_what_is_asked, uncovered_parts
 from triplecheck.programs.judge.joined import mixed, namesakes, unjoined, unlisted
-from triplecheck.programs.judge.left_out import other_names, unnamed
+from triplecheck.programs.judge.left_out import answers_another, other_names, unnamed
 from triplecheck.programs.judge.nearest import nearest_facts
 from triplecheck.programs.judge.proof import Proof
 from triplecheck.programs.options import Bar
@@ -63,6 +63,8 @@ class Judge:
         if not (found.evidence or found.query):
             return replace(found, verdict="unsupported")
         proof = Proof(self._graph, self._encode, question, found, steps, self._language, self._relations)
+        if answers_another(proof):
+            return replace(found, verdict="unsupported")
         features = features_of(proof, self._ranker, self._relations)
         same = [f"another {name!r} has such triples, too" for name in namesakes(proof)]
         left_out = [] if found.query else _left_out(proof)  # the words of a query were compared before

@@ -31,6 +31,10 @@ Ada Holt|born in|Osby; Ben Ryd|born in|Vik; Cal Dun|born in|Osby
 Greta|votes for|12; Greta|votes against|3; Irma|votes for|4; Irma|votes against|9
 Greta|insured|yes; Hanna|insured|no
 Check 2|follows|Check 1
+Ada Holt|wage eur|1900; Ben Ryd|wage eur|2100; Cal Dun|wage eur|1700
+Ada Holt|trade|carpenter; Ben Ryd|trade|baker; Cal Dun|trade|carpenter
+Greta|floors|3; Hanna|floors|5; Irma|floors|3; Greta|timber|oak; Hanna|timber|oak; Irma|timber|pine
+Rye|sacks sold in 2023|40; Spelt|sacks sold in 2023|15; Oats|sacks sold in 2023|22
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 
@@ -80,6 +84,34 @@ ANSWERED = {
         ("Could you add up the visitors of Greta and Irma for me?", "13100"),
         ("mills that grind Rye as well as Spelt", "Greta"),
     ],
+    "or, with the words again": [
+        ("Which mills are worked by Ada Holt or by Ben Ryd?", "Greta, Hanna"),
+        ("Which mills have an oak or a pine timber?", "Greta, Hanna, Irma"),
+    ],
+    "whose": [
+        ("Whose wage lies between 1800 and 2000?", "Ada Holt"),
+        ("Whose wage is above 1800 euros?", "Ada Holt, Ben Ryd"),
+        ("Whose wage is the highest?", "Ben Ryd"),
+    ],
+    "a number in words": [
+        ("Which mills have three floors?", "Greta, Irma"),
+        ("Which mills in Osby don't have three floors?", "Hanna"),
+    ],
+    "a year in the name of a relation": [
+        ("Which flour sold the fewest sacks in 2023?", "Spelt"),
+        ("How many sacks of Rye and Oats were sold in 2023 altogether?", "62"),
+    ],
+    "how common it is": [
+        ("Which timber is the most common?", "oak"),
+        ("What is the least common timber of the mills?", "pine"),
+    ],
+    "a value in the plural, or as a class": [
+        ("Which millers are carpenters?", "Ada Holt, Cal Dun"),
+        ("Which millers are bakers or carpenters?", "Ada Holt, Ben Ryd, Cal Dun"),
+        ("Which carpenter has the highest wage?", "Ada Holt"),
+    ],
+    "another": [("Which flour is something other than Rye?", "Spelt, Oats")],
+    "who is a group": [("Who manages the most mills?", "Dora Lind")],
     "what is chosen from": [
         ("Of the mills in Osby, which one opened last?", "Hanna"),
         ("The mill that Ben Ryd works, in which village is it located?", "Osby"),
@@ -113,6 +145,9 @@ def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
         "How many of the inspections went well?",  # nor this
         "How much did Check 1 cost?",  # a mill is no sum
         "Which inspection came straight after Check 2?",  # not the one before it
+        "Why is Hanna built of oak?",  # no reason is told
+        "Since when has Ada Holt worked Greta?",  # no time of that is told
+        "When did Cal Dun teach Ada Holt?",  # nor of this
         "Who came here because Ada Holt recommended them?",  # not who recommended Ada Holt
     ],
 )

@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import converted, quantity
-from triplecheck.language.likeness import unit_kind
+from triplecheck.language.likeness import NAMES, unit_kind
 from triplecheck.language.operations import Comparison, Limit, compared, degree, end_of_unit, is_money, number
 from triplecheck.language.text import plain
 from triplecheck.language.times import TimeLimit
@@ -30,7 +30,8 @@ def write_bounds(draft: Draft) -> None:
     for limit in question.limits:
         _write_limit(draft, limit)
     for time in question.times:
-        _write_time(draft, time)
+        if time.is_bound or not _is_in_name(draft, time):
+            _write_time(draft, time)
     found = question.compares
     if found is not None and found.degree == "Cmp" and found.at not in draft.said:
         standard = standard_of(draft, found)
@@ -214,16 +215,28 @@ def _write_time(draft: Draft, limit: TimeLimit) -> None:
     reading, parse = draft.reading, draft.reading.parse
     above = [at for at in parse.ancestors(limit.span[1] - 1) if at in reading.content]
     named = (above or draft.unsaid)[:1]
+    subjects = [i for at in named for i in parse.dependents(at, "nsubj") if i in draft.unsaid]
+    named = subjects or named  # "the rating lies between"
     particles = [i for at in named for i in parse.dependents(at, "compound:prt", "advmod")]
     words = reading.words(sorted({*named, *particles}))
-    owner, measure = _timed(draft, owner_of(draft, limit.span[0]), words)
+    owner, measure = _timed(draft, owner_of(draft, limit.span[0]), words, limit)
     draft.said.update((*named, *range(*limit.span)))
     condition = " && ".join(_conditions(value(draft, owner, measure), limit))
     write_filter(draft, condition, denied=is_denied(reading, limit.span[0]))
 
 
-def _timed(draft: Draft, owner: int, words: Sequence[str]) -> tuple[int, Measure]:
+def _is_in_name(draft: Draft, limit: TimeLimit) -> bool:
+    """Whether a year stands in the name of a relation to values: `copies sold in 2023`. It is said then."""
+    year = str(limit.start)
+    if all(year not in one.label.split() for one in draft.reading.schema.relations):
+        return False
+    draft.said.update(range(*limit.span))
+    return True
+
+
+def _timed(draft: Draft, owner: int, words: Sequence[str], limit: TimeLimit) -> tuple[int, Measure]:
     """Whose time is bounded, and which: that of the owner, else of what is asked for, else of the only class with one.
+    Without a time, the numbers that words name: "a rating between 1800 and 2000".
 
     Raises:
         UnsaidError: words name no time, and there are none or several.
@@ -237,6 +250,9 @@ def _timed(draft: Draft, owner: int, words: Sequence[str]) -> tuple[int, Measure
         measure = measure or _only(times)
         if measure is not None:
             return one, measure
+    named = measure_of_words(reading.measures(owner), words, reading.likeness, ("number",))
+    if named is not None and named.score >= NAMES and limit.is_bound:
+        return owner, named
     raise UnsaidError("It is not clear which time is meant.")
 
 

@@ -77,6 +77,13 @@ def begin(reading: Reading) -> Draft:
 
 def owner_of(draft: Draft, at: int) -> int:
     """The unit that has what a word says: its noun, the subject of its clause, else what is asked for."""
+    found = _nearest_unit(draft, at)
+    unit, root = draft.reading.units[found], draft.reading.units[draft.root]
+    is_value = unit.kind == "topic" and draft.reading.classes(found) == () and bool(draft.reading.schema.classes)
+    return draft.root if is_value and root.kind == "word" and unit.at == root.at + 1 else found  # "which starter"
+
+
+def _nearest_unit(draft: Draft, at: int) -> int:
     reading, parse, own = draft.reading, draft.reading.parse, draft.reading.unit_at
     if at in own:
         return own[at]

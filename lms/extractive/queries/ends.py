@@ -10,6 +10,7 @@ from triplecheck.language.likeness import ROUGHLY, Likeness
 from triplecheck.language.parse import Parse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, Topic, fits
+from triplecheck.signatures.query_notation import THING
 
 Related = Literal["own", "of its class", "any"]
 """Which relations a topic may have: those that the graph has there, those of its classes, or any."""
@@ -79,6 +80,10 @@ class Ends:
         """Whether a unit may be at the end of a hop."""
         return self.may_start(number, hop.back, topics)
 
+    def fit(self, asked: str, end: str) -> int:
+        """How things at an end of a relation fit what a question word asks for; see `language.kinds.fit`."""
+        return 0 if end == THING else self._likeness.fits(asked, end)
+
     def _is_no_time(self, unit: Unit, hop: Hop) -> bool:
         """Whether a hop begins at dates and a noun that is asked for does not speak of them: "which venue"."""
         lexicon = self._parse.lexicon
@@ -126,7 +131,7 @@ class Ends:
             kind = self._parse.lexicon.questions.get(unit.names[0], "thing")
             if kind == "time":
                 return end in TIMES
-            return kind not in ("person", "place") or (end not in MEASURES and self._likeness.fits(kind, end) >= 0)
+            return kind not in ("person", "place") or (end not in MEASURES and self.fit(kind, end) >= 0)
         if unit.kind == "topic" and end == "text":
             return not self.classes(number)
         return fits(self.classes(number), end, loosely=loosely and unit.kind == "topic")

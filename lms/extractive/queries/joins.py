@@ -89,17 +89,37 @@ class Joiner:
 
     def _options(self, attachment: Attachment) -> list[Join]:
         """The joins of one attachment, best first; also to other units, if the grammar misled."""
+        if valued := self._of_value(attachment):
+            return valued
         found = _good(self._joins(attachment))
-        if all(len(join.hops) > 1 for join in found):  # a topic may lack what the question asks about
-            lacking = [join for join in _good(self._joins(attachment, "of its class")) if join.said]
+        if all(len(join.hops) > 1 or self._is_turned(join) for join in found):
+            # A topic may lack what the question asks about.
+            known = _good(self._joins(attachment, "of its class"))
+            lacking = [join for join in known if join.said and not self._is_turned(join)]
             found = [join for join in lacking if len(join.hops) == 1] or found or lacking
         guessed = self._guessed(attachment)
         if any(len(join.hops) == 1 for join in guessed):  # nearer than two relations of which no word names one
             found = [join for join in found if not join.is_vague]
         if not found:
             moved = [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
-            found = [*moved, *guessed] or self._by_sentence(attachment) or _good(self._joins(attachment, "any"), _LOOSE)
+            found = [*moved, *guessed] or self._by_sentence(attachment)
+            found = found or _good(self._joins(attachment, "any"), _LOOSE)
         return sorted(found, key=lambda join: -join.score)
+
+    def _is_turned(self, join: Join) -> bool:
+        """Whether one relation that a verb names is followed against the grammar: whom X trained, not who trained X."""
+        hop, words = join.hops[0], (self._parse.words[at] for at in join.said)
+        named = any(self._likeness.of_form(word, hop.relation.wordings) for word in words)
+        return len(join.hops) == 1 and named and self._is_wrong_way(hop, join.attachment, "of its class")
+
+    def _of_value(self, attachment: Attachment) -> list[Join]:
+        """The only relation of a value that stands for what is asked for, "which carpenter", as if it were its class."""
+        unit, root = self._clauses.units[attachment.unit], self._clauses.units[attachment.to]
+        if unit.kind != "topic" or root.kind != "word" or unit.at != root.at + 1 or self.ends.classes(attachment.unit):
+            return []
+        found = list(self._between(attachment, 1)) if self._schema.classes else []
+        labels = {join.hops[0].relation.label for join in found}
+        return [replace(join, score=_ONLY) for join in found] if len(labels) == 1 else []
 
     def _moved(self, attachment: Attachment) -> Iterator[Attachment]:
         """An attachment to what is asked for instead, or to a thing of a class that is not beneath it."""
@@ -119,8 +139,19 @@ class Joiner:
         found = found or list(self._between(attachment, 2))
         if len({tuple(hop.relation.label for hop in join.hops) for join in found}) != 1:
             return []
+        if self._is_of_other_time(attachment, verbs, found):
+            return []
         right = [join for join in found if not self._is_wrong_way(join.hops[0], attachment)] or found
         return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
+
+    def _is_of_other_time(self, attachment: Attachment, words: Iterable[int], joins: Sequence[Join]) -> bool:
+        """Whether the time of something else is asked for than of what joins lead to: "since when does X deliver to Y"
+        asks since when it delivers, not since when X exists."""
+        labels = {hop.relation.label for join in joins for hop in join.hops}
+        others = [one for one in self._schema.relations if one.label not in labels]
+        return self._asks(attachment.to, "time") and any(
+            self._likeness.of_word(self._parse.words[at], one.wordings) == 1 for at in words for one in others
+        )
 
     def _by_sentence(self, attachment: Attachment) -> list[Join]:
         """The relation that makes a sentence clearly more like the question's than all others do: "who looks after the
@@ -129,8 +160,10 @@ class Joiner:
         if not words or self._is_said_of_another(attachment.unit):
             return []
         found = list(self._between(attachment, 1)) or list(self._between(attachment, 1, "of its class"))
-        if self._asks_who(attachment.to):
-            found = [join for join in found if self._likeness.fits("place", join.hops[0].end) <= 0]
+        if self._is_of_other_time(attachment, words, found):
+            return []
+        if self._asks(attachment.to, "person"):
+            found = [join for join in found if self.ends.fit("place", join.hops[0].end) <= 0]
         statements = {join.hops[0]: self._statement(attachment, join.hops[0]) for join in found}
         nearest = self._clearest(self._sentence(attachment), statements, _LIKE)
         return [replace(join, score=_LEAST, said=join.said | set(words)) for join in found if join.hops[0] == nearest]
@@ -240,6 +273,8 @@ class Joiner:
             own = [word for at, word in words.items() if said[at][1] == -n]
             if own:
                 parts.append(self._likeness.of_words(own, hop.relation.wordings, besides))
+            elif len(hops) > 1 and hop is hops[-1] and self._asks(attachment.to, "time"):
+                return Join(attachment, hops, 0.0, frozenset())  # any date of what lies in between
             else:
                 is_vague = len(hops) > 1
                 parts.append(self._unnamed(hop, attachment, besides, alternatives))
@@ -269,14 +304,15 @@ class Joiner:
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""
-        if not self._asks_who(attachment.to) or end == THING or self._likeness.fits("person", end) == 1:
+        if not self._asks(attachment.to, "person") or end == THING or self.ends.fit("person", end) == 1:
             return False
         verbs = [self._parse.words[at] for at in self._joining(attachment) if self._parse.pos(at) == "VERB"]
         return any(self._likeness.of_word(verb, [end]) >= NAMES_NOUN for verb in verbs)
 
-    def _asks_who(self, number: int) -> bool:
+    def _asks(self, number: int, kind: str) -> bool:
+        """Whether a unit is a question word that asks for a kind: a person, a time."""
         unit = self._clauses.units[number]
-        return unit.kind == "word" and self._parse.lexicon.questions.get(unit.names[0]) == "person"
+        return unit.kind == "word" and self._parse.lexicon.questions.get(unit.names[0]) == kind
 
     def _joining(self, attachment: Attachment) -> list[int]:
         """The tokens that may name the relation: those in between, and a noun that is asked for and is no class."""
@@ -326,9 +362,10 @@ class Joiner:
         nearest = self._clearest(f"{near} {case} {far}", names)
         return nearest is not None and nearest.relation.label == hop.relation.label
 
-    def _is_wrong_way(self, hop: Hop, attachment: Attachment) -> bool:
+    def _is_wrong_way(self, hop: Hop, attachment: Attachment, topics: Related = "own") -> bool:
         """Whether the grammar says that a relation that could lead both ways leads the other way."""
-        if not (self.ends.may_start(attachment.unit, hop.back) and self.ends.may_end(attachment.to, hop.back)):
+        back = hop.back
+        if not (self.ends.may_start(attachment.unit, back, topics) and self.ends.may_end(attachment.to, back, topics)):
             return False
         lexicon = self._parse.lexicon
         words = [self._parse.words[at] for at in self._joining(attachment)]

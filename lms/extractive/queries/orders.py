@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from triplecheck.language.likeness import NAMES, NAMES_NOUN
-from triplecheck.language.operations import Comparison, is_unit
+from triplecheck.language.operations import Comparison, adjective_of, is_unit
 from triplecheck.lms.extractive.queries.comparing import compared_measure, compared_noun, named_measure
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, first_by, owner_of, select
 from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
@@ -80,6 +80,8 @@ def _joins(relation: Relation, other: str, classes: Collection[str]) -> str:
 
 def _first_by_number(draft: Draft, answer: str, found: Comparison) -> str:
     """The first by the number of things of a class, of what a relation names, or by an amount ("the most seats")."""
+    if found.lemma in draft.reading.parse.lexicon.frequent:
+        return _most_common(draft, answer, found)
     counted = _counted(draft, found)
     if counted is not None:
         draft.said.add(found.at)
@@ -91,6 +93,35 @@ def _first_by_number(draft: Draft, answer: str, found: Comparison) -> str:
         return _grouped(draft, answer, found, other)
     named = named_measure(draft, owner, compound(draft.reading, noun))
     return _first_by_value(draft, answer, owner, Measure(named.relation, found.operation, named.score))
+
+
+def _most_common(draft: Draft, answer: str, found: Comparison) -> str:
+    """The first by how many things have it, "the most common colour of the boats".
+
+    Raises:
+        UnsaidError: no relation is named that leads to it.
+    """
+    reading = draft.reading
+    adjective = adjective_of(reading.parse, found.at)
+    draft.said.update((found.at, found.at if adjective is None else adjective))
+    beside = [join.attachment.unit for join in draft.joins.values() if join.attachment.to == draft.root]
+    classes = [unit for unit in beside if reading.units[unit].kind == "class"]
+    if classes:
+        return _grouped(draft, answer, found, term(draft, classes[0]))
+    tokens = compound(reading, reading.units[draft.root].at)
+    relation = max(reading.schema.relations, key=lambda one: _names(draft, tokens, one), default=None)
+    if relation is None or _names(draft, tokens, relation) < NAMES_NOUN:
+        raise UnsaidError(f"No relation leads to what is the {found.text} {found.lemma}.")
+    thing = draft.text.variable(THING)
+    draft.text.triple(thing, relation.label, answer)
+    draft.said.update(tokens)
+    return _grouped(draft, answer, found, thing)
+
+
+def _names(draft: Draft, tokens: Collection[int], relation: Relation) -> float:
+    """How near the words of a noun are to a relation, or to the class that it leads to."""
+    words = draft.reading.words(tokens)
+    return max(draft.reading.likeness.of_words(words, own) for own in (relation.wordings, [relation.tail]))
 
 
 def _grouped(draft: Draft, answer: str, found: Comparison, counted: str) -> str:
