@@ -151,15 +151,19 @@ def unordered(question: Question) -> list[tuple[int, str]]:
     return found
 
 
-def unasked(question: Question, relations: Sequence[Sequence[str]], likeness: Likeness) -> list[str]:
+def unasked(
+    question: Question, relations: Sequence[Sequence[str]], likeness: Likeness, *, besides_noun: bool = False
+) -> list[str]:
     """Of relations, the labels of those that no content word of a question names.
 
     Args:
         question: read with its topics masked.
         relations: the names of each, its label first.
         likeness: of words and relations.
+        besides_noun: the noun that is asked for names none: "on what date".
     """
-    words = [question.parse.words[at] for at in sorted(content_words(question.parse, _operating(question)))]
+    but = {question.asked.at} if besides_noun else set()
+    words = [question.parse.words[at] for at in sorted(content_words(question.parse, _operating(question)) - but)]
     return [names[0] for names in relations if all(likeness.of_word(word, names) < NAMES for word in words)]
 
 

@@ -259,6 +259,8 @@ def is_known(parse: Parse, compared: Comparison) -> bool:
 
 
 def _order(parse: Parse, at: int) -> Comparison | None:
+    if parse.pos(at) == "VERB":
+        return None  # "which talks last an hour"
     if parse.pos(at) in ("ADP", "SCONJ"):
         if not (any(map(parse.is_topic, range(at))) and any(map(parse.is_topic, range(at + 1, len(parse))))):
             return None  # "who was king before X": no two things are compared

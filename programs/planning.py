@@ -190,12 +190,15 @@ class Planning:
         did X move to Y"."""
         joined = {number for numbers in plan.stated for number in numbers}
         others = [one.relations for one in plan.relations if joined.isdisjoint(one.relations)]
-        return self._read.asked.kind == "time" and bool(joined and others) and len(self._unasked(others)) == len(others)
+        if self._read.asked.kind != "time" or not joined or not others:
+            return False
+        return len(self._unasked(others, besides_noun=True)) == len(others)
 
-    def _unasked(self, relations: Sequence[Sequence[int]]) -> list[str]:
-        """The labels of relations that no word of the question names."""
+    def _unasked(self, relations: Sequence[Sequence[int]], *, besides_noun: bool = False) -> list[str]:
+        """The labels of relations that no word of the question names; see `language.coverage.unasked`."""
         abouts = [self._graph.relation(number) for numbers in relations for number in numbers[:1]]
-        return unasked(self._read, [(about.label, *about.aliases) for about in abouts], self._likeness)
+        names = [(about.label, *about.aliases) for about in abouts]
+        return unasked(self._read, names, self._likeness, besides_noun=besides_noun)
 
     def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
         """The words of the question that a plan leaves out; `graph`: in place of the one with implied classes."""

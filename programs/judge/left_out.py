@@ -126,7 +126,8 @@ def _is_of_other_time(proof: Proof) -> bool:
     if not asks or len(set(proof.topics.values())) < 2 or proof.found.query:
         return False
     last = [wordings(path[-1].label) for path in proof.paths if path]
-    return bool(last) and len(unasked(proof.parsed, last, Likeness(proof.encode, proof.language))) == len(last)
+    likeness = Likeness(proof.encode, proof.language)
+    return bool(last) and len(unasked(proof.parsed, last, likeness, besides_noun=True)) == len(last)
 
 
 def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: Sequence[int], encode: Encode) -> bool:

@@ -30,7 +30,7 @@ Cal Dun|recommended|Ada Holt; Ada Holt|recommended|Ben Ryd
 Ada Holt|born in|Osby; Ben Ryd|born in|Vik; Cal Dun|born in|Osby
 Greta|votes for|12; Greta|votes against|3; Irma|votes for|4; Irma|votes against|9
 Greta|insured|yes; Hanna|insured|no
-Check 2|follows|Check 1
+Check 2|follows|Check 1; Check 1|duration minutes|150; Check 2|duration minutes|90
 Ada Holt|wage eur|1900; Ben Ryd|wage eur|2100; Cal Dun|wage eur|1700
 Ada Holt|trade|carpenter; Ben Ryd|trade|baker; Cal Dun|trade|carpenter
 Greta|floors|3; Hanna|floors|5; Irma|floors|3; Greta|timber|oak; Hanna|timber|oak; Irma|timber|pine
@@ -93,6 +93,7 @@ ANSWERED = {
         ("Whose wage is above 1800 euros?", "Ada Holt, Ben Ryd"),
         ("Whose wage is the highest?", "Ben Ryd"),
     ],
+    "a verb like an order": [("Which inspections last less than two hours?", "Check 2")],
     "a number in words": [
         ("Which mills have three floors?", "Greta, Irma"),
         ("Which mills in Osby don't have three floors?", "Hanna"),
@@ -148,6 +149,7 @@ def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
         "Why is Hanna built of oak?",  # no reason is told
         "Since when has Ada Holt worked Greta?",  # no time of that is told
         "When did Cal Dun teach Ada Holt?",  # nor of this
+        "On what date did Ben Ryd come to Hanna?",  # nor of this
         "Who came here because Ada Holt recommended them?",  # not who recommended Ada Holt
     ],
 )
