@@ -209,7 +209,7 @@ def compared(parse: Parse, at: int) -> Comparison | None:
     return _of_scale(parse, at, token.lemma, grade, scale(parse, at))
 
 
-def _frequency(parse: Parse, at: int, adjective: int, grade: str, way: Literal["max", "min"]) -> Comparison:
+def _frequency(parse: Parse, at: int, adjective: int, grade: str, way: str) -> Comparison:
     """How many things have what an adjective describes: "the most common colour"."""
     sense = Sense("number", _end(way), parse.words[adjective])
     return Comparison(parse.words[at], at, parse.lemma(adjective), grade, (sense,), True)
