@@ -159,17 +159,15 @@ class _Reader:
         return before[-1] if before and (joined or self._is_list(before[-1], at)) else None
 
     def _is_list(self, one: int, other: int) -> bool:
-        """Whether only "and" or "or" stands between two topics, with the preposition of the first again: "by X or by
-        Y". A parser often joins the second to the preposition."""
+        """Whether the words between two topics are "and" or "or", and perhaps the preposition of the first: "by X or by
+        Y". A parser often attaches the second topic to the preposition."""
         parse = self._parse
         between = [at for at in range(one + 1, other) if parse.words[at] not in parse.lexicon.articles]
         coordinating = {word for words in parse.lexicon.coordination.values() for word in words}
-        first = one - 1
-        while first > 0 and parse.words[first] in parse.lexicon.articles:
-            first -= 1
-        again = parse.words[max(first, 0)] if parse.pos(max(first, 0)) == "ADP" else ""
+        before = [at for at in range(one) if parse.words[at] not in parse.lexicon.articles][-1:]
+        prepositions = {parse.words[at] for at in before if parse.pos(at) == "ADP"}
         said = [parse.words[at] for at in between]
-        return bool(said) and said[0] in coordinating and set(said[1:]) <= {again}
+        return bool(said) and said[0] in coordinating and set(said[1:]) <= prepositions
 
     def _beside(self, number: int, first: int, root: int) -> Attachment:
         """A unit that "and" or "or" joins to another, attached as that is."""

@@ -96,9 +96,10 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
     likeness.prepare([name for names in said.relations for name in names])
     names = [*said.relations, *([name] for name in said.classes)]
     unused = {likeness.bases(name) for name in others if not name.split()[1:]} - {frozenset()}
+    numbers = _numbers(said)
     for at in content_words(parse, _operating(question)):
         least = least_likeness(parse.pos(at))
-        if at in named or _is_computed(question, at, said) or number(parse, at) in _numbers(said):
+        if at in named or _is_computed(question, at, said) or number(parse, at) in numbers:
             continue
         fit = _fit(parse.words[at], names, likeness)
         weakest = min(weakest, fit)
@@ -160,7 +161,7 @@ def unasked(
         question: read with its topics masked.
         relations: the names of each, its label first.
         likeness: of words and relations.
-        besides_noun: the noun that is asked for names none: "on what date".
+        besides_noun: leave out the noun that is asked for: "date" of "on what date" names no relation.
     """
     but = {question.asked.at} if besides_noun else set()
     words = [question.parse.words[at] for at in sorted(content_words(question.parse, _operating(question)) - but)]
@@ -360,7 +361,7 @@ def _operations(
     yield from unsayable(question)
 
 
-def _numbers(said: QuerySays) -> set[float | None]:
+def _numbers(said: QuerySays) -> set[float]:
     """The numbers in a query."""
     return {float(match[0]) for text in said.numbers for match in [_NUMBER.search(text)] if match}
 

@@ -26,7 +26,7 @@ Kind = str
 LEAST = 0.6
 """Probability from which a noun is of a kind."""
 PROBE = "person"
-"""A noun by whose vector the encoder of the weights is known again."""
+"""A noun; the weights belong to an encoder if it gives this noun the vector that is stored with them."""
 _UNCLEAR = "unclear"  # the kind of "thing" and "item" in the weights
 _SAME = 0.999  # cosine of two vectors of the probe
 # How much nearer a class must be to one kind than to the others, where no weights tell.
@@ -93,7 +93,7 @@ class _Weights:
     probe: npt.NDArray[np.float32]
 
     def are_for(self, probe: npt.NDArray[np.float32]) -> bool:
-        """Whether they are for the encoder that has made a vector of the probe."""
+        """Whether they belong to the encoder that made a vector of the probe."""
         return probe.shape == self.probe.shape and float(probe @ self.probe) >= _SAME
 
     def kinds_of(self, vectors: npt.NDArray[np.float32]) -> list[Kind | None]:

@@ -229,9 +229,8 @@ def adjective_of(parse: Parse, at: int) -> int | None:
     following = at + 1
     if following >= len(parse) or degree(parse, following) or parse.lemma(following) in parse.lexicon.light:
         return None
-    if parse.lemma(following) in parse.lexicon.scales.keys() | parse.lexicon.frequent:
-        return following
-    if parse.words[following] in parse.lexicon.orders:
+    lemma, lexicon = parse.lemma(following), parse.lexicon
+    if lemma in lexicon.scales or lemma in lexicon.frequent or parse.words[following] in lexicon.orders:
         return following
     graded = parse.is_a(at, "advmod") and parse.pos(following) in ("ADJ", "VERB", "ADV")
     return following if graded and parse.tokens[at].head == following else None

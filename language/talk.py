@@ -40,9 +40,9 @@ def asked_and_talk(text: str, language: str = ENGLISH) -> tuple[str, str]:
 
 
 def _parted(sentence: str, known: Lexicon) -> tuple[str, str]:
-    """The text before the question of a sentence, and the question; they are divided by a colon, a semicolon or "so".
+    """The talk at the start of a sentence, and the question after it. A colon, a semicolon or "so" stands between them.
 
-    The text before is empty if the sentence has no such place.
+    The talk is empty if the sentence has none of these.
     """
     leads = "|".join(map(re.escape, known.talk.get("leads", ())))
     for found in reversed([*re.finditer(rf"\s*[:;]\s+|\s*,\s*(?:{leads})\b,?\s+", sentence)]):
@@ -70,7 +70,7 @@ def _points_back(asked: Parse) -> bool:
 
 
 def _says_which(talk: Parse) -> bool:
-    """Whether talk may tell which things are meant: by a number, or how old, dear or large they are."""
+    """Whether talk may tell which things are meant: it has a number, or an adjective such as "old" or "cheap"."""
     numbers = any(token.pos in _NUMERALS or token.text[0].isdigit() for token in talk.tokens)
     return numbers or any(_is_scale(talk, at) for at in range(len(talk)))
 

@@ -48,10 +48,10 @@ def bridges(select: of.Select) -> list[tuple[int, ...]]:
 
 
 def stated(select: of.Select) -> list[tuple[int, ...]]:
-    """The relations of each triple between two things that the query names.
+    """The triples whose two ends are things that the query names.
 
     Returns:
-        The numbers of the relation of each such triple, in no order.
+        The numbers of the relation of each, in no order.
     """
     patterns = (one for one in of.parts(select) if isinstance(one, of.TriplePattern))
     return [

@@ -30,7 +30,9 @@ def write_bounds(draft: Draft) -> None:
     for limit in question.limits:
         _write_limit(draft, limit)
     for time in question.times:
-        if time.is_bound or not _is_in_name(draft, time):
+        if not time.is_bound and _is_in_name(draft.reading, time):
+            draft.said.update(range(*time.span))
+        else:
             _write_time(draft, time)
     found = question.compares
     if found is not None and found.degree == "Cmp" and found.at not in draft.said:
@@ -225,18 +227,14 @@ def _write_time(draft: Draft, limit: TimeLimit) -> None:
     write_filter(draft, condition, denied=is_denied(reading, limit.span[0]))
 
 
-def _is_in_name(draft: Draft, limit: TimeLimit) -> bool:
-    """Whether a year stands in the name of a relation to values: `copies sold in 2023`. It is said then."""
-    year = str(limit.start)
-    if all(year not in one.label.split() for one in draft.reading.schema.relations):
-        return False
-    draft.said.update(range(*limit.span))
-    return True
+def _is_in_name(reading: Reading, limit: TimeLimit) -> bool:
+    """Whether a year is in the name of a relation, so that the relation says it: `copies sold in 2023`."""
+    return any(str(limit.start) in one.label.split() for one in reading.schema.relations)
 
 
 def _timed(draft: Draft, owner: int, words: Sequence[str], limit: TimeLimit) -> tuple[int, Measure]:
     """Whose time is bounded, and which: that of the owner, else of what is asked for, else of the only class with one.
-    Without a time, the numbers that words name: "a rating between 1800 and 2000".
+    If there is no time, the words may name a relation to numbers: "a rating between 1800 and 2000".
 
     Raises:
         UnsaidError: words name no time, and there are none or several.

@@ -113,7 +113,7 @@ class Joiner:
         return len(join.hops) == 1 and named and self._is_wrong_way(hop, join.attachment, "of its class")
 
     def _of_value(self, attachment: Attachment) -> list[Join]:
-        """The only relation of a value that stands for what is asked for as its class would: "which carpenter"."""
+        """The only relation of a value that follows the question word as a class does: "which carpenter"."""
         unit, root = self._clauses.units[attachment.unit], self._clauses.units[attachment.to]
         if unit.kind != "topic" or root.kind != "word" or unit.at != root.at + 1 or self.ends.classes(attachment.unit):
             return []
@@ -310,7 +310,7 @@ class Joiner:
         return any(self._likeness.of_word(verb, [end]) >= NAMES_NOUN for verb in verbs)
 
     def _asks(self, number: int, kind: str) -> bool:
-        """Whether a unit is a question word that asks for a kind: a person, a time."""
+        """Whether a unit is a question word that asks for this kind of answer: a person, a time."""
         unit = self._clauses.units[number]
         return unit.kind == "word" and self._parse.lexicon.questions.get(unit.names[0]) == kind
 
