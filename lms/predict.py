@@ -76,9 +76,13 @@ def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
     )
 
 
-def _what(error: LMError) -> str:
+def _is_too_slow(error: LMError) -> bool:
     # DSPy's own client reports a read timeout as a transport error.
-    if isinstance(error, LMTimeoutError) or (isinstance(error, LMTransportError) and "timed out" in str(error)):
+    return isinstance(error, LMTimeoutError) or (isinstance(error, LMTransportError) and "timed out" in str(error))
+
+
+def _what(error: LMError) -> str:
+    if _is_too_slow(error):
         return "no answer in time"
     if isinstance(error, LMRateLimitError):
         return "too many requests"
@@ -103,8 +107,10 @@ def _way_out(error: LMError, lm: Any) -> str:
         return f"set {prefix}_API_KEY (any word will do for a server of your own that asks for none)"
     if isinstance(error, LMBillingError):
         return "check the account, or use another model"
+    if _is_too_slow(error):
+        return f"allow more seconds, as in {model_name(lm)}?timeout=1200, or ask fewer questions at once (--workers)"
     if isinstance(error, LMRateLimitError):
-        return "wait, use fewer threads, or raise the account's limit"
+        return "wait, ask fewer questions at once (--workers), or raise the account's limit"
     if isinstance(error, LMInvalidRequestError | LMUnsupportedModelError) and "temperature" in str(error).casefold():
         return f"set another temperature, as in {model_name(lm)}?temperature=1"
     if isinstance(error, LMUnsupportedModelError):

@@ -36,7 +36,9 @@ _SETTINGS = frozenset(
 Checked = TypeVar("Checked")
 
 TIMEOUT = 120.0
-"""Seconds to wait for a remote model."""
+"""Seconds to wait for a model of a provider."""
+OWN_TIMEOUT = 600.0
+"""Seconds to wait for a server of the user's own, which may be slow and have other questions to answer first."""
 TEMPERATURE = 0.0
 """Sampling temperature if the model string sets none, so that a repeated run gives the same replies."""
 RETRIES = 3
@@ -51,7 +53,7 @@ class CallSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstri
     max_tokens: int | None = Field(default=None, ge=1)
     """Maximum tokens of a reply."""
     timeout: float | None = Field(default=None, gt=0)
-    """Maximum seconds of a call, of a remote model."""
+    """Maximum seconds of a call, of a remote model. Default: 120; 600 for a server of your own (`api_base`)."""
     api_base: str | None = None
     """Address of a remote model."""
     key_env: str | None = None
@@ -105,7 +107,7 @@ class Resolver:
                 return self._local_model(model, options)
             plain, settings = _separated(model)
             options = _address(model) | _checked(CallSettings, settings, model).options(model) | options
-            options = _key_of_own_server(model, options) | options
+            options = _of_own_server(model, options) | options
             return self._kept((model,), options, lambda: self._remote(plain, options))
 
     def suited(self, model: Any, settings: Mapping[str, str]) -> Any:
@@ -250,10 +252,11 @@ def _address(model: str) -> dict[str, str]:
     return {"api_base": address, "engine": _OWN_CLIENT} if address else {}
 
 
-def _key_of_own_server(model: str, options: Mapping[str, Any]) -> dict[str, str]:
-    """A key for an OpenAI-compatible server without keys: DSPy's client asks for one."""
-    own = model.startswith("openai/") and "api_base" in options
-    return {"api_key": "none"} if own and not os.environ.get("OPENAI_API_KEY") else {}
+def _of_own_server(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
+    """What a server of the user's own is given: time, and a key, which DSPy's client asks for."""
+    if not (model.startswith("openai/") and "api_base" in options):
+        return {}
+    return {"timeout": OWN_TIMEOUT} | ({} if os.environ.get("OPENAI_API_KEY") else {"api_key": "none"})
 
 
 _resolver = Resolver()

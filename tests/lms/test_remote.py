@@ -114,7 +114,7 @@ def test_too_many_requests_are_repeated_after_the_time_that_the_server_names(
 
 def test_a_lasting_rate_limit_is_reported(server: OpenAIServer) -> None:
     server.behaviours = [fails(429, "slow down", {"Retry-After": "0"})]
-    with pytest.raises(ModelUnavailableError, match=r"too many requests.*fewer threads"):
+    with pytest.raises(ModelUnavailableError, match=r"too many requests.*--workers"):
         _ask(server.base, num_retries=1)
     assert len(server.requests) == 2
 
@@ -150,8 +150,16 @@ def test_an_unknown_model_is_reported(server: OpenAIServer) -> None:
 def test_a_server_timeout_is_reported(server: OpenAIServer, route: dict[str, Any]) -> None:
     server.behaviours = [hangs(1.0)]
     lm = language_model(MODEL, **route, num_retries=0, timeout=0.2)
-    with session(MODEL), pytest.raises(ModelUnavailableError, match="no answer in time"):
+    with session(MODEL), pytest.raises(ModelUnavailableError, match=r"no answer in time.*timeout=1200"):
         RolePredict("question -> answer")(question="Q?", lm=lm)
+
+
+def test_a_server_of_ones_own_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL"):
+        monkeypatch.delenv(name, raising=False)
+    assert language_model(MODEL).kwargs["timeout"] == 120
+    assert language_model(f"{MODEL}?api_base=http://127.0.0.1:1/v1").kwargs["timeout"] == 600
+    assert language_model(f"{MODEL}?api_base=http://127.0.0.1:1/v1&timeout=7").kwargs["timeout"] == 7
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b'{"choices": [', b"{}", b'{"choices": []}', b"null"])
