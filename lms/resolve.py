@@ -39,6 +39,8 @@ TIMEOUT = 120.0
 """Seconds to wait for a model of a provider."""
 OWN_TIMEOUT = 600.0
 """Seconds to wait for a server of the user's own, which may be slow and have other questions to answer first."""
+OWN_MAX_TOKENS = 4096
+"""Maximum tokens of a reply of such a server: it sets none itself, and a small model may repeat a line for ever."""
 TEMPERATURE = 0.0
 """Sampling temperature if the model string sets none, so that a repeated run gives the same replies."""
 RETRIES = 3
@@ -51,7 +53,7 @@ class CallSettings(BaseModel, extra="forbid", frozen=True, use_attribute_docstri
     temperature: float | None = Field(default=None, ge=0, le=2)
     """Sampling temperature. Default: 0; for OpenAI's reasoning models, which refuse 0, that of the server."""
     max_tokens: int | None = Field(default=None, ge=1)
-    """Maximum tokens of a reply."""
+    """Maximum tokens of a reply. Default: that of the server; 4,096 for a server of your own (`api_base`)."""
     timeout: float | None = Field(default=None, gt=0)
     """Maximum seconds of a call, of a remote model. Default: 120; 600 for a server of your own (`api_base`)."""
     api_base: str | None = None
@@ -156,11 +158,14 @@ class Resolver:
             lm = MeteredLM(model, **{"timeout": TIMEOUT, "num_retries": RETRIES, **options})
         except ValueError as error:
             raise UserError(f"{model!r} is not a model string: {error}; write provider/model") from error
-        # Without a temperature in the request, a server uses its own. OpenAI's reasoning models refuse 0. DSPy sets
-        # `max_completion_tokens` only for these models, which tells them apart here.
-        if "temperature" not in options and "max_completion_tokens" not in lm.kwargs:
+        # DSPy sets `max_completion_tokens` only for OpenAI's reasoning models, which refuse these settings.
+        if "max_completion_tokens" in lm.kwargs:
+            return lm
+        if "temperature" not in options:  # a server would use its own
             lm.kwargs["temperature"] = TEMPERATURE
             lm.has_default_temperature = True
+        if "max_tokens" not in options and _is_own_server(model, options):
+            lm.kwargs["max_tokens"] = OWN_MAX_TOKENS
         return lm
 
     def _kept(self, key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]) -> MeteredLM:
@@ -252,9 +257,14 @@ def _address(model: str) -> dict[str, str]:
     return {"api_base": address, "engine": _OWN_CLIENT} if address else {}
 
 
+def _is_own_server(model: str, options: Mapping[str, Any]) -> bool:
+    """Whether an OpenAI-compatible server of the user's own is asked."""
+    return model.startswith("openai/") and "api_base" in options
+
+
 def _of_own_server(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
     """What a server of the user's own is given: time, and a key, which DSPy's client asks for."""
-    if not (model.startswith("openai/") and "api_base" in options):
+    if not _is_own_server(model, options):
         return {}
     return {"timeout": OWN_TIMEOUT} | ({} if os.environ.get("OPENAI_API_KEY") else {"api_key": "none"})
 

@@ -154,12 +154,18 @@ def test_a_server_timeout_is_reported(server: OpenAIServer, route: dict[str, Any
         RolePredict("question -> answer")(question="Q?", lm=lm)
 
 
-def test_a_server_of_ones_own_has_more_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_of_ones_own_has_more_time_and_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("OPENAI_API_BASE", "OPENAI_BASE_URL"):
         monkeypatch.delenv(name, raising=False)
-    assert language_model(MODEL).kwargs["timeout"] == 120
-    assert language_model(f"{MODEL}?api_base=http://127.0.0.1:1/v1").kwargs["timeout"] == 600
-    assert language_model(f"{MODEL}?api_base=http://127.0.0.1:1/v1&timeout=7").kwargs["timeout"] == 7
+
+    def settings(model: str) -> tuple[Any, Any]:
+        kwargs = language_model(model).kwargs
+        return kwargs["timeout"], kwargs.get("max_tokens")
+
+    own = f"{MODEL}?api_base=http://127.0.0.1:1/v1"
+    assert settings(MODEL) == (120, None)
+    assert settings(own) == (600, 4096)
+    assert settings(f"{own}&timeout=7&max_tokens=9") == (7, 9)
 
 
 @pytest.mark.parametrize("body", [b"<html>Bad gateway</html>", b'{"choices": [', b"{}", b'{"choices": []}', b"null"])
