@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import mean
 
 from triplecheck.kg import UserError
@@ -120,6 +120,11 @@ class Purse:
     budget: Budget
     ledger: Ledger
     reserved: int
+
+    def told_by(self, calls: float) -> Purse:
+        """The purse, where a question is known to take so many calls: more than its right replies, if the model is
+        often asked again."""
+        return replace(self, cost=replace(self.cost, per_question=max(self.cost.per_question, calls)))
 
     def allows(self, calls: int) -> bool:
         """Whether so many calls can be made, and the reserved questions asked."""

@@ -179,6 +179,8 @@ class _Run:
         purse = Purse(opened.cost, plan.budget, ledger, tested)
         # A step is bracketed where the program as written and one choice can be measured besides.
         brackets = self._brackets() if purse.allows_questions(2 * asked + self._bracketing) else []
+        written = self._kept = self._measured(first, _VALIDATION)
+        purse = purse.told_by(written.calls)
         tries = Tries(
             plan=plan,
             out=self._out,
@@ -192,7 +194,6 @@ class _Run:
             progress=self._tell,
         )
         lines = [replace(self._line(WRITTEN, first, opened), kept=True)]
-        written = self._kept = self._measured(first, _VALIDATION)
         tried = []
         for one in tries.all():
             tried.append(one)

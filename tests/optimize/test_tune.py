@@ -17,6 +17,7 @@ from triplecheck.lms import Budget, BudgetExceededError, Roles, session
 from triplecheck.optimize import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.state import state_of, steps_of
+from triplecheck.optimize.tuning.cost import Cost, Purse
 from triplecheck.optimize.tuning.result import Tuned
 from triplecheck.optimize.tuning.rows import ALL, WRITTEN
 from triplecheck.optimize.tuning.run import tune
@@ -153,6 +154,14 @@ def test_python_gets_the_compiled_program(
         assert state_of(again) == state_of(made)
     with pytest.raises(UserError, match="2 questions with answers are too few"):
         triplecheck.compile(program, examples[:2], out=tmp_path / "run")
+
+
+def test_what_a_question_takes_is_told_by_the_model_itself() -> None:
+    with session() as ledger:
+        purse = Purse(Cost(per_question=2.0, tokens_per_call=100.0, least=20, whole=99), Budget(calls=100), ledger, 30)
+        assert purse.allows_questions(20) and not purse.allows_questions(21)
+        assert purse.told_by(3.0).allows_questions(3) and not purse.told_by(3.0).allows_questions(4)
+        assert purse.told_by(1.0).allows_questions(20)
 
 
 def test_what_the_budget_does_not_allow_is_left_out(
