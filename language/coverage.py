@@ -135,6 +135,10 @@ def unsayable(question: Question) -> list[tuple[int, str]]:
         for at, word in enumerate(parse.words)
         if word in parse.lexicon.unsayable and at not in of_all
     ]
+    for at in range(len(parse)):
+        end = max((parse.said(at, phrase) for phrase in parse.lexicon.future), default=0)
+        if end and parse.pos(end) == "VERB" and not parse.is_topic(end):
+            found.append((at, parse.written(at, end)))
     if question.asked.kind in ("reason", "manner"):
         found.append((0, question.asked.word))
     return found
@@ -398,8 +402,9 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
         near.append(question.asked.at)  # "by how many seats is A larger than B"
     nouns = [i for i in near if parse.pos(i) == "NOUN"]
     words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma]
-    if is_known(parse, found):
-        words += [parse.words[i] for i in nouns]
+    if not is_known(parse, found):  # what is nice or clean has no end that a similar word would tell
+        return any(likeness.of_form(word, own) for word in words for own in said.relations)
+    words += [parse.words[i] for i in nouns]
     if said.dated and any(sense.kind == "time" for sense in found.senses):
         return True
     return any(likeness.of_word(word, own) >= COMPARED for word in words if word for own in said.relations)

@@ -116,13 +116,17 @@ def _agree(one: Sequence[str], other: Sequence[str], language: str) -> bool:
 @functools.lru_cache(10_000)
 def _class_forms(name: str, language: str) -> dict[tuple[str, ...], int]:
     """The words by which a question may name a class: 0 for its name, 1 for its head noun with or without modifiers."""
-    words = words_of(name)
-    stops = pipeline(language).stop_words
+    words, reader = words_of(name), pipeline(language)
+    stops, known = reader.stop_words, lexicon(reader.code)
     before = next((at for at, word in enumerate(words) if at and word in stops), len(words))
     forms = {tuple(words): 0} if words else {}
     for form in (words[:before], words[max(before - 1, 0) : before]):
         if form:
             forms.setdefault(tuple(form), 1)
+    if len(words) > 1 and words[-1] in known.members:  # "staff" and "members of staff" for staff members
+        forms.setdefault(tuple(words[:-1]), 1)
+        for preposition in known.prepositions:
+            forms.setdefault((words[-1], preposition, *words[:-1]), 1)
     return forms
 
 

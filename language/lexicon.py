@@ -21,7 +21,8 @@ _AS_WRITTEN = frozenset({"names", "scales", "orders", "kinds", "talk", "currenci
 _FOLDER = Path(__file__).with_name("words")
 
 Scale = Mapping[str, tuple[str, str]]
-"""By kind of value, `time` or `number`: which end of the values is meant, `max` or `min`, and what is compared."""
+"""By kind of value, `time`, `number` or `duration`: which end of the values is meant, `max` or `min`, and what is
+compared. What is fast has a great speed, or takes little time."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,8 @@ class Lexicon:
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
         unsayable: words that no triple can stand for: quantifiers and verbs for what is not, or not yet.
+        future: phrases before a verb for what is not yet.
+        rates: words before a noun for each of which a number is: "20 a day or less".
         reasons: nouns for why something is so.
         tallies: nouns for a number of things.
         fillers: phrases that say nothing of a graph.
@@ -99,7 +102,10 @@ class Lexicon:
         person_endings: endings of nouns for people.
         opposites: words of opposite meaning, and whether a relation of the one, followed backwards, can be the other: a
             `wife` is followed backwards to her husband.
+        converses: pairs of verbs that say the same from both sides, each with the preposition that it needs before the
+            other side: who teaches, and who learns from them.
         kinds: nouns that stand for the kinds of things.
+        members: nouns for those who belong to a group.
         persons: nouns for people of any kind, of whom a number may say how many there are.
         tallies_of_persons: phrases for their number.
         dimensions: nouns for what a unit measures, and the kind of the unit: a price is in a currency.
@@ -142,6 +148,8 @@ class Lexicon:
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
     unsayable: frozenset[str] = frozenset()
+    future: tuple[str, ...] = ()
+    rates: frozenset[str] = frozenset()
     reasons: frozenset[str] = frozenset()
     tallies: frozenset[str] = frozenset()
     fillers: tuple[str, ...] = ()
@@ -172,7 +180,9 @@ class Lexicon:
     agent_endings: tuple[str, ...] = ()
     person_endings: tuple[str, ...] = ()
     opposites: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = ()
+    converses: tuple[tuple[str, str], ...] = ()
     kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    members: frozenset[str] = frozenset()
     persons: frozenset[str] = frozenset()
     tallies_of_persons: tuple[str, ...] = ()
     dimensions: Mapping[str, str] = field(default_factory=dict)

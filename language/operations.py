@@ -269,7 +269,9 @@ def _order(parse: Parse, at: int) -> Comparison | None:
 
 
 def _of_scale(parse: Parse, at: int, lemma: str, grade: str, found: Scale, turned: bool = False) -> Comparison:
-    senses = (Sense(kind, _end(way, turned), what) for kind, (way, what) in found.items())
+    senses = (
+        Sense("time" if kind == "time" else "number", _end(way, turned), what) for kind, (way, what) in found.items()
+    )
     return Comparison(parse.words[at], at, lemma, grade, tuple(senses))
 
 
@@ -359,7 +361,7 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
         operator, quantity, end = (">=" if sense.operation == "max" else "<="), sense.quantity, after + 2
     if operator is None:
         for one, phrases in parse.lexicon.limits.items():
-            places = [after] if noun is None else [after, noun + 1]
+            places = [_after_rate(parse, place) for place in ([after] if noun is None else [after, noun + 1])]
             if stop := max((parse.said(i, phrase) for phrase in phrases for i in places), default=0):
                 operator, start, end = one, at, stop
     if operator is None:
@@ -367,6 +369,12 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
     counts = noun is not None
     what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, start)
     return Limit(parse.written(start, end), operator, value, what, counts and not quantity, (start, end))  # type: ignore[arg-type]
+
+
+def _after_rate(parse: Parse, at: int) -> int:
+    """The position after "a day" or "per person" if that begins at a position, else the position."""
+    is_rate = parse.words[at : at + 1] and parse.words[at] in parse.lexicon.rates and parse.pos(at + 1) == "NOUN"
+    return at + 2 if is_rate else at
 
 
 def _says_more(parse: Parse, at: int) -> bool:

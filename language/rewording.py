@@ -16,11 +16,12 @@ _TEXTS = 2_048
 def asking_for_things(text: str, language: str = ENGLISH) -> str:
     """The text with what it asks for in front, where it names the things to choose from first; other texts unchanged.
 
-    "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?", and "Out of all the ships,
-    which one is the oldest?" asks "Which of the ships is the oldest?".
+    "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?". "Out of all the ships,
+    which one is the oldest?", "Which one is the oldest among the ships?" and "Which one among the ships is the oldest?"
+    ask "Which of the ships is the oldest?".
     """
     known = lexicon(pipeline(language).code)
-    return _which_there_is(text, known) or _which_of_all(text, known) or text
+    return _which_there_is(text, known) or _which_of_all(text, known) or _which_among(text, known) or text
 
 
 def _which_there_is(text: str, known: Lexicon) -> str:
@@ -41,6 +42,18 @@ def _which_of_all(text: str, known: Lexicon) -> str:
             if asked := re.fullmatch(pattern, text, re.IGNORECASE):
                 return f"{start.capitalize()} {asked[1]} {asked[2]}"
     return ""
+
+
+def _which_among(text: str, known: Lexicon) -> str:
+    start = "which of"
+    asks, ends, definite = (_any_of(known.among.get(part, ())) for part in (start, "ends", "definite"))
+    if not (asks and ends):
+        return ""
+    things = rf"(?:{ends})\s+((?:{definite})\s[^,?]+?)"
+    if asked := re.fullmatch(rf"\s*(?:{asks})\s+(?:{ends})\s+((?:{definite})\s.+)", text, re.IGNORECASE):
+        return f"{start.capitalize()} {asked[1]}"
+    asked = re.fullmatch(rf"\s*(?:{asks})\s+([^,?]+?)\s+{things}[\s?.]*", text, re.IGNORECASE)
+    return "" if asked is None else f"{start.capitalize()} {asked[2]} {asked[1]}?"
 
 
 def _any_of(phrases: Iterable[str]) -> str:

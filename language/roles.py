@@ -85,6 +85,8 @@ def head_to(verb: Verb, wordings: Sequence[str], language: str = ENGLISH) -> Rol
     """What the head of a relation is to a verb; None if none of the relation's names has the verb in a clear form."""
     for wording in wordings:
         words = plain(wording).split()
+        if says_converse(verb.lemma, wording, language) and (role := head_of(wording, language)) is not None:
+            return "object" if role == "subject" else "subject"
         named = [word for word in words if same_stem(verb.lemma, word, language)]
         if not named:
             continue
@@ -93,6 +95,18 @@ def head_to(verb: Verb, wordings: Sequence[str], language: str = ENGLISH) -> Rol
         if role is not None:
             return role
     return None
+
+
+def says_converse(lemma: str, wording: str, language: str = ENGLISH) -> bool:
+    """Whether a name has the converse of a verb: who teaches X is who X "learned from"."""
+    words = plain(wording).split()
+    verbs = {_verb(word, language) for word in words}
+    for pair in lexicon(pipeline(language).code).converses:
+        for own, other in (pair, pair[::-1]):
+            verb, *preposition = other.split()
+            if own.split()[0] == lemma and verb in verbs and verb != lemma and set(preposition) <= set(words):
+                return True
+    return False
 
 
 def head_for(noun: str, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:

@@ -35,6 +35,7 @@ Ada Holt|wage eur|1900; Ben Ryd|wage eur|2100; Cal Dun|wage eur|1700
 Ada Holt|trade|carpenter; Ben Ryd|trade|baker; Cal Dun|trade|carpenter
 Greta|floors|3; Hanna|floors|5; Irma|floors|3; Greta|timber|oak; Hanna|timber|oak; Irma|timber|pine
 Rye|sacks sold in 2023|40; Spelt|sacks sold in 2023|15; Oats|sacks sold in 2023|22
+Cal Dun|bought a cart from|Ada Holt; Ben Ryd|bought a cart from|Ada Holt; Ada Holt|bought a cart from|Cal Dun
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 
@@ -113,7 +114,22 @@ ANSWERED = {
     ],
     "another": [("Which flour is something other than Rye?", "Spelt, Oats")],
     "who is a group": [("Who manages the most mills?", "Dora Lind")],
+    "said from the other side": [
+        ("Which millers learned from Cal Dun or Ada Holt?", "Ada Holt, Ben Ryd"),
+        ("Who has sold a cart to the most millers?", "Ada Holt"),
+    ],
+    "what it is to others": [
+        ("How many millers is Cal Dun a teacher of?", "1"),
+        ("How many mills is Dora Lind a manager of?", "2"),
+    ],
+    "little time is fast": [
+        ("Which inspection was the quickest?", "Check 2"),
+        ("Which was the slowest inspection?", "Check 1"),
+    ],
+    "a bound for each": [("Which mills have 4100 visitors a year or more?", "Greta, Irma")],
     "what is chosen from": [
+        ("Who has the highest wage among the millers?", "Ben Ryd"),
+        ("Who among the millers has the lowest wage?", "Cal Dun"),
         ("Of the mills in Osby, which one opened last?", "Hanna"),
         ("The mill that Ben Ryd works, in which village is it located?", "Osby"),
         ("Out of all the mills in Osby, which ones did Ben Ryd work?", "Hanna"),
@@ -151,6 +167,8 @@ def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
         "When did Cal Dun teach Ada Holt?",  # nor of this
         "On what date did Ben Ryd come to Hanna?",  # nor of this
         "Who came here because Ada Holt recommended them?",  # not who recommended Ada Holt
+        "Which mill is Ben Ryd going to work?",  # what is not yet
+        "Which mill is the quaintest?",  # nor of which end of what
     ],
 )
 def test_it_is_not_proved(mills: KERAG, question: str) -> None:

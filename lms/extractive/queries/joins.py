@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_likeness
 from triplecheck.language.parse import Parse
+from triplecheck.language.roles import head_of, says_converse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
 from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
@@ -376,8 +377,10 @@ class Joiner:
         if last & set(attachment.cases) - lexicon.agents:  # "ends at X"; "X is a branch of what"
             return hop.forward != bool(attachment.acts)
         if attachment.acts is not None:
-            is_passive = bool(last & lexicon.agents)
-            return hop.forward == (attachment.acts == is_passive)
+            language = self._likeness.language
+            done_to = bool(last & lexicon.agents) or head_of(named, language) == "object"
+            turned = any(says_converse(self._parse.lemma(at), named, language) for at in self._joining(attachment))
+            return hop.forward == (attachment.acts == (done_to != turned))
         is_genitive = bool(last & lexicon.prepositions)
         return attachment.owns and hop.forward == is_genitive
 
