@@ -127,6 +127,8 @@ ANSWERED = {
         ("Which was the slowest inspection?", "Check 1"),
     ],
     "a bound for each": [("Which mills have 4100 visitors a year or more?", "Greta, Irma")],
+    "from and through": [("Which mills were opened from 1890 through 1912?", "Greta, Hanna")],
+    "a number that is no year": [("Which mills got 9 or more votes against?", "Irma")],
     "what is chosen from": [
         ("Who has the highest wage among the millers?", "Ben Ryd"),
         ("Who among the millers has the lowest wage?", "Cal Dun"),

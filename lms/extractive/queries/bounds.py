@@ -21,6 +21,7 @@ from triplecheck.lms.extractive.queries.schema import Relation, fits
 
 _NUMBER = re.compile(r"-?\d[\d,.]*")
 _BEFORE = 3  # words between a noun and its bound
+_LEAST_YEAR = 100  # a smaller number bounds no time
 _OPERATORS = {"after": ">", "since": ">=", "before": "<", "until": "<="}
 
 
@@ -120,8 +121,9 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
         (graded, ()),
         (reading.words(left), left),
     ]
+    kinds = ("number",) if unit or abs(float(bound)) < _LEAST_YEAR else ()
     for words, tokens in options:
-        measure = measure_of_words(reading.measures(owner), words, reading.likeness) if words else None
+        measure = measure_of_words(reading.measures(owner), words, reading.likeness, kinds) if words else None
         if measure is not None and _may_be_in(reading, measure.relation, bound, unit):
             draft.said.update(tokens)
             return measure
