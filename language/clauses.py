@@ -184,11 +184,10 @@ class _Reader:
         parse, own = self._parse, self._units[number]
         cases, words = self._cases(own.at), list[int]()
         denied = own.is_denied or self._is_denied(own.at)
-        is_subject, is_agent = parse.is_a(own.at, "nsubj", "csubj"), parse.is_a(own.at, "obl:agent")
-        is_acting = is_subject and not parse.is_a(own.at, "nsubj:pass")
+        is_called, is_agent = self._is_called(own), parse.is_a(own.at, "obl:agent")
+        is_subject = is_called or parse.is_a(own.at, "nsubj", "csubj")
+        is_acting = is_called or (is_subject and not parse.is_a(own.at, "nsubj:pass"))
         owns = parse.is_a(own.at, "nmod") and (not cases or not set(cases).isdisjoint(parse.lexicon.genitives))
-        is_acting |= self._is_called(own)
-        is_subject |= is_acting
         to, acts = root, (True if is_agent else is_acting if is_subject else None)
         for below, at in itertools.pairwise((own.at, *parse.ancestors(own.at))):
             unit = self._unit_at.get(at)
@@ -212,7 +211,7 @@ class _Reader:
         return Attachment(number, to, tuple(words), cases, acts, owns, denied)
 
     def _is_called(self, unit: Unit) -> bool:
-        """Whether a noun says what a unit is to those that are asked for: "how many clubs is X a sponsor of"."""
+        """Whether a question calls a topic something of what it asks for: "how many clubs is X a sponsor of"."""
         parse, at, last = self._parse, unit.span[1], len(self._parse) - 1
         is_noun = at + 1 < last and parse.words[at] in parse.lexicon.articles and parse.pos(at + 1) == "NOUN"
         return is_noun and unit.kind == "topic" and parse.pos(last) == "ADP"

@@ -402,7 +402,7 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
         near.append(question.asked.at)  # "by how many seats is A larger than B"
     nouns = [i for i in near if parse.pos(i) == "NOUN"]
     words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma]
-    if found.degree and not is_known(parse, found):  # what is nice or clean has no end that a similar word would tell
+    if found.degree and not is_known(parse, found):  # "nicest": of which values, and which end?
         return any(likeness.of_form(word, own) for word in words for own in said.relations)
     words += [parse.words[i] for i in nouns]
     if said.dated and any(sense.kind == "time" for sense in found.senses):

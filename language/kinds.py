@@ -26,7 +26,7 @@ Kind = str
 LEAST = 0.6
 """Probability from which a noun is of a kind."""
 PROBE = "person"
-"""A noun; the weights belong to an encoder if it gives this noun the vector that is stored with them."""
+"""A noun. The weights belong to an encoder that gives this noun the vector stored with them."""
 _UNCLEAR = "unclear"  # the kind of "thing" and "item" in the weights
 _SAME = 0.999  # cosine of two vectors of the probe
 # How much nearer a class must be to one kind than to the others, where no weights tell.

@@ -22,7 +22,7 @@ _FOLDER = Path(__file__).with_name("words")
 
 Scale = Mapping[str, tuple[str, str]]
 """By kind of value, `time`, `number` or `duration`: which end of the values is meant, `max` or `min`, and what is
-compared. What is fast has a great speed, or takes little time."""
+compared. A fast thing has a great speed, or takes little time."""
 
 
 @dataclass(frozen=True)
@@ -69,8 +69,8 @@ class Lexicon:
         aggregates: words for a number, a sum, an average, a difference.
         quantities: question words for an amount.
         unsayable: words that no triple can stand for: quantifiers and verbs for what is not, or not yet.
-        future: phrases before a verb for what is not yet.
-        rates: words before a noun for each of which a number is: "20 a day or less".
+        future: phrases before a verb for what has not happened yet.
+        rates: words before the noun that a rate is for: "20 a day or less".
         reasons: nouns for why something is so.
         tallies: nouns for a number of things.
         fillers: phrases that say nothing of a graph.
@@ -102,8 +102,8 @@ class Lexicon:
         person_endings: endings of nouns for people.
         opposites: words of opposite meaning, and whether a relation of the one, followed backwards, can be the other: a
             `wife` is followed backwards to her husband.
-        converses: pairs of verbs that say the same from both sides, each with the preposition that it needs before the
-            other side: who teaches, and who learns from them.
+        converses: pairs of verbs for one act, the first for who does it and the second for who takes part, each with
+            the preposition before the other person: "teach" and "learn from".
         kinds: nouns that stand for the kinds of things.
         members: nouns for those who belong to a group.
         persons: nouns for people of any kind, of whom a number may say how many there are.

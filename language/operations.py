@@ -372,7 +372,7 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
 
 
 def _after_rate(parse: Parse, at: int) -> int:
-    """The position after "a day" or "per person" if that begins at a position, else the position."""
+    """Where to go on: behind "a day" or "per person" if one of these begins at a position, else at the position."""
     is_rate = parse.words[at : at + 1] and parse.words[at] in parse.lexicon.rates and parse.pos(at + 1) == "NOUN"
     return at + 2 if is_rate else at
 

@@ -49,10 +49,10 @@ def _which_among(text: str, known: Lexicon) -> str:
     asks, ends, definite = (_any_of(known.among.get(part, ())) for part in (start, "ends", "definite"))
     if not (asks and ends):
         return ""
-    things = rf"(?:{ends})\s+((?:{definite})\s[^,?]+?)"
     if asked := re.fullmatch(rf"\s*(?:{asks})\s+(?:{ends})\s+((?:{definite})\s.+)", text, re.IGNORECASE):
         return f"{start.capitalize()} {asked[1]}"
-    asked = re.fullmatch(rf"\s*(?:{asks})\s+([^,?]+?)\s+{things}[\s?.]*", text, re.IGNORECASE)
+    pattern = rf"\s*(?:{asks})\s+([^,?]+?)\s+(?:{ends})\s+((?:{definite})\s[^,?]+?)[\s?.]*"
+    asked = re.fullmatch(pattern, text, re.IGNORECASE)
     return "" if asked is None else f"{start.capitalize()} {asked[2]} {asked[1]}?"
 
 

@@ -97,14 +97,15 @@ def head_to(verb: Verb, wordings: Sequence[str], language: str = ENGLISH) -> Rol
     return None
 
 
+@functools.lru_cache(4_096)
 def says_converse(lemma: str, wording: str, language: str = ENGLISH) -> bool:
-    """Whether a name has the converse of a verb: who teaches X is who X "learned from"."""
+    """Whether the name of a relation has the converse of a verb: "learned from" tells who teaches."""
     words = plain(wording).split()
     verbs = {_verb(word, language) for word in words}
     for pair in lexicon(pipeline(language).code).converses:
-        for own, other in (pair, pair[::-1]):
-            verb, *preposition = other.split()
-            if own.split()[0] == lemma and verb in verbs and verb != lemma and set(preposition) <= set(words):
+        for said, converse in (pair, pair[::-1]):
+            verb, *preposition = converse.split()
+            if said.split()[0] == lemma != verb and verb in verbs and set(preposition) <= set(words):
                 return True
     return False
 

@@ -109,7 +109,7 @@ class Resolver:
                 return self._local_model(model, options)
             plain, settings = _separated(model)
             options = _address(model) | _checked(CallSettings, settings, model).options(model) | options
-            options = _of_own_server(model, options) | options
+            options = _key_of_own_server(model, options) | options
             return self._kept((model,), options, lambda: self._remote(plain, options))
 
     def suited(self, model: Any, settings: Mapping[str, str]) -> Any:
@@ -154,8 +154,10 @@ class Resolver:
         return self._kept((name, id(engine)), options, lambda: _embed(f"{name}@{engine.fingerprint}", engine, options))
 
     def _remote(self, model: str, options: dict[str, Any]) -> MeteredLM:
+        is_own = _is_own_server(model, options)
         try:
-            lm = MeteredLM(model, **{"timeout": TIMEOUT, "num_retries": RETRIES, **options})
+            timeout = OWN_TIMEOUT if is_own else TIMEOUT
+            lm = MeteredLM(model, **{"timeout": timeout, "num_retries": RETRIES, **options})
         except ValueError as error:
             raise UserError(f"{model!r} is not a model string: {error}; write provider/model") from error
         # DSPy sets `max_completion_tokens` only for OpenAI's reasoning models, which refuse these settings.
@@ -164,7 +166,7 @@ class Resolver:
         if "temperature" not in options:  # a server would use its own
             lm.kwargs["temperature"] = TEMPERATURE
             lm.has_default_temperature = True
-        if "max_tokens" not in options and _is_own_server(model, options):
+        if "max_tokens" not in options and is_own:
             lm.kwargs["max_tokens"] = OWN_MAX_TOKENS
         return lm
 
@@ -258,15 +260,13 @@ def _address(model: str) -> dict[str, str]:
 
 
 def _is_own_server(model: str, options: Mapping[str, Any]) -> bool:
-    """Whether an OpenAI-compatible server of the user's own is asked."""
+    """Whether the model runs on an OpenAI-compatible server of the user's own."""
     return model.startswith("openai/") and "api_base" in options
 
 
-def _of_own_server(model: str, options: Mapping[str, Any]) -> dict[str, Any]:
-    """What a server of the user's own is given: time, and a key, which DSPy's client asks for."""
-    if not _is_own_server(model, options):
-        return {}
-    return {"timeout": OWN_TIMEOUT} | ({} if os.environ.get("OPENAI_API_KEY") else {"api_key": "none"})
+def _key_of_own_server(model: str, options: Mapping[str, Any]) -> dict[str, str]:
+    """A key for a server that needs none: DSPy's client asks for one."""
+    return {"api_key": "none"} if _is_own_server(model, options) and not os.environ.get("OPENAI_API_KEY") else {}
 
 
 _resolver = Resolver()

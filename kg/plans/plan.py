@@ -101,7 +101,7 @@ class Plan:
 
     @property
     def stated(self) -> list[tuple[int, ...]]:
-        """The relations of the triples whose two ends the query names; empty for ASK."""
+        """The relations of the triples whose two ends are things that the query names; empty for ASK."""
         return [] if self.kind == "ask" else stated(self.algebra)
 
     @property

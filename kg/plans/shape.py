@@ -48,10 +48,10 @@ def bridges(select: of.Select) -> list[tuple[int, ...]]:
 
 
 def stated(select: of.Select) -> list[tuple[int, ...]]:
-    """The triples whose two ends are things that the query names.
+    """The relations of the triples whose two ends are things that the query names.
 
     Returns:
-        The numbers of the relation of each, in no order.
+        The numbers of the relations, one tuple for each of these triples, in no order.
     """
     patterns = (one for one in of.parts(select) if isinstance(one, of.TriplePattern))
     return [

@@ -121,9 +121,9 @@ class Purse:
     ledger: Ledger
     reserved: int
 
-    def told_by(self, calls: float) -> Purse:
-        """The purse, where a question is known to take so many calls: more than its right replies, if the model is
-        often asked again."""
+    def with_measured(self, calls: float) -> Purse:
+        """The purse if a question takes at least so many calls: more than were recorded, if a model is often asked to
+        reply again."""
         return replace(self, cost=replace(self.cost, per_question=max(self.cost.per_question, calls)))
 
     def allows(self, calls: int) -> bool:

@@ -180,7 +180,7 @@ class _Run:
         # A step is bracketed where the program as written and one choice can be measured besides.
         brackets = self._brackets() if purse.allows_questions(2 * asked + self._bracketing) else []
         written = self._kept = self._measured(first, _VALIDATION)
-        purse = purse.told_by(written.calls)
+        purse = purse.with_measured(written.calls)
         tries = Tries(
             plan=plan,
             out=self._out,

@@ -156,12 +156,12 @@ def test_python_gets_the_compiled_program(
         triplecheck.compile(program, examples[:2], out=tmp_path / "run")
 
 
-def test_what_a_question_takes_is_told_by_the_model_itself() -> None:
+def test_calls_are_reserved_by_what_a_question_was_measured_to_take() -> None:
     with session() as ledger:
         purse = Purse(Cost(per_question=2.0, tokens_per_call=100.0, least=20, whole=99), Budget(calls=100), ledger, 30)
         assert purse.allows_questions(20) and not purse.allows_questions(21)
-        assert purse.told_by(3.0).allows_questions(3) and not purse.told_by(3.0).allows_questions(4)
-        assert purse.told_by(1.0).allows_questions(20)
+        assert purse.with_measured(3.0).allows_questions(3) and not purse.with_measured(3.0).allows_questions(4)
+        assert purse.with_measured(1.0).allows_questions(20)
 
 
 def test_what_the_budget_does_not_allow_is_left_out(

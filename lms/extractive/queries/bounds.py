@@ -21,7 +21,7 @@ from triplecheck.lms.extractive.queries.schema import Relation, fits
 
 _NUMBER = re.compile(r"-?\d[\d,.]*")
 _BEFORE = 3  # words between a noun and its bound
-_LEAST_YEAR = 100  # a smaller number bounds no time
+_LEAST_YEAR = 100  # a smaller number is no year
 _OPERATORS = {"after": ">", "since": ">=", "before": "<", "until": "<="}
 
 

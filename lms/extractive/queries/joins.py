@@ -114,7 +114,8 @@ class Joiner:
         return len(join.hops) == 1 and named and self._is_wrong_way(hop, join.attachment, "of its class")
 
     def _of_value(self, attachment: Attachment) -> list[Join]:
-        """The only relation of a value that follows the question word as a class does: "which carpenter"."""
+        """The only relation that leads to a value behind the question word, where a class would stand: "which
+        carpenter"."""
         unit, root = self._clauses.units[attachment.unit], self._clauses.units[attachment.to]
         if unit.kind != "topic" or root.kind != "word" or unit.at != root.at + 1 or self.ends.classes(attachment.unit):
             return []
