@@ -97,7 +97,7 @@ class Lexicon:
         others: words by which a topic itself is no answer.
         ordinals, numbers: numbers in words.
         jointly: words by which all of several things are meant together: "both A and B".
-        mutual: verbs and adjectives for what one does to another and both do.
+        mutual: how words begin that say what one is or does to another and both are or do.
         agent_endings: endings of nouns for the one who acts.
         person_endings: endings of nouns for people.
         opposites: words of opposite meaning, and whether a relation of the one, followed backwards, can be the other: a
