@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
 _ROWS = "documents.jsonl"
 _KIND = "triplecheck-extraction"
-_EXACT = ("label", "alias")
 _AT_ONCE = 16  # documents per worker between two notes of progress
 _PROBLEMS_SHOWN = 5
 
@@ -300,7 +299,7 @@ class _Graph:
         if self.sources is not None:
             found = self._linker.candidates(name, sentence, 1)
             # A misspelt name is likelier another one: texts name what the base does not have.
-            if found and found[0].source in _EXACT:
+            if found and found[0].is_named:
                 self.known.add(found[0].id)
                 self.labels[found[0].id] = found[0].label
                 return found[0].id

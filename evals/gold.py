@@ -31,7 +31,6 @@ Names = Callable[[str], Iterable[int]]
 
 _NUMBER = re.compile(r"[+-]?(?:0|[1-9][0-9]{0,2}(?:,[0-9]{3})+|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][+-]?[0-9]{1,3})?")
 _HOMONYMS = 1_000
-_EXACT = ("label", "alias", "value")
 
 
 def comparable(text: str) -> str:
@@ -61,7 +60,7 @@ def linker_names(linker: Linker) -> Names:
     """Return the lookup of exact names by a linker."""
 
     def nodes(text: str) -> list[int]:
-        return [c.node for c in linker.candidates(text, None, _HOMONYMS) if c.source in _EXACT]
+        return [c.node for c in linker.candidates(text, None, _HOMONYMS) if c.is_exact]
 
     return nodes
 

@@ -17,7 +17,16 @@ import numpy as np
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
-from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, may_be_misspelt, normalize, respelt, similarity
+from triplecheck.kg.names import (
+    SOURCES,
+    NamedNode,
+    NameIndex,
+    TrigramIndex,
+    may_be_misspelt,
+    normalize,
+    respelt,
+    similarity,
+)
 from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.vectors import VectorIndex
 
@@ -63,6 +72,11 @@ class Candidate:
     def is_named(self) -> bool:
         """Whether the text is its label or one of its aliases."""
         return self.source in ("label", "alias")
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether the text is its label, one of its aliases or, of a literal, its value."""
+        return self.source in SOURCES
 
 
 class Linker(Protocol):

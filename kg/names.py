@@ -50,6 +50,7 @@ LONGEST_VALUE = 60
 """Characters of a value that is in the index."""
 
 SOURCES = ("label", "alias", "value")
+"""What of a node a text may be exactly."""
 
 
 def normalize(text: str) -> str:

@@ -14,7 +14,7 @@ from rapidfuzz import process
 
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, Linker, spelling_fit
-from triplecheck.kg.names import normalize
+from triplecheck.kg.names import SOURCES, normalize
 from triplecheck.kg.patterns.query import BoundPattern, Dropped, Link, Query, write_pattern
 from triplecheck.kg.readable import entity_label, local_name, relation_label
 from triplecheck.kg.types import Direction, Literal, Name, Pattern, Variable
@@ -78,7 +78,6 @@ def _form(name: str) -> str:
 CUTOFF = 0.8
 """Minimum similarity of a misspelt name (1 - edit distance / length)."""
 
-_EXACT = ("label", "alias", "value")
 _HOMONYMS = 1_000
 _EQUAL = 0.05  # names whose fit is worse than the best by more than this are dropped
 
@@ -143,15 +142,15 @@ class Constants:
             best = max(c.lexical for c in recognised)
             return _constant([c for c in recognised if c.lexical >= best - _EQUAL])
         named = self._of_type(() if self._linker is None else self._linker.candidates(text, limit=_HOMONYMS), type_id)
-        for sources, least in ((_EXACT, 0.0), (("typo",), spelling_fit(self._cutoff)), (("dense",), 0.0)):
+        for sources, least in ((SOURCES, 0.0), (("typo",), spelling_fit(self._cutoff)), (("dense",), 0.0)):
             if sources == ("dense",) and not self._by_vector:
                 continue
             found = [c for c in named if c.source in sources and c.lexical >= least]
-            if sources != _EXACT:  # only the nearest, and those equally near
+            if sources != SOURCES:  # only the nearest, and those equally near
                 found = [c for c in found if c.lexical == max(other.lexical for other in found)]
             if found:
                 return _constant(found)
-            if sources == _EXACT and (node := self._graph.find(text)) is not None:
+            if sources == SOURCES and (node := self._graph.find(text)) is not None:
                 return Constant(np.array([node], np.int64), (), "id")
         return Constant(np.empty(0, np.int64))
 

@@ -21,7 +21,6 @@ from triplecheck.kg.values import valid
 from triplecheck.kg.vocabulary import RDF, RDFS
 
 _HOMONYMS = 1_000
-_EXACT = ("label", "alias", "value")
 _TYPE_WORDS = frozenset({"type", "instance of", "is a", "is an", "a", "kind"})
 
 
@@ -115,7 +114,7 @@ class PlanNames:
         if literal is None and any(self.graph.literal(node) is None for node in found):
             return tuple(sorted(found))
         candidates = () if self._linker is None else self._linker.candidates(name, limit=_HOMONYMS)
-        exact = [one for one in candidates if one.source in _EXACT]
+        exact = [one for one in candidates if one.is_exact]
         best: Sequence[Candidate] = ()
         for fits in _FITS:
             best = best or [one for one in exact if fits(one, name)]

@@ -39,7 +39,6 @@ TextTriple = tuple[str, str, str]
 
 _LEAST_COSINE = 0.5
 _IN_GRAPH = 3  # support of a reading that is an edge of the graph
-_EXACT = frozenset({"label", "alias", "value"})  # sources of candidates whose name is the text
 _HOMONYMS = 30
 # The vector of a denial is as similar to a relation as that of the statement it denies.
 _DENIAL = re.compile(r"\b(?:not|never|cannot|no longer)\b|n['’]t\b", re.IGNORECASE)
@@ -163,7 +162,7 @@ class Grounder:
         key = (text, question)
         if key not in self._entities:
             found = self._linker.candidates(text, question, limit=_HOMONYMS) if text.strip() else []
-            exact = [candidate.node for candidate in found if candidate.source in _EXACT]
+            exact = [candidate.node for candidate in found if candidate.is_exact]
             self._entities[key] = exact or [candidate.node for candidate in found[:1]]
         return self._entities[key]
 
