@@ -12,7 +12,7 @@ from typing import Any
 from triplecheck.evals.metrics import bootstrap_interval, mcnemar
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
-from triplecheck.evals.run_directory import read_rows
+from triplecheck.evals.run_directory import ROWS, read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import BudgetExceededError, Roles
@@ -121,6 +121,12 @@ def measure(
     if summary.stopped is not None:
         raise BudgetExceededError(summary.stopped)
     return Measured.read(out, questions)
+
+
+def answered(out: Path) -> set[str]:
+    """The ids of the questions that a run in this directory has answered, so that they cost nothing more."""
+    rows = read_rows(out) if (out / ROWS).is_file() else ()
+    return {row["id"] for row in rows if row["status"] != "error"}
 
 
 @contextmanager

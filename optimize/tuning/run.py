@@ -6,7 +6,7 @@ print(tuned.gain, tuned.bundle)
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,6 +14,7 @@ from pathlib import Path
 import dspy
 
 from triplecheck.evals.configuration import configuration_digest, describe
+from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
@@ -25,7 +26,7 @@ from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.bracket import Bracket, bracket
 from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
-from triplecheck.optimize.paired import Measured, gain_over, measure, resumable
+from triplecheck.optimize.paired import Measured, answered, gain_over, measure, resumable
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold import uncomputable
 from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
@@ -40,7 +41,7 @@ BRACKETED = 30
 """Validation questions that each step is bracketed on, at most."""
 ROWS = 8
 """States that `TunePlan.each` measures on the test questions, at most, but for further students."""
-_VALIDATION, _TEST = "validation", "test"
+_BRACKETS, _VALIDATION, _TEST = "brackets", "validation", "test"
 
 
 def tune(
@@ -131,7 +132,8 @@ def _opened(
         train, validation = run.recorded(calls / "recorded")
         tested = ROWS if plan.each else 2
         cost = cost_of(plan.program, train, plan.questions, run.bracketed, plan.prompt_model is not None, tested)
-        check_budget(cost, plan.budget, plan.roles.model("answer"))
+        if not (out / _VALIDATION).is_dir():  # one that goes on needs less
+            check_budget(cost, plan.budget, plan.roles.model("answer"))
         yield _Opened(run, directory, train, validation, cost)
 
 
@@ -154,8 +156,9 @@ class _Run:
 
     @property
     def _bracketing(self) -> int:
-        """Questions that bracketing all steps asks."""
-        return self.bracketed * (1 + 2 * len(steps_of(self._plan.program)))
+        """Questions that bracketing all steps has to ask yet."""
+        asked = self.bracketed * (1 + 2 * len(steps_of(self._plan.program)))
+        return asked - sum(len(answered(run)) for run in (self._out / _BRACKETS).glob("*"))
 
     def _brackets(self) -> list[Bracket]:
         """What each step is worth; nothing where no right reply can be computed."""
@@ -165,7 +168,7 @@ class _Run:
         return bracket(
             plan.program,
             plan.questions.validation[: self.bracketed],
-            self._out / "brackets",
+            self._out / _BRACKETS,
             knowledge_base=self._base,
             workers=plan.workers,
             progress=self._tell,
@@ -175,10 +178,11 @@ class _Run:
         """Try all choices, decide, and measure."""
         plan, first = self._plan, self._best
         asked = len(plan.questions.validation)
-        tested = (ROWS if plan.each else 2) * len(plan.questions.held_out)
+        tested = (ROWS - 1 if plan.each else 1) * len(plan.questions.held_out) + self._left(first, _TEST)
         purse = Purse(opened.cost, plan.budget, ledger, tested)
         # A step is bracketed where the program as written and one choice can be measured besides.
-        brackets = self._brackets() if purse.allows_questions(2 * asked + self._bracketing) else []
+        needed = self._left(first, _VALIDATION) + asked + self._bracketing
+        brackets = self._brackets() if not self._bracketing or purse.allows_questions(needed) else []
         written = self._kept = self._measured(first, _VALIDATION)
         purse = purse.with_measured(written.calls)
         tries = Tries(
@@ -219,9 +223,12 @@ class _Run:
 
     def _tried(self, one: Try, opened: _Opened, purse: Purse, written: Measured) -> Choice:
         """A choice on top of those that were kept, and whether it is kept too."""
-        if one.change is None or not purse.allows_questions(len(self._plan.questions.validation)):
-            return Choice(one.name, note=f"not tried: {one.note if one.change is None else TOO_DEAR}")
+        if one.change is None:
+            return Choice(one.name, note=f"not tried: {one.note}")
         state = one.change(self._best)
+        left = self._left(state, _VALIDATION)
+        if left and not purse.allows_questions(left):
+            return Choice(one.name, note=f"not tried: {TOO_DEAR}")
         line = self._line(one.name, state, opened, one.note)
         assert line.validation is not None and line.tokens is not None
         gain = gain_over(line.validation, self._kept)
@@ -246,14 +253,24 @@ class _Run:
         return Choice(name, False, measured, tokens=tokens, dollars=dollars, note=note)
 
     def _measured(self, state: State, part: str) -> Measured:
-        plan, whole = self._plan, state.whole
-        name = configuration_digest(describe(whole, state.roles, self._base, None))[:16]
         return measure(
-            whole,
-            plan.questions.validation if part == _VALIDATION else plan.questions.held_out,
-            self._out / part / name,
+            state.whole,
+            self._questions(part),
+            self._folder(state, part),
             roles=state.roles,
             knowledge_base=self._base,
-            workers=plan.workers,
+            workers=self._plan.workers,
             progress=lambda at: self._tell(f"measuring on {part} questions", at.done, at.total),
         )
+
+    def _left(self, state: State, part: str) -> int:
+        """The number of questions that are to be asked yet."""
+        return len({question.id for question in self._questions(part)} - answered(self._folder(state, part)))
+
+    def _questions(self, part: str) -> Sequence[Question]:
+        parts = self._plan.questions
+        return parts.validation if part == _VALIDATION else parts.held_out
+
+    def _folder(self, state: State, part: str) -> Path:
+        name = configuration_digest(describe(state.whole, state.roles, self._base, None))[:16]
+        return self._out / part / name

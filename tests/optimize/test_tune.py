@@ -174,6 +174,9 @@ def test_what_the_budget_does_not_allow_is_left_out(
         assert result.brackets == () and any("budget does not allow" in line.note for line in result.choices)
         # The same run goes on with a larger budget.
         assert tune(_plan(bundled), tmp_path, knowledge_base=bundled).gain == tuned[0].gain
+        # What was asked costs nothing more.
+        small = tune(_plan(bundled, budget=Budget(calls=450)), tmp_path, knowledge_base=bundled)
+        assert (small.gain, small.brackets) == (tuned[0].gain, tuned[0].brackets)
 
 
 def test_a_budget_that_is_used_up_stops_the_run_and_a_larger_one_resumes_it(
