@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from triplecheck.kg.names import TrigramIndex, may_be_misspelt, normalize, respelt, similarity
+from triplecheck.kg.values import dates_in
 from triplecheck.kg.words import common_words, nearest_word
 
 _LONGEST_NAME = 14  # tokens
@@ -169,6 +170,7 @@ class MentionDetector:
     def _misspelt(self, words: _Words, exact: Sequence[Mention]) -> list[Mention]:
         assert self._trigrams is not None
         covered = {i for m in exact for i in words.tokens_in(m.start, m.end)}
+        covered |= words.in_dates()
         found = []
         for start, end in words.unmatched_runs(covered):
             best: dict[tuple[int, int], dict[str, float]] = {}
@@ -276,6 +278,10 @@ class _Words:
 
     def tokens_in(self, start: int, end: int) -> list[int]:
         return [i for i, t in enumerate(self._starts) if start <= t < end]
+
+    def in_dates(self) -> set[int]:
+        """The tokens of dates: "June 2024" is no misspelt name."""
+        return {i for start, end in dates_in(self._question) for i in self.tokens_in(start, end)}
 
     def _is_name_like(self, i: int) -> bool:
         """Whether a token starts with a digit, or with a capital that is not only that of the question's first word."""

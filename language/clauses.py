@@ -11,8 +11,9 @@ mean is found by who has the schema of a graph.
 from __future__ import annotations
 
 import itertools
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from triplecheck.language.content import content_words
 from triplecheck.language.parse import Parse
@@ -67,7 +68,11 @@ class Clauses:
 
 
 def read_clauses(
-    question: Question, classes: Sequence[str], relations: Collection[tuple[str, ...]], taken: Collection[int] = ()
+    question: Question,
+    classes: Sequence[str],
+    relations: Collection[tuple[str, ...]],
+    taken: Collection[int] = (),
+    synonyms: Mapping[str, str] = MappingProxyType({}),
 ) -> Clauses:
     """The graph of a question.
 
@@ -75,10 +80,12 @@ def read_clauses(
         classes: the names of classes that it may use.
         relations: the lemmas of nouns that are names of relations, and so name no class.
         taken: tokens that say an operation, a bound or a time.
+        synonyms: nouns that mean classes, with the names of these.
     """
     named = _phrases(question.parse, relations)
     bounded = {at for limit in question.limits for at in range(limit.span[0], limit.span[1] + 1)}
-    return _Reader(question.parse, find_units(question, classes, named, taken), frozenset(taken), bounded).read()
+    units = find_units(question, classes, named, taken, synonyms)
+    return _Reader(question.parse, units, frozenset(taken), bounded).read()
 
 
 def _phrases(parse: Parse, relations: Collection[tuple[str, ...]]) -> set[int]:

@@ -101,7 +101,13 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
         least = least_likeness(parse.pos(at))
         if at in named or _is_computed(question, at, said) or number(parse, at) in numbers:
             continue
+        are_persons = parse.words[at] in parse.lexicon.persons and is_plural(parse, at)
+        if are_persons and any(likeness.fits("person", own) > 0 for own in said.classes):
+            maybe.append(parse.tokens[at].text)
+            continue
         fit = _fit(parse.words[at], names, likeness)
+        if parse.pos(at) == "NOUN" and fit < least:  # "worker" is more like an employee than "workers"
+            fit = max(fit, _fit(parse.lemma(at), [[name] for name in said.classes], likeness))
         weakest = min(weakest, fit)
         if fit >= max(least, SURELY):
             continue
@@ -109,7 +115,8 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
             found[at] = parse.tokens[at].text
             continue
         in_order = at > 0 and degree(parse, at - 1) and fit >= OF_ONE_DIMENSION  # "the least weight", of a load limit
-        if fit >= least or in_order or (at == question.asked.at and said.open) or parse.pos(at) == "VERB":
+        is_open = said.open and at in (question.asked.at, _compared_number(question))
+        if fit >= least or in_order or is_open or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
@@ -124,6 +131,12 @@ def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
     if "number" in said.classes and parse.words[at] in parse.lexicon.persons:
         return True  # "how many more people came to"
     return at == question.asked.at and "number" in said.classes and is_unit(parse.tokens[at].text)
+
+
+def _compared_number(question: Question) -> int:
+    """The noun whose number of things is compared: "the most languages"; -1 without one."""
+    found = question.compares
+    return question.parse.tokens[found.at].head if found is not None and found.counts else -1
 
 
 def unsayable(question: Question) -> list[tuple[int, str]]:

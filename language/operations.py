@@ -241,10 +241,17 @@ def scale(parse: Parse, at: int) -> Scale:
     lexicon = parse.lexicon
     above = parse.tokens[at].head
     says = parse.pos(above) == "VERB" or bool(parse.dependents(above, "cop"))  # "has been a member the longest"
-    of_verb = degree(parse, at) and above != at and says and not parse.is_a(at, "amod")
+    # "has been around the longest", "has been with us the longest"
+    lasts = any(_has_been(parse, i) for i in (*parse.ancestors(at), *parse.dependents(at, "cop")))
+    of_verb = degree(parse, at) and (lasts or (above != at and says)) and not parse.is_a(at, "amod")
     known = lexicon.scales.get(f"{parse.lemma(at)}:verb") if of_verb else None
     known = known or lexicon.scales.get(parse.lemma(at)) or lexicon.orders.get(parse.words[at])
     return known or {"number": ("max", parse.lemma(at))}
+
+
+def _has_been(parse: Parse, at: int) -> bool:
+    """Whether a word is the participle of a copula: "been"."""
+    return parse.lemma(at) in parse.lexicon.copulas and parse.tokens[at].feature("VerbForm") == "Part"
 
 
 def is_known(parse: Parse, compared: Comparison) -> bool:
@@ -297,6 +304,8 @@ def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:
         end = at + 1
         while (more := number(parse, end)) is not None and more >= 100:  # "two million"
             value, end = value * more, end + 1
+        if parse.said_any(end, parse.lexicon.prepositions) and parse.said_any(end + 1, parse.lexicon.articles):
+            end += 2  # "at least three of the films"
         if (both := _between(parse, at, end, value)) is not None:
             found += both
             end = both[0].span[1]
@@ -349,16 +358,17 @@ def counts_all(parse: Parse, at: int) -> bool:
 
 def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[int]) -> Limit | None:
     """The bound that the number at positions [at, after) is; None if it is none."""
-    noun = counted(parse, after - 1)
+    noun = after if parse.words[after - 1] in parse.lexicon.articles else counted(parse, after - 1)
     if noun is None and after < len(parse) and parse.lexicon.limits:  # "three or more films"
         noun = next((i for i in (after + 2,) if _says_more(parse, after) and parse.pos(i) == "NOUN"), None)
     start, operator, quantity = _bound(parse, at, taken)
     if operator is not None and not quantity:
         quantity, after = _graded_by(parse, at, after)
     end = after
-    if operator is None and (graded := or_graded(parse, after)) is not None and not graded.counts:
+    or_at = end_of_unit(parse, after)  # "36 metres or higher"
+    if operator is None and (graded := or_graded(parse, or_at)) is not None and not graded.counts:
         sense = next((one for one in graded.senses if one.kind == "number"), graded.senses[0])
-        operator, quantity, end = (">=" if sense.operation == "max" else "<="), sense.quantity, after + 2
+        operator, quantity, end = (">=" if sense.operation == "max" else "<="), sense.quantity, or_at + 2
     if operator is None:
         for one, phrases in parse.lexicon.limits.items():
             places = [_after_rate(parse, place) for place in ([after] if noun is None else [after, noun + 1])]
@@ -450,7 +460,9 @@ def aggregate(parse: Parse, compared: Comparison | None) -> Aggregate | None:
     if asked is not None:
         end = _end_of_quantity(parse, asked[1])
         # "how much heavier", "how many years older", "how many tons more does A weigh than B"
-        if (compared is not None and compared.degree == "Cmp" and compared.at == end) or _is_more_than(parse, end):
+        follows = end > asked[1] and end < len(parse) and parse.words[end] in parse.lexicon.sequence  # "years after"
+        is_more = compared is not None and compared.degree == "Cmp" and compared.at == end
+        if is_more or follows or _is_more_than(parse, end):
             return Aggregate("difference", parse.written(asked[0], end))
     for name in ("average", "difference", "sum", "count"):
         if name in said and (name != "count" or _asks_number(parse, said[name])):

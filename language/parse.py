@@ -189,7 +189,7 @@ def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Le
 
 
 def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
-    """The noun that must be a verb; None if there is none.
+    """The place of the verb that was taken for another word; None if there is none.
 
     The parser took "cross" for a noun in "which rivers do the bridges cross", and "stock" in "which pubs stock ale".
     """
@@ -201,6 +201,9 @@ def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> i
             has_object = any(one.pos in _NOMINAL or one.pos == "DET" for one in behind)
             return at + 1 if token.pos == "NOUN" or has_object else None
     helps = [at for at, token in enumerate(tokens) if token.lemma in words.supports]
+    final = max((at for at, token in enumerate(tokens) if token.text.isalnum()), default=0)
+    if helps and final > helps[0] + 1 and tokens[final].text.casefold() in words.orders:
+        return final if tokens[final].pos != "VERB" else None  # "how long does the race last"
     if not helps or any(token.pos == "VERB" and token.lemma not in words.supports for token in tokens):
         return None
     last = max((at for at, token in enumerate(tokens) if token.pos == "NOUN"), default=0)
@@ -238,8 +241,9 @@ def _above(tokens: Sequence[Token], at: int, own: dict[int, int]) -> int:
 
 def universal(tokens: Sequence[Token], words: Lexicon) -> list[Token]:
     """The tokens of a pipeline with labels and heads of Universal Dependencies."""
-    before = [None, *tokens]
-    found = [_in_form(replace(token, dep=_label(token, words)), before[at], words) for at, token in enumerate(tokens)]
+    labelled = [replace(token, dep=_label(token, words)) for token in tokens]
+    beside = zip(labelled, [None, *labelled], [*labelled[1:], None], strict=False)
+    found = [_in_form(token, before, after, words) for token, before, after in beside]
     for at, token in enumerate(found):
         noun = next((i for i, t in enumerate(found) if t.head == at and i != at and t.pos in _NOMINAL), None)
         if noun is not None and (token.pos == "ADP" or _is(token.dep, ("case",))):
@@ -284,22 +288,23 @@ def _asked_nouns(tokens: list[Token], words: Lexicon, reader: Pipeline) -> list[
     return tokens
 
 
-def _in_form(token: Token, before: Token | None, words: Lexicon) -> Token:
+def _in_form(token: Token, before: Token | None, after: Token | None, words: Lexicon) -> Token:
     """A token with the lemma and the degree that the lexicon gives its form."""
     text = token.text.casefold()
     stems = (text[:end] + "*" for end in range(len(text), 0, -1))
     form = words.forms.get(text) or next((words.forms[stem] for stem in stems if stem in words.forms), None)
-    form = form or _graded(token, before, words)
+    form = form or _graded(token, before, after, words)
     if form is None:
         return replace(token, lemma=plain(token.lemma))
     features = {**dict(token.features), "Degree": form[1]} if form[1] else dict(token.features)
     return replace(token, lemma=form[0], features=tuple(sorted(features.items())))
 
 
-def _graded(token: Token, before: Token | None, words: Lexicon) -> tuple[str, str] | None:
+def _graded(token: Token, before: Token | None, after: Token | None, words: Lexicon) -> tuple[str, str] | None:
     """The lemma and the degree of an adjective that a pipeline does not know in this form: "dearer"; else None."""
     after_much = before is not None and before.lemma in words.amounts  # a noun there is none: "how much dearer"
-    if token.feature("Degree") in ("Cmp", "Sup") or not (token.pos in _GRADED or after_much):
+    before_than = after is not None and after.lemma in words.than  # nor in "is A pricier than B"
+    if token.feature("Degree") in ("Cmp", "Sup") or not (token.pos in _GRADED or after_much or before_than):
         return None
     text = token.text.casefold()
     for ending, degree in words.degree_endings.items():

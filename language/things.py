@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
@@ -49,7 +49,11 @@ class Unit:
 
 
 def find_units(
-    question: Question, classes: Sequence[str], named: Collection[int], taken: Collection[int]
+    question: Question,
+    classes: Sequence[str],
+    named: Collection[int],
+    taken: Collection[int],
+    synonyms: Mapping[str, str],
 ) -> tuple[Unit, ...]:
     """The things that a question speaks of, in its order.
 
@@ -58,11 +62,13 @@ def find_units(
         classes: the names of classes that it may use.
         named: tokens of nouns that name relations, and so no class.
         taken: tokens that say an operation, a bound or a time.
+        synonyms: nouns that mean classes, with the names of these.
     """
     parse = question.parse
     asked = -1 if _asks_whose(parse) else question.asked.at
     found = list(_topics(parse))
-    for place in places(question, classes):
+    for place in places(question, [*classes, *synonyms]):
+        place = replace(place, names=tuple(dict.fromkeys(synonyms.get(name, name) for name in place.names)))
         span = range(place.start, place.end)
         if asked in span and _is_role(question, place):
             continue

@@ -270,9 +270,10 @@ def things(graph: Graph, topics: Mapping[int, tuple[str, str]]) -> dict[int, tup
 def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likeness) -> dict[int, tuple[str, str]]:
     """The values of the graph that a question names beside its topics, in lower case: "female" of "female lions".
 
-    A value is what other things lead to and what leads to nothing. The noun that is asked for is none, nor a noun that
-    names a relation: "what film did X write", "the actors in the films by X".
+    A value is what other things lead to and what leads to nothing. A noun that names a relation is none, "the actors in
+    the films by X", nor is the noun that is asked for in a graph without classes: "what film did X write".
     """
+    asked = () if graph.has_types else (read.asked.noun, read.asked.lemma)
     taken = {word for topic in read.topics for word in words_of(topic.spelling)}
 
     def names_relation(noun: str) -> bool:
@@ -284,7 +285,7 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
     for mention, spelling in _mentions(linker, read):
         if mention.similarity < 1 or not mention.text.islower() or taken & {*words_of(mention.text)}:
             continue
-        if mention.text in (read.asked.noun, read.asked.lemma) or names_relation(mention.text):
+        if mention.text in asked or names_relation(mention.text):
             continue
         for candidate in linker.candidates(mention):
             is_value = graph.node_id(candidate.node) not in graph.type_ids and all(
@@ -298,12 +299,13 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
 def _mentions(linker: Linker, read: Question) -> Iterator[tuple[Mention, str]]:
     """What a question may name, and the word for it if that is another form: ("nurse", "nurses")."""
     text = read_text(read.text, read.language)
+    verbs = {word for at, word in enumerate(read.parse.words) if read.parse.pos(at) == "VERB"}
     mentions = linker.mentions(text)
     yield from ((mention, "") for mention in mentions)
     named = {word for mention in mentions for word in words_of(mention.text)}
     for token in text.tokens:
         base = text.base_form(token.lower)
-        if token.text.islower() and not token.is_stop and base != token.lower and token.lower not in named:
+        if token.text.islower() and not token.is_stop and base != token.lower and token.lower not in named | verbs:
             yield from ((mention, token.text) for mention in linker.mentions(read_text(base, read.language)))
 
 

@@ -6,7 +6,7 @@ from triplecheck.kg._lazy import lazily
 
 if TYPE_CHECKING:
     from triplecheck.kg.values.columns import Quantities, quantities
-    from triplecheck.kg.values.in_texts import agrees, mentions, written_date
+    from triplecheck.kg.values.in_texts import agrees, dates_in, mentions, written_date
     from triplecheck.kg.values.records import HALF_A_CHARACTER, parse_json, parse_record, valid
     from triplecheck.kg.values.typed import (
         Date,
@@ -34,6 +34,7 @@ __all__ = [
     "contains",
     "converted",
     "date_of",
+    "dates_in",
     "mentions",
     "parse_json",
     "parse_record",
@@ -51,7 +52,7 @@ __getattr__ = lazily(
     __name__,
     {
         "columns": "Quantities quantities",
-        "in_texts": "agrees mentions written_date",
+        "in_texts": "agrees dates_in mentions written_date",
         "records": "HALF_A_CHARACTER parse_json parse_record valid",
         "typed": "Date Quantity as_time comparable contains date_of quantity value_of written",
         "units": "Exact Unit converted unit unit_of_label",

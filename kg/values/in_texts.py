@@ -115,6 +115,12 @@ def written_date(text: str) -> Date | None:
     return next((_read_date(match) for pattern in _DATES if (match := pattern.fullmatch(text.strip()))), None)
 
 
+def dates_in(text: str) -> list[tuple[int, int]]:
+    """Where a text has dates with a month, as [start, end) in characters: "June 2024", "3 May 1999"."""
+    matches = (match for pattern in _DATES for match in pattern.finditer(text))
+    return [match.span() for match in matches if len(_read_date(match) or ()) > 1]
+
+
 def _read_date(match: re.Match[str]) -> Date | None:
     """The date; None if day and month of 3/4/1900 cannot be told apart."""
     parts = {name: part for name, part in match.groupdict().items() if part}

@@ -10,7 +10,7 @@ import numpy as np
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.parse import stop_words
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
-from triplecheck.language.text import find_span, plain
+from triplecheck.language.text import TOPIC, find_span, plain
 from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import (
     KnownName,
@@ -38,15 +38,17 @@ def name_topics(prompt: Prompt) -> dict[str, object]:
     cased = any(w[0].isupper() for w in words[1:]) and not all(w[0].isupper() for w in words)
     stops, found = stop_words(prompt.language), []
     for order, known in enumerate(known_names(prompt)):
-        span = find_span(folded, [plain(w) for w in _WORD.findall(known.spelling) if w != "'s"], stops)
+        name = [plain(w) for w in _WORD.findall(known.spelling) if w != "'s"]
+        span = find_span(folded, name, stops)
         if span is not None:
-            found.append((_clarity(words[span[0] : span[1]], known.name, cased, stops), order, span, known))
+            found.append((_clarity(words[slice(*span)], known.name, cased, stops), order, name, known))
     found.sort(key=lambda f: (-f[0], f[1]))
     topics: list[KnownName] = []
-    taken: set[int] = set()
-    for clarity, _, (start, end), known in found:
-        if clarity >= _SHARE_OF_BEST * found[0][0] and taken.isdisjoint(range(start, end)):
-            taken.update(range(start, end))
+    for clarity, _, name, known in found:
+        # Outside of the names before: "Heron" beside "Heron Suite".
+        span = find_span(folded, name, stops) if clarity >= _SHARE_OF_BEST * found[0][0] else None
+        if span is not None:
+            folded[slice(*span)] = [TOPIC] * (span[1] - span[0])
             topics.append(known)
     domain = topics[0].types[0] if topics and topics[0].types else "unknown"
     return {"topics": [topic.name for topic in topics], "domain": domain}

@@ -149,6 +149,11 @@ class TestMisspelt:
         (mention,) = people.linker.mentions(read_text(question))
         assert (mention.text, mention.forms, mention.similarity) == (span, (), 0.0)
 
+    def test_a_month_with_its_year_is_no_misspelt_name(self, tmp_path: Path) -> None:
+        base = built(tmp_path, "Dune\tview\tsea\n")
+        assert texts(base, "Which events were held after June 2024?") == []
+        assert texts(base, "Which view has Dume?") == ["Dume"]
+
     def test_a_candidate_span_may_be_part_of_a_name(self, people: KnowledgeBase) -> None:
         (mention,) = (m for m in people.linker.mentions(read_text("Who taught Hindemith in Paris?")) if not m.forms)
         assert mention.text == "Hindemith"

@@ -63,6 +63,11 @@ class TestNamingTopics:
     def test_names_that_overlap_are_named_once(self) -> None:
         assert named("Who governs New York City?", "New York City", "New York", "York").topics == ["New York City"]
 
+    def test_a_part_of_a_name_that_also_stands_alone_is_named(self) -> None:
+        known = ("Heron Suite (room)", "Heron (room)")
+        assert named("Is Heron Suite larger than Heron?", *known).topics == ["Heron Suite", "Heron"]
+        assert named("How large is Heron Suite?", *known).topics == ["Heron Suite"]
+
     def test_an_ordinary_word_is_not_a_topic_if_there_is_a_name(self) -> None:
         assert named("In which city was Paul Hindemith born?", "city (Song)", "Paul Hindemith (Composer)").topics == [
             "Paul Hindemith"

@@ -147,6 +147,15 @@ def test_what_is_denied_does_not_exist(encode: Encode, question: str, query: str
     assert reply(encode, question) == (query, "")
 
 
+def test_another_word_may_stand_for_a_class(encode: Encode) -> None:
+    hotel = {"classes": ["?employee a <employee> (9)", "?room a <room> (3)"], "relations": ["?room <sleeps> ?number"]}
+    query = "SELECT (COUNT(DISTINCT ?employee) AS ?number) { ?employee a <employee> }"
+    assert reply(encode, "How many workers are there?", **hotel) == (query, "")
+    assert reply(encode, "How many dreams are there?", **hotel) == ("none", "No relation says 'dreams'.")
+    people = reply(encode, "Which people were born in Belm?")
+    assert people == (of("engineer", "?engineer <born in> <Belm>"), ""), "there is one class of persons"
+
+
 FLEET = [
     "?voyage <ship> ?ship (e.g. Aurora)",
     "?voyage <cargo> ?number (e.g. 420 t)",

@@ -36,6 +36,8 @@ Ada Holt|trade|carpenter; Ben Ryd|trade|baker; Cal Dun|trade|carpenter
 Greta|floors|3; Hanna|floors|5; Irma|floors|3; Greta|timber|oak; Hanna|timber|oak; Irma|timber|pine
 Rye|sacks sold in 2023|40; Spelt|sacks sold in 2023|15; Oats|sacks sold in 2023|22
 Cal Dun|bought a cart from|Ada Holt; Ben Ryd|bought a cart from|Ada Holt; Ada Holt|bought a cart from|Cal Dun
+Rye Bran|type|feed; Rye Bran|price eur|2; Rye|price eur|7; Spelt|price eur|9
+Ada Holt|plays|fiddle; Ada Holt|plays|horn; Ben Ryd|plays|fiddle; Cal Dun|taste|support
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 
@@ -111,6 +113,8 @@ ANSWERED = {
         ("Which millers are carpenters?", "Ada Holt, Cal Dun"),
         ("Which millers are bakers or carpenters?", "Ada Holt, Ben Ryd, Cal Dun"),
         ("Which carpenter has the highest wage?", "Ada Holt"),
+        ("Which carpenters were born in Osby?", "Ada Holt, Cal Dun"),
+        ("Which carpenters were not born in Vik?", "Ada Holt, Cal Dun"),
     ],
     "another": [("Which flour is something other than Rye?", "Spelt, Oats")],
     "who is a group": [("Who manages the most mills?", "Dora Lind")],
@@ -125,6 +129,18 @@ ANSWERED = {
     "little time is fast": [
         ("Which inspection was the quickest?", "Check 2"),
         ("Which was the slowest inspection?", "Check 1"),
+    ],
+    "a bound with its unit before the word": [("Which mills have a sail load of 3 tonnes or higher?", "Greta, Hanna")],
+    "how long it has been": [("Which mill has been around the longest?", "Irma")],
+    "years between": [
+        ("How many years after Greta did Hanna open?", "22"),
+        ("By how many euros is Rye pricier than Rye Bran?", "5"),
+    ],
+    "a verb at the end": [("On average, how many minutes do the inspections last?", "120")],
+    "of the": [("Which villages have at least two of the mills?", "Osby")],
+    "what only the verb names": [("Who plays the most instruments?", "Ada Holt")],
+    "a verb that is no noun": [
+        ("Which mills is Dora Lind not managing?", "Irma"),
     ],
     "a bound for each": [("Which mills have 4100 visitors a year or more?", "Greta, Irma")],
     "from and through": [("Which mills were opened from 1890 through 1912?", "Greta, Hanna")],

@@ -84,7 +84,8 @@ class TestValues:
 
     @pytest.mark.parametrize("question", ["What film did Ann write?", "Who is the director of Rain?"])
     def test_nouns_that_are_asked_for_or_name_a_relation_are_none(self, tmp_path: Path, question: str) -> None:
-        (tmp_path / "colours").mkdir()
+        for name in ("colours", "verb"):
+            (tmp_path / name).mkdir()
         rows = [("Rain", "written by", "Ann"), ("Rain", "directed by", "Bo"), ("Rain", "tag", "film")]
         base = build_rows([*rows, ("Snow", "tag", "director"), ("Rain", "tag", "love")], tmp_path)
         linker, likeness = base.linker, Likeness(load_encoder().encode, "en")
@@ -92,6 +93,8 @@ class TestValues:
         red = build_rows([("Ada", "colour", "red"), ("Bob", "colour", "white")], tmp_path / "colours")
         found = values_named(red.graph, red.linker, read_question("Which red wines are there?"), likeness)
         assert found.keys() == {red.graph.find("red")}, "a value is like the relation that leads to it"
+        verb = build_rows([("Ada", "role", "support"), ("Oslo Bank", "backs", "Ada")], tmp_path / "verb")
+        assert not values_named(verb.graph, verb.linker, read_question("Which bank supports Ada?", ["Ada"]), likeness)
         love = read_question("Which love films did Ann write?", ["Ann"])
         assert values_named(base.graph, linker, love, likeness).keys() == {base.graph.find("love")}
 

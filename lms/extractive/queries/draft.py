@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.language.clauses import Attachment
@@ -72,15 +72,21 @@ def begin(reading: Reading) -> Draft:
     clauses = reading.clauses
     if clauses.root is None:
         raise UnsaidError("The question speaks of nothing in the graph.")
-    return Draft(reading, clauses.root, clauses.attachments)
+    return Draft(reading, clauses.root, tuple(_beside_value(reading, one) for one in clauses.attachments))
+
+
+def _beside_value(reading: Reading, one: Attachment) -> Attachment:
+    """An attachment; of "which carpenters do not live in X", both the value and X say something of those asked for."""
+    value, root = reading.joiner.value, reading.clauses.root
+    if value is None or root is None or value not in (one.to, one.unit):
+        return one
+    return replace(one, to=root) if one.to == value else replace(one, denied=reading.units[value].is_denied)
 
 
 def owner_of(draft: Draft, at: int) -> int:
     """The unit that has what a word says: its noun, the subject of its clause, else what is asked for."""
     found = _nearest_unit(draft, at)
-    unit, root = draft.reading.units[found], draft.reading.units[draft.root]
-    is_value = unit.kind == "topic" and draft.reading.classes(found) == () and bool(draft.reading.schema.classes)
-    return draft.root if is_value and root.kind == "word" and unit.at == root.at + 1 else found  # "which starter"
+    return draft.root if found == draft.reading.joiner.value else found  # "which starter"
 
 
 def _nearest_unit(draft: Draft, at: int) -> int:

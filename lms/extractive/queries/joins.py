@@ -49,14 +49,28 @@ class Join:
 
 
 class Joiner:
-    """Finds joins."""
+    """Finds joins.
+
+    Attributes:
+        ends: what the units may be.
+        value: the unit of a value that stands right behind the question word, as a class would: "which carpenter".
+    """
 
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
         self.ends = Ends(parse, clauses, schema, likeness)
         self._hops = hops(schema)
         self._flags = frozenset(at for at in range(len(parse)) if self._is_flag(at))
+        self.value = self._value()
         self._repeated = [(one, other) for one in self._hops for other in self._hops if _goes_on(one, other)]
+
+    def _value(self) -> int | None:
+        units, root = self._clauses.units, self._clauses.root
+        if root is None or units[root].kind != "word" or not self._schema.classes:
+            return None
+        listed = {one.with_ for one in self._clauses.attachments}
+        behind = (number for number, unit in enumerate(units) if unit.at == units[root].at + 1 and unit.kind == "topic")
+        return next((number for number in behind if not self.ends.classes(number) and number not in listed), None)
 
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
         """The joins of attachments that fit best together; None if one of them has no join."""
@@ -114,12 +128,10 @@ class Joiner:
         return len(join.hops) == 1 and named and self._is_wrong_way(hop, join.attachment, "of its class")
 
     def _of_value(self, attachment: Attachment) -> list[Join]:
-        """The only relation that leads to a value behind the question word, where a class would stand: "which
-        carpenter"."""
-        unit, root = self._clauses.units[attachment.unit], self._clauses.units[attachment.to]
-        if unit.kind != "topic" or root.kind != "word" or unit.at != root.at + 1 or self.ends.classes(attachment.unit):
+        """The only relation that leads to `value`."""
+        if (attachment.unit, attachment.to) != (self.value, self._clauses.root):
             return []
-        found = list(self._between(attachment, 1)) if self._schema.classes else []
+        found = list(self._between(attachment, 1))
         labels = {join.hops[0].relation.label for join in found}
         return [replace(join, score=_ONLY) for join in found] if len(labels) == 1 else []
 

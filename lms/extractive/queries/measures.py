@@ -43,7 +43,7 @@ def measure_of_words(
         likeness: of words and relations.
         kinds: of values; empty for all.
     """
-    return _best(measures_of_words(relations, words, likeness, kinds)) or _of_persons(relations, words, likeness)
+    return _best(measures_of_words(relations, words, likeness, kinds)) or measure_of_persons(relations, words, likeness)
 
 
 def measures_of_words(
@@ -57,7 +57,7 @@ def measures_of_words(
     ]
 
 
-def _of_persons(relations: Sequence[Relation], words: Sequence[str], likeness: Likeness) -> Measure | None:
+def measure_of_persons(relations: Sequence[Relation], words: Sequence[str], likeness: Likeness) -> Measure | None:
     """The relation that says how many people, if the words speak of people; None if no name is clearly nearest."""
     if not likeness.speaks_of_persons(words):
         return None
@@ -94,7 +94,7 @@ def measure_of(
                 score = max(score, _ONLY_TIME)
             found.append(Measure(relation, sense.operation, score))
     best = _best(found)
-    if best is None and (counted := _of_persons(relations, compared.quantity.split(), likeness)) is not None:
+    if best is None and (counted := measure_of_persons(relations, compared.quantity.split(), likeness)) is not None:
         return replace(counted, operation=compared.operation)
     if best is not None and not are_theirs:
         others = [one for one in found if one.relation.label != best.relation.label]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from triplecheck.language.likeness import NAMES, NAMES_NOUN
 from triplecheck.language.operations import Comparison, adjective_of, is_unit
@@ -88,10 +88,16 @@ def _first_by_number(draft: Draft, answer: str, found: Comparison) -> str:
         return _grouped(draft, answer, found, term(draft, counted))
     owner, noun = owner_of(draft, found.at), _noun_after(draft, found.at)
     draft.said.add(found.at)
-    other = _related(draft, answer, noun)
+    tokens = compound(draft.reading, noun)
+    other = _related(draft, answer, tokens)
     if other is not None:
         return _grouped(draft, answer, found, other)
-    named = named_measure(draft, owner, compound(draft.reading, noun))
+    verb = draft.reading.parse.tokens[noun].head
+    named = measure_of_words(draft.reading.measures(owner), draft.reading.words(tokens), draft.reading.likeness)
+    if named is None and draft.reading.parse.is_a(noun, "obj") and (other := _related(draft, answer, [verb])):
+        draft.said.update(tokens)  # "who speaks the most languages"
+        return _grouped(draft, answer, found, other)
+    named = named_measure(draft, owner, tokens)
     return _first_by_value(draft, answer, owner, Measure(named.relation, found.operation, named.score))
 
 
@@ -155,13 +161,12 @@ def _noun_after(draft: Draft, at: int) -> int:
     raise UnsaidError(f"Nothing is there that {parse.words[at]!r} counts.")
 
 
-def _related(draft: Draft, answer: str, noun: int) -> str | None:
-    """A variable for what a relation names: "who has the most apprentices"; None if the noun names no relation."""
+def _related(draft: Draft, answer: str, tokens: Sequence[int]) -> str | None:
+    """A variable for what a relation names: "who has the most apprentices"; None if the words name no relation."""
     reading = draft.reading
-    tokens = compound(reading, noun)
     words = reading.words(tokens)
     options = [
-        (reading.likeness.of_words(words, one.wordings), -number)
+        (reading.likeness.of_words(words, one.wordings) if words else 0.0, -number)
         for number, one in enumerate(reading.schema.relations)
         if not one.is_measured and one.tail != "text"
     ]

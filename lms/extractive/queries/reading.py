@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
 from triplecheck.language.coverage import compared_words, operation_words
-from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import Limit
+from triplecheck.language.described import is_plural, places
+from triplecheck.language.likeness import NAMES_NOUN, Likeness
+from triplecheck.language.operations import Limit, is_unit
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
 from triplecheck.language.things import Unit, asks_place_or_time
 from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.joins import Joiner
+from triplecheck.lms.extractive.queries.measures import measure_of_persons
 from triplecheck.lms.extractive.queries.schema import Relation, Schema
 from triplecheck.lms.prompt import Prompt
 
 _LONGEST_NAME = 3
 """Words of a noun that may be the name of a relation."""
+_CLEARLY = 0.1
+"""By how much a class must be more like a noun than all other classes."""
 
 
 @dataclass(frozen=True)
@@ -101,9 +105,9 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
     likeness = Likeness(encode, prompt.language)
     likeness.prepare([*names, *schema.classes])
     taken = _operating(question)
-    clauses = read_clauses(
-        question, schema.classes, _named_by_relations(question.parse, names, schema.classes, likeness), taken
-    )
+    named = _named_by_relations(question.parse, names, schema.classes, likeness)
+    synonyms = _synonyms(question, schema, likeness, taken)
+    clauses = read_clauses(question, schema.classes, named, taken, synonyms)
     return Reading(
         question,
         schema,
@@ -144,9 +148,9 @@ def _asking(parse: Parse) -> range:
 def _named_by_relations(
     parse: Parse, names: Sequence[str], classes: Sequence[str], likeness: Likeness
 ) -> list[tuple[str, ...]]:
-    """The lemmas of the nouns that are names of relations: compounds ("home port"), and words that are no whole class.
+    """The lemmas of what is the name of a relation: compounds ("home port"), and words that are no whole class.
 
-    "Teacher" is the relation where the graph has music teachers only.
+    "Teacher" is the relation where the graph has music teachers only, and "sponsoring" is though there are sponsors.
     """
     known = {likeness.bases(name) for name in names} - {frozenset()}
     whole = {likeness.bases(name) for name in classes}
@@ -154,11 +158,47 @@ def _named_by_relations(
     for start in range(len(parse)):
         for end in range(start + 1, min(start + _LONGEST_NAME, len(parse)) + 1):
             bases = likeness.bases(" ".join(parse.words[start:end]))
-            is_name = bases in known and (len(bases) > 1 or (end == start + 1 and bases not in whole))
+            is_verb = end == start + 1 and parse.pos(start) == "VERB"
+            is_name = bases in known and (len(bases) > 1 or is_verb or (end == start + 1 and bases not in whole))
             is_name = is_name and _is_phrase(parse, start, end)
             if is_name and not any(parse.is_stop(i) for i in (start, end - 1)):
                 found.append(tuple(parse.lemma(i) for i in range(start, end)))
     return found
+
+
+def _synonyms(question: Question, schema: Schema, likeness: Likeness, taken: Collection[int]) -> dict[str, str]:
+    """The nouns that name no class, no relation and no unit, each with the class that alone is like it: "drug" for
+    medicines."""
+    parse, found, named = question.parse, dict[str, str](), places(question, schema.classes)
+    said = {at for place in named for at in range(place.start, place.end)}
+    heads = {name for place in named for name in place.names}.union(*(topic.classes for topic in schema.topics))
+    if not schema.classes:
+        return found
+    for at, noun in enumerate(parse.words):
+        is_free = parse.pos(at) == "NOUN" and not parse.is_topic(at) and not parse.is_stop(at) and at not in said
+        if not is_free or at in taken or is_unit(noun) or parse.lemma(at) in parse.lexicon.nouns:
+            continue
+        lemma = parse.lemma(at)
+        if noun in parse.lexicon.persons and is_plural(parse, at):
+            is_listed = at == question.asked.at and question.asked.kind != "number"  # "which people": no number
+            only = _only_persons(schema, noun, () if is_listed else heads, likeness)
+            found |= {lemma: only} if only else {}
+            continue
+        near = sorted((likeness.cosine(lemma, name), name) for name in schema.classes)
+        second = near[-2][0] if near[1:] else 0.0
+        others = (likeness.of_word(noun, relation.wordings) for relation in schema.relations)
+        if near[-1][0] >= max(NAMES_NOUN, second + _CLEARLY, *others):
+            found[lemma] = near[-1][1]
+    return found
+
+
+def _only_persons(schema: Schema, noun: str, heads: Collection[str], likeness: Likeness) -> str:
+    """The only class of persons, which "people" are; empty if there are several, or if a number tells how many people
+    the things of some classes have."""
+    own = [one for one in schema.relations if one.head in heads and likeness.fits("person", one.label) >= 0]
+    number = measure_of_persons(own, [noun], likeness)
+    classes = [name for name in schema.classes if likeness.fits("person", name) > 0]
+    return classes[0] if len(classes) == 1 and number is None else ""
 
 
 def _is_phrase(parse: Parse, start: int, end: int) -> bool:
