@@ -164,25 +164,19 @@ def test_calls_are_reserved_by_what_a_question_was_measured_to_take() -> None:
         assert purse.with_measured(1.0).allows_questions(20)
 
 
-def test_what_the_budget_does_not_allow_is_left_out(
+def test_what_a_budget_does_not_allow_is_left_out_and_a_larger_one_goes_on(
     tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
 ) -> None:
-    pupil = Pupil()
-    with engines(pupil=pupil):
-        result = tune(_plan(bundled, budget=Budget(calls=450)), tmp_path, knowledge_base=bundled)
-        assert result.usage.calls <= 450
-        assert result.brackets == () and any("budget does not allow" in line.note for line in result.choices)
-        # The same run goes on with a larger budget.
-        assert tune(_plan(bundled), tmp_path, knowledge_base=bundled).gain == tuned[0].gain
-        # What was asked costs nothing more.
-        small = tune(_plan(bundled, budget=Budget(calls=450)), tmp_path, knowledge_base=bundled)
-        assert (small.gain, small.brackets) == (tuned[0].gain, tuned[0].brackets)
+    def with_budget(**limits: float) -> Tuned:
+        return tune(_plan(bundled, budget=Budget(**limits)), tmp_path, knowledge_base=bundled)  # type: ignore[arg-type]
 
-
-def test_a_budget_that_is_used_up_stops_the_run_and_a_larger_one_resumes_it(
-    tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
-) -> None:
     with engines(pupil=Pupil()):
         with pytest.raises(BudgetExceededError, match="to resume"):
-            tune(_plan(bundled, budget=Budget(seconds=0.01)), tmp_path, knowledge_base=bundled)
-        assert tune(_plan(bundled), tmp_path, knowledge_base=bundled).gain == tuned[0].gain
+            with_budget(seconds=0.01)
+        small = with_budget(calls=450)
+        assert small.usage.calls <= 450
+        assert small.brackets == () and any("budget does not allow" in line.note for line in small.choices)
+        assert with_budget().gain == tuned[0].gain
+        # What was asked costs nothing more.
+        again = with_budget(calls=450)
+        assert (again.gain, again.brackets) == (tuned[0].gain, tuned[0].brackets)
