@@ -94,7 +94,8 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
     found = dict(_operations(question, said, likeness, asks_things=asks_things))
     maybe, weakest = list[str](), 1.0
     likeness.prepare([name for names in said.relations for name in names])
-    names = [*said.relations, *([name] for name in said.classes)]
+    classes, counted = [[name] for name in said.classes], _counted(question)
+    names = [*said.relations, *classes]
     unused = {likeness.bases(name) for name in others if not name.split()[1:]} - {frozenset()}
     numbers = _numbers(said)
     for at in content_words(parse, _operating(question)):
@@ -107,7 +108,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
             continue
         fit = _fit(parse.words[at], names, likeness)
         if parse.pos(at) == "NOUN" and fit < least:  # "worker" is more like an employee than "workers"
-            fit = max(fit, _fit(parse.lemma(at), [[name] for name in said.classes], likeness))
+            fit = max(fit, _fit(parse.lemma(at), classes, likeness))
         weakest = min(weakest, fit)
         if fit >= max(least, SURELY):
             continue
@@ -115,7 +116,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
             found[at] = parse.tokens[at].text
             continue
         in_order = at > 0 and degree(parse, at - 1) and fit >= OF_ONE_DIMENSION  # "the least weight", of a load limit
-        is_open = said.open and at in (question.asked.at, _compared_number(question))
+        is_open = said.open and at in (question.asked.at, counted)
         if fit >= least or in_order or is_open or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
@@ -133,7 +134,7 @@ def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
     return at == question.asked.at and "number" in said.classes and is_unit(parse.tokens[at].text)
 
 
-def _compared_number(question: Question) -> int:
+def _counted(question: Question) -> int:
     """The noun whose number of things is compared: "the most languages"; -1 without one."""
     found = question.compares
     return question.parse.tokens[found.at].head if found is not None and found.counts else -1

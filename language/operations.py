@@ -506,6 +506,12 @@ def is_unit(text: str) -> bool:
     return found is not None and found.kind != "number"
 
 
+def is_common_noun(parse: Parse, at: int) -> bool:
+    """Whether a word is a noun that is no topic, no stop word and no unit."""
+    is_noun = parse.pos(at) == "NOUN" and not parse.is_topic(at) and not parse.is_stop(at)
+    return is_noun and not is_unit(parse.words[at])
+
+
 def _asks_number(parse: Parse, place: tuple[int, int]) -> bool:
     if any(degree(parse, i) or parse.lemma(i) in parse.lexicon.same for i in parse.dependents(place[0], "amod")):
         return False  # "the smallest number of", "the same number of"

@@ -124,7 +124,7 @@ def measure(
 
 
 def answered(out: Path) -> set[str]:
-    """The ids of the questions that a run in this directory has answered, so that they cost nothing more."""
+    """The ids of the questions that a run in this directory has answered. Asking them again costs nothing."""
     rows = read_rows(out) if (out / ROWS).is_file() else ()
     return {row["id"] for row in rows if row["status"] != "error"}
 

@@ -154,9 +154,8 @@ class _Run:
             )
         return train, validation
 
-    @property
-    def _bracketing(self) -> int:
-        """Questions that bracketing all steps has to ask yet."""
+    def _left_to_bracket(self) -> int:
+        """The number of questions that bracketing all steps still has to ask."""
         asked = self.bracketed * (1 + 2 * len(steps_of(self._plan.program)))
         return asked - sum(len(answered(run)) for run in (self._out / _BRACKETS).glob("*"))
 
@@ -181,8 +180,9 @@ class _Run:
         tested = (ROWS - 1 if plan.each else 1) * len(plan.questions.held_out) + self._left(first, _TEST)
         purse = Purse(opened.cost, plan.budget, ledger, tested)
         # A step is bracketed where the program as written and one choice can be measured besides.
-        needed = self._left(first, _VALIDATION) + asked + self._bracketing
-        brackets = self._brackets() if not self._bracketing or purse.allows_questions(needed) else []
+        left = self._left_to_bracket()
+        needed = self._left(first, _VALIDATION) + asked + left
+        brackets = self._brackets() if not left or purse.allows_questions(needed) else []
         written = self._kept = self._measured(first, _VALIDATION)
         purse = purse.with_measured(written.calls)
         tries = Tries(
@@ -264,7 +264,7 @@ class _Run:
         )
 
     def _left(self, state: State, part: str) -> int:
-        """The number of questions that are to be asked yet."""
+        """The number of questions that still have to be asked."""
         return len({question.id for question in self._questions(part)} - answered(self._folder(state, part)))
 
     def _questions(self, part: str) -> Sequence[Question]:

@@ -22,7 +22,7 @@ from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
 from triplecheck.language.described import is_plural
 from triplecheck.language.likeness import Likeness
-from triplecheck.language.operations import is_unit
+from triplecheck.language.operations import is_common_noun
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 from triplecheck.programs.assists.table import Assists
@@ -132,7 +132,7 @@ def _nouns(graph: ColumnarGraph, read: Question, likeness: Likeness) -> Iterator
     named = frozenset[str]().union(*map(likeness.bases, labels))
     parse = read.parse
     for at in range(len(parse)):
-        if parse.pos(at) != "NOUN" or parse.is_topic(at) or parse.is_stop(at) or is_unit(parse.words[at]):
+        if not is_common_noun(parse, at):
             continue
         if any(start <= at < end for start, end in (time.span for time in read.times)):
             continue

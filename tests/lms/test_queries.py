@@ -740,6 +740,17 @@ def test_a_verb_names_a_relation_of_its_stem(encode: Encode) -> None:
     assert found == ("SELECT DISTINCT ?answer { <Old Arch> <designer> ?answer }", "")
 
 
+def test_a_verb_names_the_relation_though_its_noun_is_a_class(encode: Encode) -> None:
+    found, _ = reply(
+        encode,
+        "Which teams is Vela not sponsoring?",
+        relations=["?sponsor <sponsors> ?team (e.g. Red Foxes)", "?team <founded> ?date (e.g. 1990)"],
+        classes=["?team a <team> (9)", "?sponsor a <sponsor> (4)"],
+        topics={"Vela": "Vela (sponsor)"},
+    )
+    assert found == "SELECT DISTINCT ?team { ?team a <team> . FILTER NOT EXISTS { <Vela> <sponsors> ?team } }"
+
+
 @pytest.mark.parametrize(
     ("question", "query"),
     [

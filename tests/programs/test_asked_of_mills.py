@@ -37,7 +37,7 @@ Greta|floors|3; Hanna|floors|5; Irma|floors|3; Greta|timber|oak; Hanna|timber|oa
 Rye|sacks sold in 2023|40; Spelt|sacks sold in 2023|15; Oats|sacks sold in 2023|22
 Cal Dun|bought a cart from|Ada Holt; Ben Ryd|bought a cart from|Ada Holt; Ada Holt|bought a cart from|Cal Dun
 Rye Bran|type|feed; Rye Bran|price eur|2; Rye|price eur|7; Spelt|price eur|9
-Ada Holt|plays|fiddle; Ada Holt|plays|horn; Ben Ryd|plays|fiddle; Cal Dun|taste|support
+Ada Holt|plays|fiddle; Ada Holt|plays|horn; Ben Ryd|plays|fiddle
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 

@@ -92,12 +92,15 @@ def _first_by_number(draft: Draft, answer: str, found: Comparison) -> str:
     other = _related(draft, answer, tokens)
     if other is not None:
         return _grouped(draft, answer, found, other)
-    verb = draft.reading.parse.tokens[noun].head
-    named = measure_of_words(draft.reading.measures(owner), draft.reading.words(tokens), draft.reading.likeness)
-    if named is None and draft.reading.parse.is_a(noun, "obj") and (other := _related(draft, answer, [verb])):
+    try:
+        named = named_measure(draft, owner, tokens)
+    except UnsaidError:
+        parse = draft.reading.parse
+        verb = parse.tokens[noun].head
+        if not parse.is_a(noun, "obj") or (other := _related(draft, answer, [verb])) is None:
+            raise
         draft.said.update(tokens)  # "who speaks the most languages"
         return _grouped(draft, answer, found, other)
-    named = named_measure(draft, owner, tokens)
     return _first_by_value(draft, answer, owner, Measure(named.relation, found.operation, named.score))
 
 
@@ -166,7 +169,7 @@ def _related(draft: Draft, answer: str, tokens: Sequence[int]) -> str | None:
     reading = draft.reading
     words = reading.words(tokens)
     options = [
-        (reading.likeness.of_words(words, one.wordings) if words else 0.0, -number)
+        (reading.likeness.of_words(words, one.wordings), -number)
         for number, one in enumerate(reading.schema.relations)
         if not one.is_measured and one.tail != "text"
     ]

@@ -10,7 +10,7 @@ from triplecheck.language.content import content_words
 from triplecheck.language.coverage import compared_words, operation_words
 from triplecheck.language.described import is_plural, places
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
-from triplecheck.language.operations import Limit, is_unit
+from triplecheck.language.operations import Limit, is_common_noun
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
@@ -24,7 +24,7 @@ from triplecheck.lms.prompt import Prompt
 _LONGEST_NAME = 3
 """Words of a noun that may be the name of a relation."""
 _CLEARLY = 0.1
-"""By how much a class must be more like a noun than all other classes."""
+"""How much more a class must be like a noun than each other class."""
 
 
 @dataclass(frozen=True)
@@ -167,29 +167,34 @@ def _named_by_relations(
 
 
 def _synonyms(question: Question, schema: Schema, likeness: Likeness, taken: Collection[int]) -> dict[str, str]:
-    """The nouns that name no class, no relation and no unit, each with the class that alone is like it: "drug" for
-    medicines."""
-    parse, found, named = question.parse, dict[str, str](), places(question, schema.classes)
+    """The nouns that name no class, no relation and no unit, each with the class that it stands for: "drug" for
+    medicines, "people" for the only class of persons."""
+    if not schema.classes:
+        return {}
+    parse, named = question.parse, places(question, schema.classes)
     said = {at for place in named for at in range(place.start, place.end)}
     heads = {name for place in named for name in place.names}.union(*(topic.classes for topic in schema.topics))
-    if not schema.classes:
-        return found
+    found = {}
     for at, noun in enumerate(parse.words):
-        is_free = parse.pos(at) == "NOUN" and not parse.is_topic(at) and not parse.is_stop(at) and at not in said
-        if not is_free or at in taken or is_unit(noun) or parse.lemma(at) in parse.lexicon.nouns:
-            continue
         lemma = parse.lemma(at)
+        if at in said or at in taken or not is_common_noun(parse, at) or lemma in parse.lexicon.nouns:
+            continue
         if noun in parse.lexicon.persons and is_plural(parse, at):
             is_listed = at == question.asked.at and question.asked.kind != "number"  # "which people": no number
-            only = _only_persons(schema, noun, () if is_listed else heads, likeness)
-            found |= {lemma: only} if only else {}
-            continue
-        near = sorted((likeness.cosine(lemma, name), name) for name in schema.classes)
-        second = near[-2][0] if near[1:] else 0.0
-        others = (likeness.of_word(noun, relation.wordings) for relation in schema.relations)
-        if near[-1][0] >= max(NAMES_NOUN, second + _CLEARLY, *others):
-            found[lemma] = near[-1][1]
+            name = _only_persons(schema, noun, () if is_listed else heads, likeness)
+        else:
+            name = _most_like(schema, noun, lemma, likeness)
+        if name:
+            found[lemma] = name
     return found
+
+
+def _most_like(schema: Schema, noun: str, lemma: str, likeness: Likeness) -> str:
+    """The class that a noun is like, clearly more than all other classes and all relations; empty if there is none."""
+    *others, (best, name) = sorted((likeness.cosine(lemma, name), name) for name in schema.classes)
+    second = others[-1][0] if others else 0.0
+    of_relations = (likeness.of_word(noun, relation.wordings) for relation in schema.relations)
+    return name if best >= max(NAMES_NOUN, second + _CLEARLY, *of_relations) else ""
 
 
 def _only_persons(schema: Schema, noun: str, heads: Collection[str], likeness: Likeness) -> str:
