@@ -24,7 +24,7 @@ import dspy
 from triplecheck.evals.metrics import GoldAnswer, Predicted
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Linker, Literal, normalize
-from triplecheck.kg.values import quantity, written_date
+from triplecheck.kg.values import quantity, written, written_date
 
 Names = Callable[[str], Iterable[int]]
 """The nodes whose normalised name equals the normalised text."""
@@ -166,6 +166,12 @@ def _forms(*texts: str) -> frozenset[str]:
     return frozenset(form for text in texts if (form := comparable(text)))
 
 
+def _forms_of_value(*texts: str) -> frozenset[str]:
+    """The forms of a value. One with a unit also has that of its number: a gold answer may leave the unit out."""
+    sizes = (quantity(Literal(text)) for text in texts)
+    return _forms(*texts, *(written(size.amount) for size in sizes if size is not None and size.unit))
+
+
 def _node_forms(graph: Graph, nodes: Iterable[int]) -> frozenset[str]:
     entities = [graph.entity(node) for node in nodes]
     return _forms(*(name for entity in entities for name in (entity.label, *entity.aliases)))
@@ -180,7 +186,7 @@ def resolve_predicted(prediction: dspy.Prediction, graph: Graph) -> tuple[Predic
     if prediction.abstained:
         return ()
     if not prediction.answers:
-        forms = _forms(prediction.answer)
+        forms = _forms_of_value(prediction.answer)
         return (Predicted(None, forms),) if forms else ()
     return tuple(_predicted(answer["id"], answer["label"], graph) for answer in prediction.answers)
 
@@ -189,7 +195,7 @@ def _predicted(id: str, label: str, graph: Graph) -> Predicted:
     node = graph.find(id)
     # Compare numbers by value even if the graph does not distinguish literals from entities.
     if node is None or graph.literal(node) is not None or (id == label and is_number(id)):
-        return Predicted(None, _forms(id, label))
+        return Predicted(None, _forms_of_value(id, label))
     return Predicted(node, _forms(id, label, *graph.entity(node).aliases))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from triplecheck.language.operations import compared, counts_all, degree
+from triplecheck.language.operations import compared, counts_all, degree, is_unit
 from triplecheck.language.parse import Parse
 
 _LONGEST_FILLER, _LONGEST_EXCLUSION = 4, 3  # words
@@ -29,7 +29,7 @@ def _is_content(parse: Parse, at: int) -> bool:
         return False
     if not said.isdisjoint(lexicon.containers) or not said.isdisjoint(lexicon.negations):
         return False
-    if _is_of_speakers(parse, at):
+    if _is_of_speakers(parse, at) or _is_emphatic(parse, at) or _is_wanted_unit(parse, at):
         return False
     asks_who = any(lexicon.questions.get(word) == "person" for word in parse.words)
     if asks_who and not said.isdisjoint(lexicon.persons) and not parse.dependents(at, "acl"):
@@ -53,6 +53,18 @@ def _is_of_speakers(parse: Parse, at: int) -> bool:
     below = parse.dependents(at, "nsubj") if parse.pos(at) == "VERB" else parse.dependents(at, "nmod:poss")
     in_place = parse.pos(at) == "VERB" or (parse.is_a(at, "nmod", "obl") and parse.dependents(at, "case"))
     return bool(in_place) and any(parse.tokens[i].feature("Person") in ("1", "2") for i in below)
+
+
+def _is_wanted_unit(parse: Parse, at: int) -> bool:
+    """Whether a unit only says in what a value is wanted: "the average length in metres"."""
+    within = parse.lexicon.times.get("within", ())
+    return at > 0 and parse.words[at - 1] in within and parse.is_a(at, "nmod", "obl") and is_unit(parse.words[at])
+
+
+def _is_emphatic(parse: Parse, at: int) -> bool:
+    """Whether an adjective only stresses a negation before it: "has not won a single race"."""
+    denied = any({parse.words[i], parse.lemma(i)} & parse.lexicon.negations for i in range(at))
+    return denied and parse.lemma(at) in parse.lexicon.emphatic and parse.is_a(at, "amod")
 
 
 def _is_in(parse: Parse, at: int, phrases: Collection[str], longest: int) -> bool:

@@ -74,6 +74,7 @@ class Lexicon:
         reasons: nouns for why something is so.
         tallies: nouns for a number of things.
         fillers: phrases that say nothing of a graph.
+        emphatic: adjectives that only stress a negation: "not a single boat".
         aged: what a number bounds that says no more: "people over 65".
         limits: words for a bound of a number.
         times: words for a bound of a time.
@@ -153,6 +154,7 @@ class Lexicon:
     reasons: frozenset[str] = frozenset()
     tallies: frozenset[str] = frozenset()
     fillers: tuple[str, ...] = ()
+    emphatic: frozenset[str] = frozenset()
     aged: str = ""
     limits: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     times: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

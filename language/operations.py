@@ -517,6 +517,8 @@ def _asks_number(parse: Parse, place: tuple[int, int]) -> bool:
         return False  # "the smallest number of", "the same number of"
     if place[0] and parse.is_a(place[0] - 1, "compound") and parse.tokens[place[0] - 1].head == place[0]:
         return False  # "the telephone number of"
+    if place[0] and parse.words[place[0] - 1] in parse.lexicon.agents:
+        return False  # "the biggest by number of"
     return place[1] - place[0] > 1 or next((i for i in range(len(parse)) if not parse.is_topic(i)), -1) == place[0]
 
 

@@ -110,14 +110,7 @@ def says_converse(lemma: str, wording: str, language: str = ENGLISH) -> bool:
     return False
 
 
-def head_for(noun: str, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:
-    """What the head of a relation is to the verb of its name, if a noun stands for those who do it: "rider" and "rides
-    for", "director" and "directed by"; None if the noun does not."""
-    roles = (head_of(wording, language) for wording in wordings if _does(noun, wording, language))
-    return next((role for role in roles if role is not None), None)
-
-
-def _does(noun: str, wording: str, language: str) -> bool:
+def does(noun: str, wording: str, language: str) -> bool:
     """Whether a noun is the agent noun of a verb in a text: "rider" of "rides for"."""
     ending = next((end for end in lexicon(pipeline(language).code).agent_endings if noun.endswith(end)), "")
     stem = noun.removesuffix(ending)
@@ -125,6 +118,13 @@ def _does(noun: str, wording: str, language: str) -> bool:
         return False
     verbs = [_verb(word, language) for word in plain(wording).split()]
     return any(stem in (verb, verb.removesuffix("e"), verb + verb[-1:]) for verb in verbs)
+
+
+def head_for(noun: str, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:
+    """What the head of a relation is to the verb of its name, if a noun stands for those who do it: "rider" and "rides
+    for", "director" and "directed by"; None if the noun does not."""
+    roles = (head_of(wording, language) for wording in wordings if does(noun, wording, language))
+    return next((role for role in roles if role is not None), None)
 
 
 def same_stem(one: str, other: str, language: str = ENGLISH) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from triplecheck.language.described import Place, places
+from triplecheck.language.described import Place, is_plural, places
 from triplecheck.language.operations import counts_all, number, reflexives
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question, question_word
@@ -117,14 +117,16 @@ def _topics(parse: Parse) -> Iterator[Unit]:
 def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None:
     """The place in a list of the topic whose class a noun says, "the hut Adler"; None if there is none.
 
-    A name in lower case is a value of what the noun stands for: "the female lions".
+    A name in lower case, or before a noun in the plural, is a value of what the noun stands for: "the female lions",
+    "the English courses".
     """
     noun = place.end - 1
     for at, unit in enumerate(units):
         below = parse.tokens[unit.at].head == noun and parse.is_a(unit.at, *_IN_APPOSITION)
         above = parse.tokens[noun].head == unit.at and parse.is_a(noun, *_IN_APPOSITION)
         apart = any(parse.pos(i) == "ADP" for i in range(min(noun, unit.at) + 1, max(noun, unit.at)))
-        if unit.kind == "topic" and (below or above) and not apart and not (below and unit.names[0].islower()):
+        is_value = below and (unit.names[0].islower() or is_plural(parse, noun))
+        if unit.kind == "topic" and (below or above) and not apart and not is_value:
             return at
     return None
 
@@ -215,7 +217,10 @@ def _asked(question: Question, taken: Collection[int]) -> list[Unit]:
     word = question_word(parse)
     if word is None or question.asks_whether:
         return []
-    says_nothing_else = parse.find(parse.lexicon.quantities) is None and not asked.attribute.strip()
+    quantity = parse.find(parse.lexicon.quantities)
+    if quantity is not None and parse.is_topic(parse.tokens[quantity[1] - 1].head):  # "how many starters"
+        return [Unit("word", quantity[1] - 1, quantity, (parse.words[word],), is_asked=True)]
+    says_nothing_else = quantity is None and not asked.attribute.strip()
     if says_nothing_else or asks_place_or_time(question):
         return [Unit("word", word, (word, word + 1), (parse.words[word],), is_asked=True)]
     return []

@@ -92,6 +92,14 @@ def test_numbers_compare_by_value(knowledge_base: KnowledgeBase, gold: str) -> N
     assert _scores(knowledge_base, _asks(gold), _answered("2100001")) == (0, 0)
 
 
+def test_a_gold_number_may_leave_the_unit_of_a_value_out(knowledge_base: KnowledgeBase) -> None:
+    asked = _asks("12.5", computed=True)
+    assert _scores(knowledge_base, asked, _answered("€12.50")) == (1, 1)
+    assert _scores(knowledge_base, asked, _answered("12.5 km", ("12.5 km",))) == (1, 1)
+    assert _scores(knowledge_base, asked, _answered("12500 km")) == (0, 0)
+    assert _scores(knowledge_base, _asks("€12.50", computed=True), _answered("12.5")) == (0, 0)
+
+
 def test_a_typed_value_and_its_lexical_form(tmp_path: Path) -> None:
     path = tmp_path / "triples.csv"
     path.write_text(

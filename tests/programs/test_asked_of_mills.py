@@ -38,6 +38,7 @@ Rye|sacks sold in 2023|40; Spelt|sacks sold in 2023|15; Oats|sacks sold in 2023|
 Cal Dun|bought a cart from|Ada Holt; Ben Ryd|bought a cart from|Ada Holt; Ada Holt|bought a cart from|Cal Dun
 Rye Bran|type|feed; Rye Bran|price eur|2; Rye|price eur|7; Spelt|price eur|9
 Ada Holt|plays|fiddle; Ada Holt|plays|horn; Ben Ryd|plays|fiddle
+Greta|museum|yes; Hanna|museum|no; Irma|museum|yes; Long Barn|seats|40; Stone Barn|seats|90
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 
@@ -136,6 +137,25 @@ ANSWERED = {
         ("How many years after Greta did Hanna open?", "22"),
         ("By how many euros is Rye pricier than Rye Bran?", "5"),
     ],
+    "things that are so": [
+        ("Which museum was opened first?", "Irma"),
+        ("How many visitors do the museums have altogether?", "13100"),
+        ("Which mills in Osby have a museum?", "Greta"),
+        ("Is Hanna a museum?", "no"),
+    ],
+    "a value as what is counted": [
+        ("How many carpenters do we have?", "2"),
+        ("How many carpenters were born in Osby?", "2"),
+    ],
+    "a value before the noun": [("Which Osby mills cost less than 6 euros?", "Greta")],
+    "a place and what is so": [("Which mills are in Osby and have a museum?", "Greta")],
+    "never one": [
+        ("Who has never taught a miller?", "Ben Ryd"),
+        ("Who has not taught a single miller yet?", "Ben Ryd"),
+    ],
+    "a verb and how many": [("Which barns seat more than 60 people?", "Stone Barn")],
+    "by what": [("Which is the biggest mill by number of visitors?", "Greta")],
+    "in which unit": [("What is the average duration of the inspections in minutes?", "120")],
     "a verb at the end": [("On average, how many minutes do the inspections last?", "120")],
     "of the": [("Which villages have at least two of the mills?", "Osby")],
     "what only the verb names": [("Who plays the most instruments?", "Ada Holt")],

@@ -112,13 +112,15 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
     Raises:
         UnsaidError: none is.
     """
-    reading, left = draft.reading, draft.unsaid_outside
+    reading, parse, left = draft.reading, draft.reading.parse, draft.unsaid_outside
     things = [at for at, number in reading.unit_at.items() if reading.units[number].kind in ("class", "topic")]
     nouns = [] if noun is None or noun in things else compound(reading, noun)
     graded = [] if limit.quantity in reading.words([*things, *nouns]) else limit.quantity.split()
+    verbs = [parse.tokens[noun].head] if noun is not None and parse.is_a(noun, "obj") else []
     options: list[tuple[Sequence[str], Sequence[int]]] = [
         (reading.words(nouns), nouns),
         (graded, ()),
+        (reading.words(verbs), [*verbs, *nouns]),  # "serves more than 6 people"
         (reading.words(left), left),
     ]
     kinds = ("number",) if unit or abs(float(bound)) < _LEAST_YEAR else ()

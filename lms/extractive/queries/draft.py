@@ -95,7 +95,8 @@ def _nearest_unit(draft: Draft, at: int) -> int:
         return own[at]
     for above in parse.ancestors(at):
         if above in own and reading.units[own[above]].kind in ("class", "topic"):
-            return own[above]
+            subjects = [child for child in parse.dependents(above, "nsubj") if child in own]
+            return own[subjects[0] if subjects else above]  # "which rooms are white and have a projector"
         # "Who drives the truck with the highest payload": of the truck, whatever the parser says.
         before = min(parse.dependents(above, "case"), default=0) - 1
         if parse.is_a(above, "obl") and before in own and reading.units[own[before]].kind == "class":

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_likeness
 from triplecheck.language.parse import Parse
-from triplecheck.language.roles import head_of, says_converse
+from triplecheck.language.roles import does, head_of, says_converse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
 from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
@@ -68,8 +68,9 @@ class Joiner:
         units, root = self._clauses.units, self._clauses.root
         if root is None or units[root].kind != "word" or not self._schema.classes:
             return None
-        listed = {one.with_ for one in self._clauses.attachments}
-        behind = (number for number, unit in enumerate(units) if unit.at == units[root].at + 1 and unit.kind == "topic")
+        listed, at = {one.with_ for one in self._clauses.attachments}, units[root].at
+        nouns = {at + 1, *([self._parse.tokens[at].head] if self._parse.is_a(at, "det", "amod") else ())}
+        behind = (number for number, unit in enumerate(units) if unit.at in nouns and unit.kind == "topic")
         return next((number for number in behind if not self.ends.classes(number) and number not in listed), None)
 
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
@@ -321,6 +322,8 @@ class Joiner:
         if not self._asks(attachment.to, "person") or end == THING or self.ends.fit("person", end) == 1:
             return False
         verbs = [self._parse.words[at] for at in self._joining(attachment) if self._parse.pos(at) == "VERB"]
+        if any(does(end, verb, self._likeness.language) for verb in verbs):  # a collector collects
+            return False
         return any(self._likeness.of_word(verb, [end]) >= NAMES_NOUN for verb in verbs)
 
     def _asks(self, number: int, kind: str) -> bool:

@@ -15,6 +15,7 @@ from triplecheck.lms.extractive.queries.joins import Join
 from triplecheck.lms.extractive.queries.measures import Measure
 from triplecheck.lms.extractive.queries.reading import Reading, is_denied
 from triplecheck.lms.extractive.queries.schema import Relation, fits
+from triplecheck.signatures.query_notation import THING
 
 
 # --- terms and values ------------------------------------------------------------------------------
@@ -67,7 +68,15 @@ def _new_variable(draft: Draft, number: int) -> str:
     variable = draft.text.variable(unit.names[0] if unit.kind != "word" else "answer")
     if unit.kind == "class":
         _write_classes(draft, number, variable)
+        if (flag := draft.reading.held.get(unit.at)) is not None:
+            draft.text.triple(variable, flag.label, write_label(_yes(draft.reading, flag)))
     return variable
+
+
+def _yes(reading: Reading, flag: Relation) -> str:
+    """The value of a relation to yes and no that says yes."""
+    truth = flag.truth(reading.parse.lexicon.flags)
+    return "" if truth is None else truth[0]
 
 
 def written(bound: float) -> str:
@@ -200,9 +209,12 @@ def _beneath(unit: int, joins: Sequence[Join]) -> Iterator[int]:
 
 def _write_denied(draft: Draft, join: Join, beneath: Sequence[Join]) -> None:
     """That a join, with all beneath it, does not hold."""
-    to = term(draft, join.attachment.to)
-    if draft.text.is_empty:  # "who does not live in X": of all who live anywhere
-        _write_hops(draft, join, draft.text.variable("any"), to)
+    to, end = term(draft, join.attachment.to), join.hops[-1].end
+    if draft.text.is_empty:
+        if draft.reading.units[join.attachment.unit].kind == "class" and end != THING:  # "who has never won a race"
+            draft.text.of_class(to, [end])
+        else:  # "who does not live in X": of all who live anywhere
+            _write_hops(draft, join, draft.text.variable("any"), to)
     draft.text.begin_denied()
     for one in (join, *beneath):
         _write_join(draft, one)

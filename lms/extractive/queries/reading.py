@@ -17,7 +17,7 @@ from triplecheck.language.relevance import Encode
 from triplecheck.language.things import Unit, asks_place_or_time
 from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.joins import Joiner
-from triplecheck.lms.extractive.queries.measures import measure_of_persons
+from triplecheck.lms.extractive.queries.measures import measure_of_persons, measure_of_words
 from triplecheck.lms.extractive.queries.schema import Relation, Schema
 from triplecheck.lms.prompt import Prompt
 
@@ -39,6 +39,7 @@ class Reading:
         joiner: finds the relations that join them.
         content: the tokens that a query has to say.
         unit_at: the number of the unit of each token that belongs to one.
+        held: the relation to yes and no that the last noun of a unit names: "vegetarians" among guests.
     """
 
     question: Question
@@ -48,6 +49,7 @@ class Reading:
     joiner: Joiner
     content: frozenset[int]
     unit_at: Mapping[int, int]
+    held: Mapping[int, Relation]
 
     @property
     def parse(self) -> Parse:
@@ -105,8 +107,10 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
     likeness = Likeness(encode, prompt.language)
     likeness.prepare([*names, *schema.classes])
     taken = _operating(question)
-    named = _named_by_relations(question.parse, names, schema.classes, likeness)
-    synonyms = _synonyms(question, schema, likeness, taken)
+    held = _held(question, schema)
+    others = [name for name in names if name not in {wording for one in held.values() for wording in one.wordings}]
+    named = _named_by_relations(question.parse, others, schema.classes, likeness)
+    synonyms = _synonyms(question, schema, likeness, taken) | {one.label: one.head for one in held.values()}
     clauses = read_clauses(question, schema.classes, named, taken, synonyms)
     return Reading(
         question,
@@ -116,6 +120,7 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
         Joiner(question.parse, clauses, schema, likeness),
         content_words(question.parse, taken),
         {at: number for number, unit in enumerate(clauses.units) for at in unit.tokens},
+        held,
     )
 
 
@@ -166,6 +171,34 @@ def _named_by_relations(
     return found
 
 
+def _held(question: Question, schema: Schema) -> dict[int, Relation]:
+    """The relations to yes and no that nouns name in place of a class, by the last token of the noun: "how many beds do
+    the trauma centres have", if hospitals are trauma centres or not, and no other word means hospitals."""
+    flags, found = question.parse.lexicon.flags, {}
+    relations = {
+        one.label: one for one in schema.relations if one.truth(flags) is not None and one.head in schema.classes
+    }
+    said = _classes_said(question, schema)
+    for place in places(question, list(relations)) if relations else ():
+        one = relations[place.names[0]]
+        if one.head not in said and _stands_for_things(question.parse, place.end - 1):
+            found[place.end - 1] = one
+    return found
+
+
+def _stands_for_things(parse: Parse, noun: int) -> bool:
+    """Whether a noun is not what things have: neither "who has a garden" nor "with a garden"."""
+    had = parse.lemma(parse.tokens[noun].head) in parse.lexicon.auxiliaries and parse.is_a(noun, "obj")
+    cases = {parse.words[at] for at in parse.dependents(noun, "case")}
+    return parse.pos(noun) == "NOUN" and not had and cases <= parse.lexicon.genitives
+
+
+def _classes_said(question: Question, schema: Schema) -> set[str]:
+    """The classes that the question names, and those of its topics."""
+    named = (name for place in places(question, schema.classes) for name in place.names)
+    return {*named, *(name for topic in schema.topics for name in topic.classes)}
+
+
 def _synonyms(question: Question, schema: Schema, likeness: Likeness, taken: Collection[int]) -> dict[str, str]:
     """The nouns that name no class, no relation and no unit, each with the class that it stands for: "drug" for
     medicines, "people" for the only class of persons."""
@@ -173,7 +206,7 @@ def _synonyms(question: Question, schema: Schema, likeness: Likeness, taken: Col
         return {}
     parse, named = question.parse, places(question, schema.classes)
     said = {at for place in named for at in range(place.start, place.end)}
-    heads = {name for place in named for name in place.names}.union(*(topic.classes for topic in schema.topics))
+    heads = _classes_said(question, schema)
     found = {}
     for at, noun in enumerate(parse.words):
         lemma = parse.lemma(at)
@@ -181,7 +214,8 @@ def _synonyms(question: Question, schema: Schema, likeness: Likeness, taken: Col
             continue
         if noun in parse.lexicon.persons and is_plural(parse, at):
             is_listed = at == question.asked.at and question.asked.kind != "number"  # "which people": no number
-            name = _only_persons(schema, noun, () if is_listed else heads, likeness)
+            own = [one for one in schema.relations if one.head in heads and not is_listed]
+            name = "" if _is_measured(parse, at, own, likeness) else _only_persons(schema, noun, own, likeness)
         else:
             name = _most_like(schema, noun, lemma, likeness)
         if name:
@@ -197,11 +231,19 @@ def _most_like(schema: Schema, noun: str, lemma: str, likeness: Likeness) -> str
     return name if best >= max(NAMES_NOUN, second + _CLEARLY, *of_relations) else ""
 
 
-def _only_persons(schema: Schema, noun: str, heads: Collection[str], likeness: Likeness) -> str:
-    """The only class of persons, which "people" are; empty if there are several, or if a number tells how many people
-    the things of some classes have."""
-    own = [one for one in schema.relations if one.head in heads and likeness.fits("person", one.label) >= 0]
-    number = measure_of_persons(own, [noun], likeness)
+def _is_measured(parse: Parse, noun: int, relations: Sequence[Relation], likeness: Likeness) -> bool:
+    """Whether a verb names the relation to a number, whose unit its object is: "serves more than 6 people"."""
+    verb = parse.tokens[noun].head
+    if not parse.is_a(noun, "obj"):
+        return False
+    return measure_of_words(relations, [parse.words[verb]], likeness, ("number",)) is not None
+
+
+def _only_persons(schema: Schema, noun: str, relations: Sequence[Relation], likeness: Likeness) -> str:
+    """The only class of persons, which "people" are; empty if there are several, or if one of some relations tells how
+    many people there are."""
+    of_others = [one for one in relations if likeness.fits("person", one.label) >= 0]
+    number = measure_of_persons(of_others, [noun], likeness)
     classes = [name for name in schema.classes if likeness.fits("person", name) > 0]
     return classes[0] if len(classes) == 1 and number is None else ""
 
