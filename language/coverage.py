@@ -159,13 +159,15 @@ def unsayable(question: Question) -> list[tuple[int, str]]:
 
 
 def unordered(question: Question) -> list[tuple[int, str]]:
-    """The places and words of superlatives that tell no order of values: "the best hotel", "best known hotel"."""
+    """The places and words of adjectives that tell no order of values: "the best hotel", "best known hotel", "which
+    grows better"."""
     parse, found = question.parse, []
     for at, word in enumerate(parse.words):
         head = parse.tokens[at].head
         of_noun = parse.is_a(at, "amod") or parse.is_a(head, "amod") or parse.pos(at) == "ADJ"
         of_noun |= parse.is_a(at, "advmod") and head == at + 1 and bool(parse.dependents(head, "obj"))
-        if of_noun and degree(parse, at) == "Sup" and parse.lemma(at) in parse.lexicon.unordered:
+        of_verb = parse.is_a(at, "advmod") and head < at and parse.pos(head) == "VERB" and degree(parse, at) == "Cmp"
+        if ((of_noun and degree(parse, at) == "Sup") or of_verb) and parse.lemma(at) in parse.lexicon.unordered:
             found.append((at, word))
     return found
 

@@ -11,7 +11,7 @@ from rapidfuzz.distance import Prefix
 
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
-from triplecheck.language.kinds import fit
+from triplecheck.language.kinds import fit, kinds_of
 from triplecheck.language.lexicon import lexicon
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import pipeline
@@ -133,6 +133,10 @@ class Likeness:
             self._compared[key] = fit(asked, [label], self._encode, self._language)
         return int(self._compared[key])
 
+    def is_group(self, label: str) -> bool:
+        """Whether things of a class are groups of persons."""
+        return "group" in kinds_of([label], self._encode, self._language)
+
     def of_word(self, word: str, wordings: Sequence[str]) -> float:
         """Of one content word and a relation by its names: 1 if a name has it, less if it has a word of its stem."""
         key = (word, *wordings)
@@ -163,9 +167,15 @@ class Likeness:
         if (least := self.of_form(word, wordings)) == 1:
             return least
         least = max((least, *(self._of_unit(word, wording) for wording in wordings)))
-        parts = [part for wording in wordings for part in (wording, *words_of(wording))]
+        parts = [part for wording in wordings for part in (wording, *self._measured(wording))]
         self.prepare([word, *parts])
         return max(least, *(self.cosine(word, part) for part in parts))
+
+    def _measured(self, wording: str) -> list[str]:
+        """The words of a name, without what a rate is for: a running cost per year is no year."""
+        words = words_of(wording)
+        end = next((at for at, word in enumerate(words) if at and word in self._lexicon.rates), len(words))
+        return words[:end]
 
 
 @functools.lru_cache(20_000)

@@ -131,12 +131,14 @@ def _is_of_other_time(proof: Proof) -> bool:
 
 
 def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: Sequence[int], encode: Encode) -> bool:
-    """Whether "who" is answered by a thing: its class has the names of things. In a graph without persons, it is also
-    that of a topic or of a noun."""
+    """Whether "who" is answered by persons and other things, or by a thing: its class has the names of things. In a
+    graph without persons, it is also that of a topic or of a noun."""
+    if read.asked.kind != "person":
+        return False
     own = {kind: graph.type_label(kind) for node in answers[:1] for kind in graph.types(node)}
     labels = list(own.values())
-    if read.asked.kind != "person" or not own:
-        return False
+    if not own or _are_mixed(graph, read, answers, encode):
+        return bool(own)
     kinds = kinds_of(labels, encode, read.language)
     if "person" in kinds:
         return False
@@ -147,6 +149,13 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
         said |= {kind for kind, label in own.items() if label in nouns(read, labels)}
     members = (graph.nodes_of_type(kind)[:_MEMBERS].tolist() for kind in own.keys() & said)
     return any(named_like_things(graph.labels(some), read.language) for some in members)
+
+
+def _are_mixed(graph: Graph, read: Question, answers: Sequence[int], encode: Encode) -> bool:
+    """Whether some answers are persons, and others neither persons nor groups of them."""
+    classes = {tuple(sorted(map(graph.type_label, graph.types(node)))) for node in answers}
+    kinds = [kinds_of(labels, encode, read.language) for labels in sorted(classes) if labels]
+    return any("person" in one for one in kinds) and any(one.isdisjoint(("person", "group")) for one in kinds)
 
 
 def _has_persons(graph: Graph, language: str, encode: Encode) -> bool:

@@ -177,7 +177,8 @@ def _related(draft: Draft, answer: str, tokens: Sequence[int]) -> str | None:
     if score < NAMES_NOUN:
         return None
     relation = reading.schema.relations[-number]
-    is_of = not reading.parse.lexicon.prepositions.isdisjoint(relation.label.casefold().split()[-1:])
+    lexicon = reading.parse.lexicon
+    is_of = not (lexicon.prepositions | lexicon.agents).isdisjoint(relation.label.casefold().split()[-1:])
     other = draft.text.variable(words[-1])
     head, tail = (other, answer) if is_of else (answer, other)
     draft.text.triple(head, relation.label, tail)

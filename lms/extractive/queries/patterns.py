@@ -149,7 +149,7 @@ def write_joins(draft: Draft) -> None:
     units = [join.attachment.unit for join in found if join.attachment.denied]
     denied = {unit: list(_beneath(unit, found)) for unit in units}
     inside = {*units, *(below for beneath in denied.values() for below in beneath)}
-    term(draft, draft.root)
+    _write_persons(draft, found)
     for join in found:
         if join.attachment.unit not in inside:
             _write_join(draft, join)
@@ -157,6 +157,23 @@ def write_joins(draft: Draft) -> None:
         if any(unit in others for others in denied.values()):
             raise UnsaidError("Something is denied twice.")
         _write_denied(draft, draft.joins[unit], [draft.joins[below] for below in beneath])
+
+
+def _write_persons(draft: Draft, joins: Sequence[Join]) -> None:
+    """The classes of who is asked for, where a relation to them leads to other things too: "who is at the station", if
+    crews and vehicles are."""
+    reading, root = draft.reading, term(draft, draft.root)
+    unit = reading.units[draft.root]
+    if unit.kind != "word" or reading.parse.lexicon.questions.get(unit.names[0]) != "person":
+        return
+    last = [one.hops[-1] for one in joins if one.attachment.to == draft.root and not one.attachment.denied]
+    for label, forward in sorted({(hop.relation.label, hop.forward) for hop in last}):
+        same = [one for one in reading.schema.relations if one.label == label]
+        ends = dict.fromkeys(one.tail if forward else one.head for one in same)
+        persons = [end for end in ends if reading.joiner.ends.fit("person", end) > 0]
+        acting = [end for end in ends if end in persons or reading.likeness.is_group(end)]
+        if persons and len(acting) < len(ends):
+            draft.text.of_class(root, acting)
 
 
 def _check_reflexives(draft: Draft) -> None:
