@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from dataclasses import dataclass
 from typing import Literal
 
@@ -149,7 +150,14 @@ def _year(parse: Parse, at: int, *, is_far: bool = False) -> tuple[int | None, i
     if era and _YEAR_OF_ERA.fullmatch(text):
         return (-int(text) if era == "before" else int(text)), end
     may_be = _YEAR.fullmatch(text) or (is_far and _FAR_YEAR.fullmatch(text))
-    return (int(text) if may_be and not _counts(parse, number_at) else None), number_at + 1
+    is_year = may_be and not _counts(parse, number_at) and not _is_priced(parse, number_at)
+    return (int(text) if is_year else None), number_at + 1
+
+
+def _is_priced(parse: Parse, at: int) -> bool:
+    """Whether a currency sign stands before a number."""
+    before = parse.text[: parse.tokens[at].start].rstrip()[-1:]
+    return bool(before) and unicodedata.category(before) == "Sc"
 
 
 def _counts(parse: Parse, at: int) -> bool:

@@ -30,14 +30,16 @@ class DemoSet:
 
 
 def demo_sets(step: RolePredict, calls: Sequence[RecordedCall], seed: int = 0, most: int = MOST) -> list[DemoSet]:
-    """The sets of demonstrations of a step, the one that it has first, without duplicates.
+    """The sets of demonstrations of a step, the one that it has first, without duplicates: without worked examples
+    `none` and `own`.
 
     Args:
         step: with the demonstrations that it has, by default its worked examples.
         most: maximum number of own ones.
     """
     worked, own = tuple(step.demos), tuple(own_demos(calls, seed, most))
-    sets = [("worked", worked), ("worked + own", (*worked, *own)), ("none", ()), ("own", own)]
+    given = [("worked", worked), ("worked + own", (*worked, *own))] if worked else []
+    sets = [*given, ("none", ()), ("own", own)]
     found: list[DemoSet] = []
     for name, demos in sets:
         if not any(demos == one.demos for one in found):

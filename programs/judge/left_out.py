@@ -54,6 +54,7 @@ def uncovered(proof: Proof) -> list[str]:
     if len(chain := proof.parsed.chain) > max(map(len, proof.paths), default=0):
         found.append(min(chain, key=lambda text: proof.coverage.get(text, 0.0)))
     found += [*_opposed(proof), *_of_others(proof), *_no_number(proof), *_against_verb(proof), *_against_agent(proof)]
+    found += _not_asked(proof)
     bases = Likeness(proof.encode, proof.language).bases
     found += [
         name
@@ -103,6 +104,16 @@ def _no_number(proof: Proof) -> list[str]:
         return []
     told = any(quantity(value_of(proof.graph, node)) is not None for node in answers)
     return [] if told else [proof.parsed.asked.word]
+
+
+def _not_asked(proof: Proof) -> list[str]:
+    """The word for what is asked, if a number was counted or summed and the question asks for none: "which club", 1."""
+    read, lexicon = proof.parsed, proof.parsed.parse.lexicon
+    numbers = proof.computed & {"count", "sum", "average", "difference"}
+    asks = read.counts or read.aggregate is not None or read.compares is not None or bool(read.limits)
+    if not numbers or asks or read.asks_whether or not lexicon.quantities:
+        return []
+    return [read.asked.word or read.asked.noun or read.parse.words[0]]
 
 
 def answers_another(proof: Proof) -> bool:

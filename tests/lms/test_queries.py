@@ -740,6 +740,23 @@ def test_a_verb_names_a_relation_of_its_stem(encode: Encode) -> None:
     assert found == ("SELECT DISTINCT ?answer { <Old Arch> <designer> ?answer }", "")
 
 
+@pytest.mark.parametrize("question", ["Who is our most expensive florist?", "Which florist is the most expensive?"])
+def test_what_a_value_stands_for_has_the_values_of_its_class(encode: Encode, question: str) -> None:
+    found, _ = reply(
+        encode,
+        question,
+        relations=[
+            "?supplier <trade> ?thing (e.g. florist)",
+            "?supplier <fee> ?number (e.g. £400)",
+            "?party <budget> ?number (e.g. £9,000)",
+        ],
+        classes=["?supplier a <supplier> (9)", "?party a <party> (4)"],
+        beside=["?x <trade> <florist> (supplier)"],
+        topics={"florist": "florist"},
+    )
+    assert found == "SELECT ?answer { ?answer <trade> <florist> . ?answer <fee> ?fee } ORDER BY DESC(?fee) LIMIT 1"
+
+
 def test_a_verb_names_the_relation_though_its_noun_is_a_class(encode: Encode) -> None:
     found, _ = reply(
         encode,

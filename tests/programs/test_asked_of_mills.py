@@ -59,6 +59,7 @@ ANSWERED = {
         ("Which mill takes the least weight?", "Irma"),
         ("How much dearer is Hanna than Irma?", "5"),
         ("Which mills have a sail load over 2500 kg?", "Greta, Hanna"),
+        ("Which mills have an entry fee between €4 and €9?", "Greta, Hanna"),
     ],
     "a number of people": [
         ("Which mills draw more than 4000 people a year?", "Greta, Irma"),

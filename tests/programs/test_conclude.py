@@ -375,6 +375,14 @@ class TestComputing:
     def test_an_operation_without_facts_gives_no_answer(self, sources: Sources) -> None:
         assert concluded(sources, operation="count").reason == "not_in_facts"
 
+    def test_a_number_that_the_question_does_not_ask_for_is_not_proved(self, sources: Sources) -> None:
+        asked = {"cite": ["Paul Hindemith → instrument"], "operation": "count", "insists": True}
+        result = concluded(
+            sources, question="Which instruments did Paul Hindemith play?", name="Paul Hindemith", **asked
+        )
+        assert steps(result, Computed) and result.verdict != "proved"
+        assert any("'which'" in doubt.casefold() for doubt in result.doubts)
+
     def test_the_proof_connects_the_topic_with_the_operands(self, sources: Sources) -> None:
         result = concluded(sources, cite=["Paul Hindemith → instrument"], operation="count")
         assert written(result)[0] == "Bernhard Heiden student of Paul Hindemith"

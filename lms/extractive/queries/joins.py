@@ -70,6 +70,8 @@ class Joiner:
             return None
         listed, at = {one.with_ for one in self._clauses.attachments}, units[root].at
         nouns = {at + 1, *([self._parse.tokens[at].head] if self._parse.is_a(at, "det", "amod") else ())}
+        if self._parse.dependents(at, "cop"):  # "who is our dearest photographer"
+            nouns |= set(self._parse.dependents(at, "nsubj"))
         behind = (number for number, unit in enumerate(units) if unit.at in nouns and unit.kind == "topic")
         return next((number for number in behind if not self.ends.classes(number) and number not in listed), None)
 
