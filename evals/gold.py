@@ -167,7 +167,8 @@ def _forms(*texts: str) -> frozenset[str]:
 
 
 def _forms_of_value(*texts: str) -> frozenset[str]:
-    """The forms of a value. One with a unit also has that of its number: a gold answer may leave the unit out."""
+    """The forms of a value. A number with a unit also has the form of the number alone, as a gold answer may have no
+    unit."""
     sizes = (quantity(Literal(text)) for text in texts)
     return _forms(*texts, *(written(size.amount) for size in sizes if size is not None and size.unit))
 

@@ -56,7 +56,7 @@ def _is_of_speakers(parse: Parse, at: int) -> bool:
 
 
 def _is_wanted_unit(parse: Parse, at: int) -> bool:
-    """Whether a unit only says in what a value is wanted: "the average length in metres"."""
+    """Whether a word is the unit that a value is asked for in: "the average length in metres"."""
     within = parse.lexicon.times.get("within", ())
     return at > 0 and parse.words[at - 1] in within and parse.is_a(at, "nmod", "obl") and is_unit(parse.words[at])
 

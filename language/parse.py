@@ -123,6 +123,10 @@ class Parse:
                 return at, end
         return None
 
+    def before(self, at: int) -> str:
+        """The character before a token, blanks left out; empty at the beginning."""
+        return self.text[: self.tokens[at].start].rstrip()[-1:]
+
     def written(self, start: int, end: int) -> str:
         """The words of the question from a token to another, exclusive."""
         return self.text[self.tokens[start].start : self.ends[end - 1]] if end > start else ""

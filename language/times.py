@@ -156,7 +156,7 @@ def _year(parse: Parse, at: int, *, is_far: bool = False) -> tuple[int | None, i
 
 def _is_priced(parse: Parse, at: int) -> bool:
     """Whether a currency sign stands before a number."""
-    before = parse.text[: parse.tokens[at].start].rstrip()[-1:]
+    before = parse.before(at)
     return bool(before) and unicodedata.category(before) == "Sc"
 
 

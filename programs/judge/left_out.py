@@ -107,7 +107,7 @@ def _no_number(proof: Proof) -> list[str]:
 
 
 def _not_asked(proof: Proof) -> list[str]:
-    """The word for what is asked, if a number was counted or summed and the question asks for none: "which club", 1."""
+    """The question word, if code counted or summed and the question asks for no number: "which club" is not 1."""
     read, lexicon = proof.parsed, proof.parsed.parse.lexicon
     numbers = proof.computed & {"count", "sum", "average", "difference"}
     asks = read.counts or read.aggregate is not None or read.compares is not None or bool(read.limits)
@@ -144,12 +144,12 @@ def _is_of_other_time(proof: Proof) -> bool:
 def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: Sequence[int], encode: Encode) -> bool:
     """Whether "who" is answered by persons and other things, or by a thing: its class has the names of things. In a
     graph without persons, it is also that of a topic or of a noun."""
-    if read.asked.kind != "person":
-        return False
     own = {kind: graph.type_label(kind) for node in answers[:1] for kind in graph.types(node)}
     labels = list(own.values())
-    if not own or _are_mixed(graph, read, answers, encode):
-        return bool(own)
+    if read.asked.kind != "person" or not own:
+        return False
+    if _are_mixed(graph, read, answers, encode):
+        return True
     kinds = kinds_of(labels, encode, read.language)
     if "person" in kinds:
         return False

@@ -173,11 +173,11 @@ def _only(relations: Sequence[Relation]) -> Measure | None:
 # --- units -----------------------------------------------------------------------------------------
 def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
     """The unit behind the number of a bound, or the currency before it; empty without one."""
-    text, parse = draft.reading.question.text, draft.reading.parse
+    parse = draft.reading.parse
     for at in range(limit.span[0], min(limit.span[1] + 1, len(parse))):
         if number(parse, at) is None:
             continue
-        before = text[: parse.tokens[at].start].rstrip()[-1:]
+        before = parse.before(at)
         if before and _kind(f"{before}{bound}").startswith("money"):
             return before
         if is_money(parse, at + 1):

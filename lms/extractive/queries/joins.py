@@ -166,7 +166,7 @@ class Joiner:
         asks since when it delivers, not since when X exists."""
         labels = {hop.relation.label for join in joins for hop in join.hops}
         others = [one for one in self._schema.relations if one.label not in labels]
-        return self._asks(attachment.to, "time") and any(
+        return self.asks(attachment.to, "time") and any(
             self._likeness.of_word(self._parse.words[at], one.wordings) == 1 for at in words for one in others
         )
 
@@ -179,7 +179,7 @@ class Joiner:
         found = list(self._between(attachment, 1)) or list(self._between(attachment, 1, "of its class"))
         if self._is_of_other_time(attachment, words, found):
             return []
-        if self._asks(attachment.to, "person"):
+        if self.asks(attachment.to, "person"):
             found = [join for join in found if self.ends.fit("place", join.hops[0].end) <= 0]
         statements = {join.hops[0]: self._statement(attachment, join.hops[0]) for join in found}
         nearest = self._clearest(self._sentence(attachment), statements, _LIKE)
@@ -290,7 +290,7 @@ class Joiner:
             own = [word for at, word in words.items() if said[at][1] == -n]
             if own:
                 parts.append(self._likeness.of_words(own, hop.relation.wordings, besides))
-            elif len(hops) > 1 and hop is hops[-1] and self._asks(attachment.to, "time"):
+            elif len(hops) > 1 and hop is hops[-1] and self.asks(attachment.to, "time"):
                 return Join(attachment, hops, 0.0, frozenset())  # any date of what lies in between
             else:
                 is_vague = len(hops) > 1
@@ -315,20 +315,20 @@ class Joiner:
         """Whether an adjective or participle of a noun is the name of a relation to yes and no."""
         if not self._parse.is_a(at, "amod", "acl"):
             return False
-        flags, bases = self._parse.lexicon.flags, self._likeness.bases(self._parse.words[at])
-        relations = (one for one in self._schema.relations if one.truth(flags) is not None)
+        bases = self._likeness.bases(self._parse.words[at])
+        relations = self._schema.flags(self._parse.lexicon.flags)
         return any(bases == self._likeness.bases(wording) for one in relations for wording in one.wordings)
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""
-        if not self._asks(attachment.to, "person") or end == THING or self.ends.fit("person", end) == 1:
+        if not self.asks(attachment.to, "person") or end == THING or self.ends.fit("person", end) == 1:
             return False
         verbs = [self._parse.words[at] for at in self._joining(attachment) if self._parse.pos(at) == "VERB"]
         if any(does(end, verb, self._likeness.language) for verb in verbs):  # a collector collects
             return False
         return any(self._likeness.of_word(verb, [end]) >= NAMES_NOUN for verb in verbs)
 
-    def _asks(self, number: int, kind: str) -> bool:
+    def asks(self, number: int, kind: str) -> bool:
         """Whether a unit is a question word that asks for this kind of answer: a person, a time."""
         unit = self._clauses.units[number]
         return unit.kind == "word" and self._parse.lexicon.questions.get(unit.names[0]) == kind

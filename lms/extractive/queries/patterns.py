@@ -68,15 +68,11 @@ def _new_variable(draft: Draft, number: int) -> str:
     variable = draft.text.variable(unit.names[0] if unit.kind != "word" else "answer")
     if unit.kind == "class":
         _write_classes(draft, number, variable)
-        if (flag := draft.reading.held.get(unit.at)) is not None:
-            draft.text.triple(variable, flag.label, write_label(_yes(draft.reading, flag)))
+        flag = draft.reading.held.get(unit.at)
+        truth = None if flag is None else flag.truth(draft.reading.parse.lexicon.flags)
+        if flag is not None and truth is not None:
+            draft.text.triple(variable, flag.label, write_label(truth[0]))
     return variable
-
-
-def _yes(reading: Reading, flag: Relation) -> str:
-    """The value of a relation to yes and no that says yes."""
-    truth = flag.truth(reading.parse.lexicon.flags)
-    return "" if truth is None else truth[0]
 
 
 def written(bound: float) -> str:
@@ -163,8 +159,7 @@ def _write_persons(draft: Draft, joins: Sequence[Join]) -> None:
     """The classes of who is asked for, where a relation to them leads to other things too: "who is at the station", if
     crews and vehicles are."""
     reading, root = draft.reading, term(draft, draft.root)
-    unit = reading.units[draft.root]
-    if unit.kind != "word" or reading.parse.lexicon.questions.get(unit.names[0]) != "person":
+    if not reading.joiner.asks(draft.root, "person"):
         return
     last = [one.hops[-1] for one in joins if one.attachment.to == draft.root and not one.attachment.denied]
     for label, forward in sorted({(hop.relation.label, hop.forward) for hop in last}):

@@ -24,7 +24,7 @@ from triplecheck.lms.prompt import Prompt
 _LONGEST_NAME = 3
 """Words of a noun that may be the name of a relation."""
 _CLEARLY = 0.1
-"""How much more a class must be like a noun than each other class."""
+"""By how much the likeness of a class must exceed that of all other classes."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Reading:
         joiner: finds the relations that join them.
         content: the tokens that a query has to say.
         unit_at: the number of the unit of each token that belongs to one.
-        held: the relation to yes and no that the last noun of a unit names: "vegetarians" among guests.
+        held: by token, the relation to yes and no that a noun names in place of a class: "vegetarians" among guests.
     """
 
     question: Question
@@ -77,7 +77,8 @@ class Reading:
         return None if unknown and not found else found
 
     def _classes_of_value(self, number: int) -> tuple[str, ...]:
-        """The only class of the things that have the value in place of which a unit stands: "which carpenter"."""
+        """The class of the things whose value is used as a noun, millers for "which carpenter"; empty if there are
+        several."""
         value = self.joiner.value
         topic = None if value is None or number != self.clauses.root else self.schema.topic(self.units[value].names[0])
         ends = {} if topic is None else {one.end: None for one in topic.beside if not one.is_head}
@@ -114,10 +115,14 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
     likeness = Likeness(encode, prompt.language)
     likeness.prepare([*names, *schema.classes])
     taken = _operating(question)
-    held = _held(question, schema)
+    named_classes = places(question, schema.classes)
+    said = {name for place in named_classes for name in place.names}.union(*(topic.classes for topic in schema.topics))
+    held = _held(question, schema, said)
     others = [name for name in names if name not in {wording for one in held.values() for wording in one.wordings}]
     named = _named_by_relations(question.parse, others, schema.classes, likeness)
-    synonyms = _synonyms(question, schema, likeness, taken) | {one.label: one.head for one in held.values()}
+    taken_by_classes = {at for place in named_classes for at in range(place.start, place.end)}
+    synonyms = _synonyms(question, schema, likeness, taken | taken_by_classes, said)
+    synonyms |= {one.label: one.head for one in held.values()}
     clauses = read_clauses(question, schema.classes, named, taken, synonyms)
     return Reading(
         question,
@@ -178,50 +183,48 @@ def _named_by_relations(
     return found
 
 
-def _held(question: Question, schema: Schema) -> dict[int, Relation]:
+def _held(question: Question, schema: Schema, said: Collection[str]) -> dict[int, Relation]:
     """The relations to yes and no that nouns name in place of a class, by the last token of the noun: "how many beds do
-    the trauma centres have", if hospitals are trauma centres or not, and no other word means hospitals."""
-    flags, found = question.parse.lexicon.flags, {}
-    relations = {
-        one.label: one for one in schema.relations if one.truth(flags) is not None and one.head in schema.classes
+    the trauma centres have", if hospitals are trauma centres or not.
+
+    Args:
+        said: the classes that the question names, and those of its topics; their relations are none.
+    """
+    flags = schema.flags(question.parse.lexicon.flags)
+    relations = {one.label: one for one in flags if one.head in schema.classes}
+    named = {place.end - 1: relations[place.names[0]] for place in places(question, list(relations))}
+    return {
+        noun: one for noun, one in named.items() if one.head not in said and _stands_for_things(question.parse, noun)
     }
-    said = _classes_said(question, schema)
-    for place in places(question, list(relations)) if relations else ():
-        one = relations[place.names[0]]
-        if one.head not in said and _stands_for_things(question.parse, place.end - 1):
-            found[place.end - 1] = one
-    return found
 
 
 def _stands_for_things(parse: Parse, noun: int) -> bool:
-    """Whether a noun is not what things have: neither "who has a garden" nor "with a garden"."""
+    """Whether a noun stands for things, and is not what they have, as in "who has a garden" and "with a garden"."""
     had = parse.lemma(parse.tokens[noun].head) in parse.lexicon.auxiliaries and parse.is_a(noun, "obj")
     cases = {parse.words[at] for at in parse.dependents(noun, "case")}
     return parse.pos(noun) == "NOUN" and not had and cases <= parse.lexicon.genitives
 
 
-def _classes_said(question: Question, schema: Schema) -> set[str]:
-    """The classes that the question names, and those of its topics."""
-    named = (name for place in places(question, schema.classes) for name in place.names)
-    return {*named, *(name for topic in schema.topics for name in topic.classes)}
-
-
-def _synonyms(question: Question, schema: Schema, likeness: Likeness, taken: Collection[int]) -> dict[str, str]:
+def _synonyms(
+    question: Question, schema: Schema, likeness: Likeness, taken: Collection[int], said: Collection[str]
+) -> dict[str, str]:
     """The nouns that name no class, no relation and no unit, each with the class that it stands for: "drug" for
-    medicines, "people" for the only class of persons."""
+    medicines, "people" for the only class of persons.
+
+    Args:
+        taken: tokens that name a class, or say an operation or a bound.
+        said: the classes that the question names, and those of its topics.
+    """
     if not schema.classes:
         return {}
-    parse, named = question.parse, places(question, schema.classes)
-    said = {at for place in named for at in range(place.start, place.end)}
-    heads = _classes_said(question, schema)
-    found = {}
+    parse, found = question.parse, dict[str, str]()
     for at, noun in enumerate(parse.words):
         lemma = parse.lemma(at)
-        if at in said or at in taken or not is_common_noun(parse, at) or lemma in parse.lexicon.nouns:
+        if at in taken or not is_common_noun(parse, at) or lemma in parse.lexicon.nouns:
             continue
         if noun in parse.lexicon.persons and is_plural(parse, at):
             is_listed = at == question.asked.at and question.asked.kind != "number"  # "which people": no number
-            own = [one for one in schema.relations if one.head in heads and not is_listed]
+            own = [one for one in schema.relations if one.head in said and not is_listed]
             name = "" if _is_measured(parse, at, own, likeness) else _only_persons(schema, noun, own, likeness)
         else:
             name = _most_like(schema, noun, lemma, likeness)
@@ -239,18 +242,16 @@ def _most_like(schema: Schema, noun: str, lemma: str, likeness: Likeness) -> str
 
 
 def _is_measured(parse: Parse, noun: int, relations: Sequence[Relation], likeness: Likeness) -> bool:
-    """Whether a verb names the relation to a number, whose unit its object is: "serves more than 6 people"."""
-    verb = parse.tokens[noun].head
-    if not parse.is_a(noun, "obj"):
-        return False
-    return measure_of_words(relations, [parse.words[verb]], likeness, ("number",)) is not None
+    """Whether a noun only says what is counted by the number that its verb names: "serves more than 6 people"."""
+    verb = parse.words[parse.tokens[noun].head]
+    return parse.is_a(noun, "obj") and measure_of_words(relations, [verb], likeness, ("number",)) is not None
 
 
 def _only_persons(schema: Schema, noun: str, relations: Sequence[Relation], likeness: Likeness) -> str:
     """The only class of persons, which "people" are; empty if there are several, or if one of some relations tells how
     many people there are."""
-    of_others = [one for one in relations if likeness.fits("person", one.label) >= 0]
-    number = measure_of_persons(of_others, [noun], likeness)
+    may_count = [one for one in relations if likeness.fits("person", one.label) >= 0]
+    number = measure_of_persons(may_count, [noun], likeness)
     classes = [name for name in schema.classes if likeness.fits("person", name) > 0]
     return classes[0] if len(classes) == 1 and number is None else ""
 

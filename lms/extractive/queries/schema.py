@@ -104,6 +104,10 @@ class Schema:
     classes: tuple[str, ...]
     relations: tuple[Relation, ...]
 
+    def flags(self, values: Mapping[str, str]) -> list[Relation]:
+        """The relations to yes and no; `values`: see `Lexicon.flags`."""
+        return [one for one in self.relations if one.truth(values) is not None]
+
     @classmethod
     def of(cls, prompt: Prompt) -> Schema:
         """The schema of a prompt."""
