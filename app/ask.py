@@ -59,7 +59,7 @@ def ask(
 
         triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini
 
-        triplecheck ask "Who directed Alien?" --kb kbs/films --cascade extractive --lm openai/gpt-4o-mini
+        triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini --cascade none
 
         triplecheck ask "Who directed Alien?" --kb kbs/films --html proof.html
 

@@ -6,7 +6,7 @@
     language = "de"             # of questions and labels; default: that of kb, else "en"
     program = "kerag"
     lm = "openai/gpt-4o-mini"   # model of every role that is not in [roles]
-    cascade = ["extractive"]    # models or bundles that are asked before, until an answer is proved
+    cascade = ["extractive"]    # models or bundles that are asked before, until an answer is proved; [] for none
     grounded_only = true
     hops = 2
 
@@ -61,6 +61,7 @@ from triplecheck.kg.errors import UserError
 
 FILE = "triplecheck.toml"
 PREFIX = "TRIPLECHECK_"
+_NO_CASCADE = "none"
 
 
 class BudgetSettings(BaseModel, extra="forbid", frozen=True):
@@ -147,8 +148,9 @@ class Settings(BaseSettings):
     """Model of every role that is not in `roles`; None: `extractive`."""
     roles: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """Model by role. In the environment: `answer=MODEL,prune=MODEL`."""
-    cascade: Annotated[list[str], NoDecode] = Field(default_factory=list)
-    """Models or bundles that are asked before `lm`, until an answer is proved. In the environment: `MODEL,MODEL`."""
+    cascade: Annotated[list[str] | None, NoDecode] = None
+    """Models or bundles that are asked before `lm`, until an answer is proved. None: see `opening.asked_first`. In the
+    environment: `MODEL,MODEL`, or `none`."""
     ranker: bool = True
     """Let `extractive` score paths with the trained ranker, besides its rules."""
     grounded_only: bool = False
@@ -184,8 +186,12 @@ class Settings(BaseSettings):
     @field_validator("cascade", mode="before")
     @classmethod
     def _read_cascade(cls, value: Any) -> Any:
-        """Take `a,b`."""
-        return [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else value
+        """Take `a,b`, and `none`."""
+        names = value.split(",") if isinstance(value, str) else value
+        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
+            return names
+        given = [name.strip() for name in names if name.strip()]
+        return [] if given == [_NO_CASCADE] else given
 
     @classmethod
     def settings_customise_sources(

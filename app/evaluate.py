@@ -88,7 +88,7 @@ def evaluate(
 
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --limit 200 --lm openai/gpt-4o-mini --workers 8
 
-        triplecheck eval kerag --kb kbs/films --questions films.jsonl --cascade extractive --lm openai/gpt-4o-mini
+        triplecheck eval kerag --kb kbs/films --questions films.jsonl --cascade none --lm openai/gpt-4o-mini
 
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --workers 32 --executor ray
     """

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from triplecheck.lms import Budget, Roles
     from triplecheck.programs import Program, Sources
 
+_WITH_RULES_FIRST = ("kerag", "anchorrag")
+
 
 @dataclass(frozen=True)
 class Setup:
@@ -165,10 +167,10 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources, progress: Prog
     from triplecheck.kg import UserError
     from triplecheck.programs import Cascade
 
-    sources = _sources(settings, kb)
-    if not settings.cascade:
+    sources, names = _sources(settings, kb), asked_first(settings)
+    if not names:
         return _open_alone(settings, sources, progress)
-    first = [_before(settings, name) for name in settings.cascade]
+    first = [_before(settings, name) for name in names]
     asked = [(one.bundle, roles(one)) for one in (*first, settings)]
     for at, one in enumerate(asked):
         if one in asked[:at]:
@@ -178,6 +180,23 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources, progress: Prog
             )
     members = [(_open_alone(one, sources, progress), roles(one)) for one in first]
     return Cascade([*members, _open_alone(settings, sources, progress)])
+
+
+def asked_first(settings: Settings) -> list[str]:
+    """The models and bundles that are asked before the configured model.
+
+    Unless they are configured: the rule-based baseline before a language model, for the programs whose proofs are
+    measured. Whoever configures roles, options or a bundle says how the model is to be asked.
+    """
+    from triplecheck.lms.kinds import EXTRACTIVE, is_no_language_model
+    from triplecheck.programs import resolve_program
+
+    if settings.cascade is not None:
+        return settings.cascade
+    is_told = bool(settings.roles or settings.options or settings.bundle)
+    if settings.lm is None or is_no_language_model(settings.lm) or is_told:
+        return []
+    return [EXTRACTIVE] if resolve_program(settings.program).name in _WITH_RULES_FIRST else []
 
 
 def _before(settings: Settings, name: str) -> Settings:

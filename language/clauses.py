@@ -37,6 +37,7 @@ class Attachment:
         excluded: whether `to` must not be it: "except", "other than".
         alternative: whether "or" joins it to the unit before.
         with_: the number of the unit that "and" or "or" joins it to; None if there is none.
+        describes: the number of the unit of a value that it stands before, of the same things: "dogs" of "brown dogs".
     """
 
     unit: int
@@ -49,6 +50,7 @@ class Attachment:
     excluded: bool = False
     alternative: bool = False
     with_: int | None = None
+    describes: int | None = None
 
 
 @dataclass(frozen=True)
@@ -135,8 +137,22 @@ class _Reader:
             before = next((n for n in reversed(range(len(self._units))) if self._units[n].span[1] <= start), root)
             to = root if self._units[before].kind == "topic" else before
             return Attachment(number, to, excluded=True)
+        described = self._described(own)
+        if described is not None:
+            like = Attachment(number, root) if described == root else self._attach(described, root)
+            return replace(like, unit=number, words=(), describes=described)
         first = self._conjunct(own.at)
         return self._joined(number, root) if first is None else self._beside(number, first, root)
+
+    def _described(self, unit: Unit) -> int | None:
+        """The unit of the value right behind another value; see `Attachment.describes`."""
+        behind = self._unit_at.get(unit.span[1])
+        is_value = unit.kind == "topic" and unit.names[0].islower()
+        if behind is None or not is_value or not self._parse.is_a(unit.at, "amod", "compound"):
+            return None
+        other = self._units[behind]
+        is_before = other.kind == "topic" and other.names[0].islower()
+        return behind if is_before and self._parse.tokens[unit.at].head == other.at else None
 
     def _excluding(self, first: int) -> int | None:
         """Where the words begin that exclude what follows: "except", "other than"; None if there are none."""

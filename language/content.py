@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from triplecheck.language.described import is_plural
 from triplecheck.language.operations import compared, counts_all, degree, is_unit
 from triplecheck.language.parse import Parse
 
@@ -39,6 +40,14 @@ def _is_content(parse: Parse, at: int) -> bool:
     return not _is_in(parse, at, lexicon.excluding, _LONGEST_EXCLUSION) and not _is_in(
         parse, at, lexicon.fillers, _LONGEST_FILLER
     )
+
+
+def told_by_clause(parse: Parse, at: int) -> bool:
+    """Whether a noun means no more than someone, of whom a clause tells who it is: "the person who trained X"."""
+    is_one = parse.words[at] in parse.lexicon.persons and not is_plural(parse, at)
+    clauses = parse.dependents(at, "acl:relcl") if is_one else []
+    of_others = (i for verb in clauses for i in parse.dependents(verb, "obj") if parse.pos(i) == "PRON")
+    return bool(clauses) and not any(i > at + 1 for i in of_others)  # not of "the person who trained them"
 
 
 def _is_manner(parse: Parse, at: int) -> bool:

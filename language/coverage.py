@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from triplecheck.kg.values import converted
-from triplecheck.language.content import content_words
+from triplecheck.language.content import content_words, told_by_clause
 from triplecheck.language.described import is_plural, places
 from triplecheck.language.likeness import (
     COMPARED,
@@ -52,6 +52,7 @@ class QuerySays:
         open: whether a thing at an end of its relations may have no class, so that no class need be said.
         operations: such as `count`, `sum`, `order`, `order desc`, `offset`, `filter`, `not exists`; see `kg.plans`.
         numbers: the numbers in it, as written.
+        triples: how many triples with a relation it has.
     """
 
     relations: Sequence[Sequence[str]]
@@ -60,6 +61,7 @@ class QuerySays:
     open: bool
     operations: Collection[str]
     numbers: Collection[str]
+    triples: int = 1
 
 
 @dataclass(frozen=True)
@@ -101,6 +103,8 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
     for at in content_words(parse, _operating(question)):
         least = least_likeness(parse.pos(at))
         if at in named or _is_computed(question, at, said) or number(parse, at) in numbers:
+            continue
+        if told_by_clause(parse, at) and said.triples > 1:
             continue
         are_persons = parse.words[at] in parse.lexicon.persons and is_plural(parse, at)
         if are_persons and any(likeness.fits("person", own) > 0 for own in said.classes):

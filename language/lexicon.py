@@ -110,6 +110,7 @@ class Lexicon:
         persons: nouns for people of any kind, of whom a number may say how many there are.
         tallies_of_persons: phrases for their number.
         dimensions: nouns for what a unit measures, and the kind of the unit: a price is in a currency.
+        measures: nouns for what a unit measures, by its kind.
         containments: words of the names of relations that go on: what lies in a part lies in the whole.
         containers: words for the graph and for what is in it.
     """
@@ -188,6 +189,7 @@ class Lexicon:
     persons: frozenset[str] = frozenset()
     tallies_of_persons: tuple[str, ...] = ()
     dimensions: Mapping[str, str] = field(default_factory=dict)
+    measures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     containments: tuple[str, ...] = ()
     containers: frozenset[str] = frozenset()
 

@@ -137,6 +137,11 @@ class Likeness:
         """Whether things of a class are groups of persons."""
         return "group" in kinds_of([label], self._encode, self._language)
 
+    def may_be_of_a_kind(self, one: str, other: str) -> bool:
+        """Whether two nouns may name things of one kind; persons and groups of them are."""
+        kinds = {kind for noun in (one, other) for kind in kinds_of([noun], self._encode, self._language)} - {None}
+        return len(kinds) < 2 or kinds == {"person", "group"}
+
     def of_word(self, word: str, wordings: Sequence[str]) -> float:
         """Of one content word and a relation by its names: 1 if a name has it, less if it has a word of its stem."""
         key = (word, *wordings)
@@ -188,6 +193,13 @@ def unit_kind(word: str, language: str) -> str:
     sign = words.currencies.get(lemma)
     found = (quantity(Literal(text)) for text in (f"{sign}1" if sign else "", f"1 {word}", f"1 {word.upper()}"))
     return next((one.kind for one in found if one is not None and one.kind != "number"), "")
+
+
+def measure_nouns(value: str, language: str) -> tuple[str, ...]:
+    """The nouns for what a value measures, "length" and "duration" of "32 minutes"; none of a value without a unit."""
+    found = quantity(Literal(value))
+    kind = "" if found is None or not found.unit else found.kind
+    return lexicon(pipeline(language).code).measures.get(kind, ())
 
 
 def _share_stem(one: str, other: str) -> bool:

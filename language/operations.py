@@ -272,6 +272,8 @@ def _order(parse: Parse, at: int) -> Comparison | None:
             return None  # "who was king before X": no two things are compared
     elif at + 1 < len(parse) and (parse.pos(at + 1) == "VERB" or parse.lemma(at + 1) in parse.lexicon.light):
         return None  # "first performed": when or where, not which was the first
+    elif _begins_bound(parse, at + 1):
+        return None  # "which talks last more than an hour", whatever the parser says
     return _of_scale(parse, at, parse.words[at], "", parse.lexicon.orders[parse.words[at]])
 
 
@@ -317,6 +319,8 @@ def limits(parse: Parse, taken: Collection[int]) -> tuple[Limit, ...]:
 def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Limit] | None:
     """The bounds of "between 8 and 13 km long"; None if the number at positions [at, after) begins no such span."""
     before = parse.words[at - 1] if at else ""
+    if not parse.said_any(after, parse.lexicon.to):
+        after = end_of_unit(parse, after)  # "between 8 km and 13 km"
     if before not in parse.lexicon.times.get("between", ()) or not parse.said_any(after, parse.lexicon.to):
         return None
     last = number(parse, after + 1)
@@ -360,7 +364,7 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
     """The bound that the number at positions [at, after) is; None if it is none."""
     noun = after if parse.words[after - 1] in parse.lexicon.articles else counted(parse, after - 1)
     if noun is None and after < len(parse) and parse.lexicon.limits:  # "three or more films"
-        noun = next((i for i in (after + 2,) if _says_more(parse, after) and parse.pos(i) == "NOUN"), None)
+        noun = next((i for i in (after + 2,) if _begins_bound(parse, after) and parse.pos(i) == "NOUN"), None)
     start, operator, quantity = _bound(parse, at, taken)
     if operator is not None and not quantity:
         quantity, after = _graded_by(parse, at, after)
@@ -387,8 +391,8 @@ def _after_rate(parse: Parse, at: int) -> int:
     return at + 2 if is_rate else at
 
 
-def _says_more(parse: Parse, at: int) -> bool:
-    """Whether "or more", "or fewer" stands at a position."""
+def _begins_bound(parse: Parse, at: int) -> bool:
+    """Whether "at least", "or more", "or fewer" stands at a position."""
     return any(parse.said(at, phrase) for phrases in parse.lexicon.limits.values() for phrase in phrases)
 
 

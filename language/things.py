@@ -6,6 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from triplecheck.language.content import told_by_clause
 from triplecheck.language.described import Place, is_plural, places
 from triplecheck.language.operations import counts_all, number, reflexives
 from triplecheck.language.parse import Parse
@@ -22,8 +23,8 @@ class Unit:
 
     Attributes:
         kind: `class` for a noun that names classes, `topic`, `noun` for a noun that is asked for and names no class,
-            `word` for a question word alone, `number` for a number that bounds nothing, `self` for a reflexive that
-            stands for what is asked for ("herself", "his own").
+            `word` for a question word alone and for "the person who ...", `number` for a number that bounds nothing,
+            `self` for a reflexive that stands for what is asked for ("herself", "his own").
         at: its head token.
         span: its tokens [start, end).
         names: of the classes, or the spelling of the topic, or the words of the noun.
@@ -82,6 +83,7 @@ def find_units(
             denied = _is_denied(parse, place.end - 1)
             found.append(Unit("class", place.end - 1, (span.start, span.stop), place.names, asked in span, denied))
     found = _as_predicate(parse, _counted(question, _of_which(question, found)))
+    found += _persons(parse, found)
     if not any(unit.is_asked for unit in found):
         found += _asked(question, taken)
     found += [*_numbers(parse, taken, found), *_reflexives(parse)]
@@ -92,6 +94,14 @@ def _asks_whose(parse: Parse) -> bool:
     """Whether a question asks for those who have something: "whose age is above 40"."""
     word = question_word(parse)
     return word is not None and parse.is_a(word, "nmod:poss") and parse.lexicon.questions[parse.words[word]] == "person"
+
+
+def _persons(parse: Parse, found: Sequence[Unit]) -> Iterator[Unit]:
+    """The persons of whom a clause tells who they are, "the person who trained X": as "who" asks for them."""
+    known = {at for unit in found for at in unit.tokens}
+    for at in range(len(parse)):
+        if at not in known and told_by_clause(parse, at):
+            yield Unit("word", at, (at, at + 1), (_who(parse, "person"),))
 
 
 def _is_role(question: Question, place: Place) -> bool:
@@ -106,10 +116,11 @@ def _is_role(question: Question, place: Place) -> bool:
 
 
 def _topics(parse: Parse) -> Iterator[Unit]:
-    """The topics, without those that belong to the name of the topic behind them."""
+    """The topics, without those that belong to the name of the topic behind them; not so "brown" of "brown dogs"."""
     for at in range(len(parse)):
         head = parse.tokens[at].head
         in_name = head == at + 1 and parse.is_topic(head) and parse.is_a(at, "compound", "amod", "nmod")
+        in_name = in_name and not (parse.topics[at].islower() and parse.topics[head].islower())
         if parse.is_topic(at) and not in_name:
             yield Unit("topic", at, (at, at + 1), (parse.topics[at],), is_denied=_is_denied(parse, at))
 
@@ -165,7 +176,8 @@ def _of_which(question: Question, found: list[Unit]) -> list[Unit]:
     word = question_word(parse)
     if word is not None and parse.said_any(word + 1, parse.lexicon.prepositions):
         after = next((unit for unit in found if unit.kind == "class" and unit.at > word), None)
-        if after is not None and not any(unit.is_asked for unit in found):
+        nouns = [at for at in range(word, after.span[0] if after else 0) if parse.is_noun(at)]
+        if after is not None and not nouns and not any(unit.is_asked for unit in found):
             return [replace(unit, is_asked=unit is after) for unit in found]
     first = min(found, key=lambda unit: unit.at, default=None)
     if first is None or first.kind != "class" or parse.words[0] not in parse.lexicon.genitives:
@@ -207,14 +219,15 @@ def _as_predicate(parse: Parse, found: list[Unit]) -> list[Unit]:
 
 def _asked(question: Question, taken: Collection[int]) -> list[Unit]:
     """What is asked for by a noun that names no class, or by a question word alone."""
-    parse, asked = question.parse, question.asked
+    parse, asked, word = question.parse, question.asked, question_word(question.parse)
+    if word is None and (verb := _wants_value(parse)) is not None:
+        return [Unit("word", verb, (verb, verb + 1), (_who(parse, "thing"),), is_asked=True)]
     if asked.at >= 0 and asked.at not in taken and not parse.is_stop(asked.at) and not _asks_whose(parse):
         start = asked.at
         while start and parse.tokens[start - 1].head == asked.at and parse.is_a(start - 1, "compound"):
             start -= 1
         words = tuple(parse.lemma(i) for i in range(start, asked.at + 1))
         return [Unit("noun", asked.at, (start, asked.at + 1), words, is_asked=True)]
-    word = question_word(parse)
     if word is None or question.asks_whether:
         return []
     quantity = parse.find(parse.lexicon.quantities)
@@ -224,6 +237,22 @@ def _asked(question: Question, taken: Collection[int]) -> list[Unit]:
     if says_nothing_else or asks_place_or_time(question):
         return [Unit("word", word, (word, word + 1), (parse.words[word],), is_asked=True)]
     return []
+
+
+def _wants_value(parse: Parse) -> int | None:
+    """The verb of a request for things by a value of theirs, "list all basses who ..."; None of another request."""
+    for at in (at for at in range(len(parse)) if parse.is_topic(at) and parse.topics[at].islower()):
+        verb = parse.tokens[at].head
+        if parse.is_a(at, "nsubj") and parse.is_a(verb, "ccomp"):  # "list all dogs born in 2019", as a parser reads it
+            at, verb = verb, parse.tokens[verb].head
+        if parse.is_a(at, "obj", "ccomp") and parse.lemma(verb) in parse.lexicon.requests:
+            return verb
+    return None
+
+
+def _who(parse: Parse, kind: str) -> str:
+    """The first question word of a kind: "who" for `person`."""
+    return next((word for word, own in parse.lexicon.questions.items() if own == kind), "")
 
 
 def asks_place_or_time(question: Question) -> bool:

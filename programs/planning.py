@@ -23,21 +23,24 @@ from triplecheck.kg.plans import (
     run_plan,
     write_label,
 )
+from triplecheck.kg.plans.algebra import Constant
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.kg.values import converted, quantity, written
 from triplecheck.language.coverage import LeftOut, QuerySays, left_out, unasked
-from triplecheck.language.likeness import Likeness
+from triplecheck.language.described import places
+from triplecheck.language.likeness import Likeness, measure_nouns
 from triplecheck.language.question import Question
+from triplecheck.language.roles import head_of
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.implied_classes import with_implied_classes
 from triplecheck.programs.base import Program
 from triplecheck.programs.judge.left_out import is_no_person
 from triplecheck.programs.judge.queries import query_features
-from triplecheck.programs.offers import described, names_of, offer, things, values_named
+from triplecheck.programs.offers import Line, described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
-from triplecheck.signatures.notation import clean, write_topic
-from triplecheck.signatures.query_notation import THING, without_things
+from triplecheck.signatures.notation import BETWEEN_EXAMPLES, clean, write_topic
+from triplecheck.signatures.query_notation import THING, read_offered, without_things
 
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer
@@ -49,6 +52,8 @@ _BESIDE = 5  # triples of a thing and a relation that stand in place of what was
 _NONE = ("", "none")
 _COMPUTED = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?!(?:MIN|MAX|SAMPLE)\b)", re.IGNORECASE)
 """The beginning of a query whose answer is computed. The least and the largest value of several are in the graph."""
+_LEAST = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?:MIN|MAX)\b", re.IGNORECASE)
+_TIMES = frozenset(("date", "year"))
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
 
@@ -202,7 +207,7 @@ class Planning:
 
     def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
         """The words of the question that a plan leaves out; `graph`: in place of the one with implied classes."""
-        says = _says(graph or self._graph, plan, self._read.parse.lexicon.flags)
+        says = _says(graph or self._graph, plan, self._read.parse.lexicon.flags, self._read.language)
         return left_out(self._read, says, self._likeness, self._unused(plan))
 
     def _without_implied(self, plan: Plan, answers: Answers, missing: LeftOut) -> tuple[Plan, LeftOut]:
@@ -257,8 +262,8 @@ class Planning:
             return "The question does not expect yes or no: write SELECT."
         if plan.kind != "ask" and self._read.asks_whether:
             return "The question expects yes or no: write ASK."
-        if _COMPUTED.match(plan.text) and self._read.aggregate is None and (asked.kind == "person" or asked.is_list):
-            return "The question does not ask for a number: select the things."
+        if problem := self._is_number(plan) or self._is_turned(plan):
+            return problem
         if plan.apart:
             return f"Nothing joins {', '.join(f'?{name}' for name in plan.apart)} with what the query selects."
         nothing = excluding_nothing(self._graph, plan)
@@ -275,6 +280,43 @@ class Planning:
         own = [pattern for name in names for pattern in self._shown.beside if write_label(name) in pattern]
         hint = f" Patterns with it: {', '.join(own[:_PATTERNS])}." if own else ""
         return f"The query says nothing of {', '.join(map(repr, names))}.{hint}"
+
+    def _is_number(self, plan: Plan) -> str:
+        """Why a query that computes a number cannot be what was asked; empty if it can."""
+        asked, is_least = self._read.asked, _LEAST.match(plan.text)
+        if self._read.aggregate is not None or not (_COMPUTED.match(plan.text) or is_least):
+            return ""
+        noun = asked.noun.split()[-1:] if self._asks_for_class() else []
+        lists, is_choice = asked.kind == "person" or asked.is_list, any(join.kind == "or" for join in self._read.joins)
+        if noun or is_choice or (lists and not is_least):
+            return f"The question does not ask for a number: select the {(noun or ['things'])[0]}."
+        return ""
+
+    def _asks_for_class(self) -> bool:
+        """Whether the question asks for things of a class of the graph, by its name."""
+        asked = self._read.asked
+        named = places(self._read, _labels(self._graph)) if asked.at >= 0 and asked.kind != "number" else []
+        return any(place.start <= asked.at < place.end for place in named)
+
+    def _is_turned(self, plan: Plan) -> str:
+        """Why a query cannot be what was asked that takes a comparative the wrong way round: "older" of two years for
+        the later one; empty if it can."""
+        found, parse = self._read.compares, self._read.parse
+        than = next((at for at, word in enumerate(parse.words) if word in parse.lexicon.than), None)
+        if found is None or found.degree != "Cmp" or than is None or self._read.negations:
+            return ""
+        standard = next((parse.topics[at] for at in range(than, len(parse)) if parse.is_topic(at)), "")
+        nodes = {node for node, names in self._topics.items() if standard in names}
+        for more, less, numbers in plan.compared:
+            ends = {end for number in numbers for line in described(self._graph, number, ()) for end in line.ends}
+            kind = "number" if ends.isdisjoint(_TIMES) else "time"
+            meant = {sense.operation for sense in found.senses if sense.kind == kind}
+            is_less, is_more = (isinstance(end, Constant) and not nodes.isdisjoint(end.nodes) for end in (less, more))
+            if len(meant) == 1 and is_less != is_more and is_less != (meant == {"max"}):
+                way = "greater" if meant == {"max"} else "smaller"
+                label = self._graph.relation(numbers[0]).label
+                return f"{found.text!r} means the {way} {label!r}: turn the comparison."
+        return ""
 
     def _is_echo(self, plan: Plan, answers: Answers) -> bool:
         """Whether a query selects nothing but things that the question names, and none of them is to be chosen."""
@@ -397,11 +439,20 @@ def _labels(graph: Graph) -> list[str]:
     return [clean(graph.type_label(id)) for id in graph.type_ids[:_CLASSES]]
 
 
-def _says(graph: Graph, plan: Plan, flags: Mapping[str, str]) -> QuerySays:
+def _named(graph: Graph, relation: int, lines: Sequence[Line], language: str) -> tuple[str, ...]:
+    """The names of a relation; if these are verbs also the nouns for what its values measure: "length" of `lasts`."""
+    about, offered = graph.relation(relation), (read_offered(line.text, ()) for line in lines)
+    if head_of(about.label, language) != "subject":
+        return about.label, *about.aliases
+    examples = [one.example.partition(BETWEEN_EXAMPLES)[0] for one in offered if one is not None]
+    return about.label, *about.aliases, *(noun for one in examples for noun in measure_nouns(one, language))
+
+
+def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> QuerySays:
     """What a plan says, in words; `flags`: see `Lexicon.flags`."""
     numbers = [number for one in plan.relations for number in one.relations]
-    abouts = [graph.relation(number) for number in numbers]
-    ends = {end for number in numbers for line in described(graph, number, _labels(graph)) for end in line.ends}
+    lines = {number: described(graph, number, _labels(graph)) for number in numbers}
+    ends = {end for own in lines.values() for line in own for end in line.ends}
     operations = {one.name for one in plan.operations}
     operations |= {f"order {way}" for one in plan.operations if one.name == "order" for way in one.values[:1]}
     operations |= {"filter"} if operations & _COMPARISONS else set()
@@ -411,10 +462,11 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str]) -> QuerySays:
     operations |= {"not"} if _named_as(plan, flags.values()) else set()
     values: Sequence[str] = [value for one in plan.operations for value in one.values]
     return QuerySays(
-        [(about.label, *about.aliases) for about in abouts],
-        not ends.isdisjoint(("date", "year")),
+        [_named(graph, number, lines[number], language) for number in numbers],
+        not ends.isdisjoint(_TIMES),
         list(dict.fromkeys([*(graph.type_label(id) for one in plan.classes for id in one.classes), *ends])),
         THING in ends,
         operations,
         {value.strip('"').partition('"')[0].replace(",", "") for value in values},
+        plan.triples,
     )

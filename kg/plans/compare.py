@@ -1,8 +1,9 @@
 """Comparison of values, with SPARQL's three truth values: true, false and error.
 
 Quantities of one kind are compared by size: numbers exactly, however large, "800 g" with "3 kg", also if they are
-texts or labels of entities, as in graphs from plain tables. A point in time is compared with a whole number by its
-year. Two entities are equal if they are the same; an entity equals a text that is its label.
+texts or labels of entities, as in graphs from plain tables. A number without a unit is taken for one in the unit of the
+values that it is compared with, if these have one alone: 27 of "27 kg". A point in time is compared with a whole number
+by its year. Two entities are equal if they are the same; an entity equals a text that is its label.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from triplecheck.kg.plans.quantities import years
 from triplecheck.kg.plans.terms import BOOLEAN, ERROR, NUMBER, TEXT, THING, TIME, Codes, Terms, Values
 
 FALSE, TRUE, WRONG = 0, 1, -1
+_CLOSE = 1e-12  # by which numbers differ, relatively, that are equal but for rounding
 
 Flags = npt.NDArray[np.bool_]
 
@@ -39,6 +41,10 @@ def compare(terms: Terms, operator: str, left: Values, right: Values) -> Codes:
         dated = (a.kinds == TIME) & (b.kinds == NUMBER) & (b.sizes == np.floor(b.sizes))
         if dated.any():
             _put(truth, dated, _ordered(operator, sign * np.sign(years(a.sizes) - b.sizes)))
+        bare = (a.kinds > TIME) & (b.kinds == NUMBER)
+        if bare.any() and (amounts := _in_own_unit(terms, a, bare)) is not None:
+            above = np.where(np.isclose(amounts, b.sizes, rtol=_CLOSE, atol=0), 0, np.sign(amounts - b.sizes))
+            _put(truth, bare, _ordered(operator, sign * above))
     texts = (left.kinds == TEXT) & (right.kinds == TEXT)
     if equality:
         _put(truth, both_things, same if operator == "=" else ~same)
@@ -63,6 +69,13 @@ def one_of(terms: Terms, value: Values, others: Sequence[Values]) -> Codes:
     for other in others:
         truth = either(truth, compare(terms, "=", value, other))
     return truth
+
+
+def _in_own_unit(terms: Terms, values: Values, rows: Flags) -> npt.NDArray[np.float64] | None:
+    """The numbers of sizes as they are written, shape (n,); None if some rows are in several units."""
+    factors, zeros = terms.scales(values.unit_codes)
+    written_in = {*zip(values.kinds[rows].tolist(), factors[rows].tolist(), zeros[rows].tolist(), strict=True)}
+    return (values.sizes - zeros) / factors if len(written_in) == 1 else None
 
 
 def _same(left: Values, right: Values) -> Flags:

@@ -10,7 +10,6 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import Call, Constant, Exists, Expression, IsA, Labelled, Relations, Var
 from triplecheck.kg.plans.basic import NotCoveredError
 from triplecheck.kg.plans.compare import both, compare, either, negated, one_of, truth_of
@@ -174,7 +173,7 @@ class Expressions:
 
     def _rounded(self, name: str, value: Values) -> Values:
         """Rounded in the unit that it is written in."""
-        units = _units(value)
+        units = value.unit_codes
         factors, zeros = self._terms.scales(units)
         sizes = np.where(units == 0, value.sizes, (value.sizes - zeros) / factors)
         sizes = np.where(units == 0, _ROUNDED[name](sizes), _ROUNDED[name](sizes) * factors + zeros)
@@ -233,10 +232,6 @@ class Expressions:
         raise NotCoveredError(f"xsd:{kind}()")
 
 
-def _units(values: Values) -> IntArray:
-    return np.zeros(len(values), np.int64) if values.units is None else values.units
-
-
 def _computed(terms: Terms, operator: str, left: Values, right: Values) -> Values:
     """Arithmetic. Sums and differences need one kind and have the unit of the left; the difference of two points in
     time is in days. A product keeps the kind of the side that has a unit, a quotient that of the left."""
@@ -244,14 +239,14 @@ def _computed(terms: Terms, operator: str, left: Values, right: Values) -> Value
     is_number, other_is = left.kinds == NUMBER, right.kinds == NUMBER
     alike = (left.kinds >= NUMBER) & (left.kinds == right.kinds)
     untimed = (left.kinds != TIME) & (right.kinds != TIME)
-    units = _units(left)
+    units = left.unit_codes
     with np.errstate(all="ignore"):
         if operator in ("+", "-"):
             sizes = left.sizes + right.sizes if operator == "+" else left.sizes - right.sizes
             rests = left.rests + right.rests if operator == "+" else left.rests - right.rests
             kinds, good = left.kinds, alike & untimed
-            if operator == "+" and _units(right).any():
-                sizes = sizes - terms.scales(_units(right))[1]  # 20 °C + 5 °C is 25 °C
+            if operator == "+" and right.unit_codes.any():
+                sizes = sizes - terms.scales(right.unit_codes)[1]  # 20 °C + 5 °C is 25 °C
             if operator == "-" and units.any():
                 units = terms.differences(units)
             if operator == "-" and (between := alike & ~untimed).any():
@@ -265,7 +260,7 @@ def _computed(terms: Terms, operator: str, left: Values, right: Values) -> Value
         if operator == "*":
             kinds = np.where(is_number, right.kinds, left.kinds)
             good = (left.kinds >= NUMBER) & (right.kinds >= NUMBER) & (is_number | other_is) & untimed
-            units = np.where(is_number, _units(right), units)
+            units = np.where(is_number, right.unit_codes, units)
             found = Values.of_numbers(left.sizes * right.sizes, forms, good, kinds, units)
             return found if not (np.abs(found.sizes) >= _WIDEST).any() else _exact(operator, left, right, found)
         ratio = alike & ~is_number & untimed  # of two of one dimension: a number

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import encode, parse
-from triplecheck.kg.plans.shape import apart, bridges, has_cycle, stated
+from triplecheck.kg.plans.shape import apart, bridges, compared, has_cycle, stated
 from triplecheck.kg.plans.translate import translate
 from triplecheck.kg.plans.write import aggregated, spine, with_aggregates, write_expression, write_pattern
 from triplecheck.kg.values import valid
@@ -108,6 +108,18 @@ class Plan:
     def apart(self) -> list[str]:
         """The variables that nothing joins to the selected ones; empty for ASK."""
         return [] if self.kind == "ask" else apart(self.algebra)
+
+    @property
+    def triples(self) -> int:
+        """The number of its triples that have a relation."""
+        triples = (one for one in of.parts(self.algebra) if isinstance(one, of.TriplePattern))
+        return sum(not isinstance(one.predicate, of.IsA | of.Labelled) for one in triples)
+
+    @property
+    def compared(self) -> list[tuple[of.End, of.End, tuple[int, ...]]]:
+        """The things that its filters compare, the one with the greater value first, and the relation to the values;
+        none of a plan with a negation."""
+        return [] if self.has("not", "not exists", "minus pattern") else compared(self.algebra)
 
     def has(self, *names: str) -> bool:
         """Whether it does any of these operations."""

@@ -7,6 +7,8 @@ from collections.abc import Iterable, Sequence
 
 from triplecheck.kg.plans import algebra as of
 
+_ORDERED = frozenset((">", ">=", "<", "<="))
+
 
 def has_cycle(patterns: Iterable[of.TriplePattern]) -> bool:
     """Whether triples join variables in a cycle: two triples between the same two, or one from an end to itself."""
@@ -76,6 +78,27 @@ def apart(select: of.Select) -> list[str]:
         reached = reached.union(*(names for names in together if not names.isdisjoint(reached)))
     ends = [end.name for one in of.positive(select) for end in one.ends if isinstance(end, of.Var)]
     return [name for name in dict.fromkeys(ends) if name not in reached]
+
+
+def compared(select: of.Select) -> list[tuple[of.End, of.End, tuple[int, ...]]]:
+    """The things of which a filter takes the value of one to be greater than that of the other, by one relation.
+
+    Returns:
+        The thing with the greater value, the other one, and the numbers of the relation, of each such filter.
+    """
+    patterns = (one for one in of.parts(select) if isinstance(one, of.TriplePattern))
+    told = {
+        one.tail.name: (one.head, one.predicate.numbers)
+        for one in patterns
+        if isinstance(one.tail, of.Var) and isinstance(one.predicate, of.Relations)
+    }
+    found = []
+    for call in (one for one in of.parts(select) if isinstance(one, of.Call) and one.name in _ORDERED):
+        values = [told[one.name] for one in call.arguments if isinstance(one, of.Var) and one.name in told]
+        if len(values) == 2 and values[0][1] == values[1][1]:
+            greater, smaller = values[:: 1 if call.name.startswith(">") else -1]
+            found.append((greater[0], smaller[0], greater[1]))
+    return found
 
 
 def _together(node: object) -> set[str]:

@@ -61,6 +61,11 @@ class Values:
     def __len__(self) -> int:
         return len(self.kinds)
 
+    @property
+    def unit_codes(self) -> IntArray:
+        """The numbers of the units, shape (n,)."""
+        return np.zeros(len(self), np.int64) if self.units is None else self.units
+
     @classmethod
     def of_numbers(
         cls,
@@ -232,7 +237,7 @@ class Terms:
             numbers = np.array([self._number((TEXT, 0, 0.0, 0.0, text, 0)) for text in texts], np.int64)
             result[good] = numbers[encoded.indices.to_numpy()]
             return result
-        units = np.zeros(n, np.int64) if values.units is None else values.units
+        units = values.unit_codes
         kinds = values.kinds[good].astype(np.int64) * 4 + values.forms[good]
         columns = [values.sizes[good].view(np.int64), values.rests[good].view(np.int64), kinds, units[good]]
         found, number = codes(columns, len(good))

@@ -40,12 +40,13 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(autouse=True)
 def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, cache: Path) -> Path:
-    """An empty working directory, and nothing of the caller's environment."""
+    """An empty working directory, and nothing of the caller's environment. Scripted models are asked alone."""
     for name in list(os.environ):
         if name.endswith(("_API_KEY", "_API_BASE", "_BASE_URL")) or name.startswith("TRIPLECHECK_"):
             monkeypatch.delenv(name)
     monkeypatch.delenv("FORCE_COLOR", raising=False)
     monkeypatch.setenv("TRIPLECHECK_CACHE", str(cache))
+    monkeypatch.setenv("TRIPLECHECK_CASCADE", "none")
     monkeypatch.setenv("DSPY_CACHEDIR", str(cache / "dspy"))
     monkeypatch.chdir(tmp_path)
     return tmp_path

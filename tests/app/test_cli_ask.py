@@ -149,6 +149,25 @@ def test_a_cascade_asks_the_model_only_where_nothing_is_proved(
 
 
 @pytest.mark.parametrize(
+    ("words", "program"),
+    [
+        ([], "cascade"),
+        (["--cascade", "none"], "kerag"),
+        (["--option", "preset=paper"], "kerag"),
+        (["--role", "prune=extractive"], "kerag"),
+        (["--program", "tog"], "tog"),
+    ],
+)
+def test_rules_are_asked_before_a_model_unless_someone_says_how_it_is_asked(
+    run: Run, kb: Path, reader: str, monkeypatch: pytest.MonkeyPatch, words: list[str], program: str
+) -> None:
+    monkeypatch.delenv("TRIPLECHECK_CASCADE")
+    found = json.loads(run("ask", QUESTION, "--kb", kb, "--lm", reader, *words, "--json").stdout)
+    assert found["program"] == program
+    assert (reader in found["usage"]["by_model"]) == (program != "cascade"), "the rules prove the answer"
+
+
+@pytest.mark.parametrize(
     ("words", "said"),
     [
         ([""], "the question is empty"),

@@ -264,6 +264,15 @@ def test_times_are_compared_also_with_years(tmp_path: Path) -> None:
     assert texts(names, 'SELECT ?x { ?x <born> ?d FILTER(?d > "1990-05-01"^^xsd:date) }') == ["b"]
 
 
+def test_a_bare_number_is_in_the_only_unit_of_the_values(tmp_path: Path) -> None:
+    rows = "a\tweight\t27 kg\nb\tweight\t0.3 kg\nc\tweight\tunknown\nd\tfee\t$30\ne\tfee\t20 €\n"
+    names = PlanNames(built(tmp_path, f"head\trelation\ttail\n{rows}").graph)
+    assert texts(names, "SELECT ?x { ?x <weight> ?w FILTER(?w > 20) }") == ["a"]
+    assert texts(names, "SELECT ?x { ?x <weight> ?w FILTER(20 > ?w) }") == ["b"]
+    assert texts(names, "SELECT ?x { ?x <weight> ?w FILTER(?w = 0.3) }") == ["b"]
+    assert texts(names, "SELECT ?x { ?x <fee> ?f FILTER(?f > 1) }") == [], "dollars or euros?"
+
+
 # --- proofs --------------------------------------------------------------------------------------
 def test_a_row_is_supported_by_its_triples(names: PlanNames) -> None:
     found = answers(names, "SELECT ?p { ?p <captain of> ?x . ?x <owned by> <Bell & Co (Cargo)> }")

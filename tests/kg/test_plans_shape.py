@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.plans import read_plan
+from triplecheck.kg.plans.algebra import Constant
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.readers import read_graph
 
@@ -69,3 +72,24 @@ def test_a_bridge_is_spoken_of_by_two_triples_alone(names: PlanNames, query: str
 )
 def test_what_nothing_joins_to_the_selection_is_apart(names: PlanNames, query: str, apart: list[str]) -> None:
     assert read_plan(query, names).apart == apart
+
+
+@pytest.mark.parametrize(
+    ("query", "compared"),
+    [
+        ("ASK { <Ada> <age> ?one . <Bob> <age> ?two . FILTER(?one > ?two) }", [("<Ada>", "<Bob>")]),
+        ("ASK { <Ada> <age> ?one . <Bob> <age> ?two . FILTER(?one <= ?two) }", [("<Bob>", "<Ada>")]),
+        ("SELECT ?x { ?x <age> ?one . <Bob> <age> ?two . FILTER(?one > ?two) }", [("?x", "<Bob>")]),
+        ("ASK { <Ada> <age> ?one . <Bob> <height> ?two . FILTER(?one > ?two) }", []),
+        ("ASK { <Ada> <age> ?one . FILTER(?one > 30) }", []),
+        ("ASK { <Ada> <age> ?one . <Bob> <age> ?two . FILTER(!(?one > ?two)) }", []),
+    ],
+)
+def test_of_two_things_that_are_compared_the_greater_is_first(
+    tmp_path: Path, query: str, compared: list[tuple[str, str]]
+) -> None:
+    (tmp_path / "graph.tsv").write_text("Ada\tage\t31\nBob\tage\t44\nBob\theight\t180\n", encoding="utf-8")
+    base = build(read_graph([tmp_path / "graph.tsv"]), tmp_path / "kb", encoder=None)
+    found = read_plan(query, PlanNames(base.graph, base.linker)).compared
+    texts = [tuple(one.text if isinstance(one, Constant) else f"?{one.name}" for one in ends) for *ends, _ in found]
+    assert texts == compared

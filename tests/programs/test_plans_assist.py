@@ -175,6 +175,39 @@ class TestTries:
         assert result.answer == "Lena Roth"
 
     @pytest.mark.parametrize(
+        ("question", "computed"),
+        [
+            (DEAREST, "SELECT (MAX(?price) AS ?most) { ?violin a <violin> . ?violin <price> ?price }"),
+            (
+                "Which is more expensive, Aurora or Borea?",
+                "SELECT (?one - ?other AS ?more) { <Aurora> <price> ?one . <Borea> <price> ?other }",
+            ),
+        ],
+    )
+    def test_a_number_is_no_answer_to_which(self, violins: KnowledgeBase, question: str, computed: str) -> None:
+        names = tuple(name for name in ("Aurora", "Borea") if name in question)
+        two = "SELECT ?one { VALUES ?one { <Aurora> <Borea> } . ?one <price> ?price } ORDER BY DESC(?price) LIMIT 1"
+        result = asked(violins, question, computed, two if names else BY_PRICE, names=names)
+        first, second = steps(result, Planned)
+        assert first.problem.startswith("The question does not ask for a number: select the ")
+        assert second.problem == "" and "Borea" in result.answer
+
+    def test_a_comparison_is_not_turned(self, tmp_path: Path) -> None:
+        rows = [
+            ("Ada", "born in", "1950"),
+            ("Bob", "born in", "1980"),
+            ("Ada", "type", "boss"),
+            ("Bob", "type", "boss"),
+        ]
+        turned = "ASK { <Ada> <born in> ?one . <Bob> <born in> ?two . FILTER(?one > ?two) }"
+        right = "ASK { <Ada> <born in> ?one . <Bob> <born in> ?two . FILTER(?one < ?two) }"
+        base = build_rows(rows, tmp_path, encoder="all-MiniLM-L6-v2")
+        result = asked(base, "Is Ada older than Bob?", turned, right, names=("Ada", "Bob"))
+        first, second = steps(result, Planned)
+        assert first.problem == "'older' means the smaller 'born in': turn the comparison."
+        assert (second.problem, result.answer) == ("", "yes")
+
+    @pytest.mark.parametrize(
         ("question", "wrong", "problem"),
         [
             (

@@ -174,6 +174,9 @@ def _only(relations: Sequence[Relation]) -> Measure | None:
 def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
     """The unit behind the number of a bound, or the currency before it; empty without one."""
     parse = draft.reading.parse
+    for at in range(*limit.span):  # "between 8 km and 13 km"
+        if number(parse, at) is not None:
+            draft.said.update(range(at + 1, end_of_unit(parse, at + 1)))
     for at in range(limit.span[0], min(limit.span[1] + 1, len(parse))):
         if number(parse, at) is None:
             continue
@@ -187,7 +190,6 @@ def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
                 return sign
         end = end_of_unit(parse, at + 1)
         if end > at + 1:
-            draft.said.update(range(at + 1, end))
             return parse.written(at + 1, end)
     return ""
 

@@ -58,19 +58,19 @@ class Ends:
         unit = self._unit(number)
         if unit.kind == "class":
             return unit.names
-        topic = self._topic(number)
+        topic = self.topic(number)
         return topic.classes if topic else ()
 
     def is_known(self, number: int) -> bool:
         """Whether the classes of a unit are known, or the relations of a topic."""
-        topic = self._topic(number)
+        topic = self.topic(number)
         return bool(self.classes(number)) or (topic is not None and bool(topic.beside))
 
     def may_start(self, number: int, hop: Hop, topics: Related = "own") -> bool:
         """Whether a unit may be at the start of a hop."""
         if self._is_no_time(self._unit(number), hop):
             return False
-        topic = self._topic(number)
+        topic = self.topic(number)
         is_value = topic is not None and not topic.classes and bool(self._schema.classes)
         if topic is not None and topic.tells_all and (topics == "own" or is_value):
             return topic.has(hop.relation, as_head=hop.forward) and self._is_of(topic, hop)
@@ -116,7 +116,8 @@ class Ends:
         units, root = self._clauses.units, self._clauses.root
         return units[root] if units[number].kind == "self" and root is not None else units[number]
 
-    def _topic(self, number: int) -> Topic | None:
+    def topic(self, number: int) -> Topic | None:
+        """The topic of a unit; None if it is none."""
         unit = self._unit(number)
         return self._schema.topic(unit.names[0]) if unit.kind == "topic" else None
 

@@ -12,7 +12,7 @@ from triplecheck.language.parse import Parse
 from triplecheck.language.roles import does, head_of, says_converse
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
-from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
+from triplecheck.lms.extractive.queries.schema import MEASURES, Relation, Schema
 from triplecheck.signatures.query_notation import THING
 
 _WHOLE = 0.6
@@ -59,8 +59,9 @@ class Joiner:
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
         self.ends = Ends(parse, clauses, schema, likeness)
-        self._hops = hops(schema)
-        self._flags = frozenset(at for at in range(len(parse)) if self._is_flag(at))
+        flags = schema.flags(parse.lexicon.flags)
+        self._hops = [hop for hop in hops(schema) if hop.relation not in flags]  # nothing is joined to yes or no
+        self._flags = frozenset(at for at in range(len(parse)) if self._is_flag(at)) | self._in_names_of(flags)
         self.value = self._value()
         self._repeated = [(one, other) for one in self._hops for other in self._hops if _goes_on(one, other)]
 
@@ -68,12 +69,24 @@ class Joiner:
         units, root = self._clauses.units, self._clauses.root
         if root is None or units[root].kind != "word" or not self._schema.classes:
             return None
-        listed, at = {one.with_ for one in self._clauses.attachments}, units[root].at
+        listed, at = {one.with_ for one in self._clauses.attachments if not self._are_alike(one)}, units[root].at
         nouns = {at + 1, *([self._parse.tokens[at].head] if self._parse.is_a(at, "det", "amod") else ())}
+        below = [at, *self._parse.dependents(at, "ccomp")]  # "list all carpenters who ..."; see `things`
+        nouns.update(noun for one in below for noun in self._parse.dependents(one, "obj" if one == at else "nsubj"))
         if self._parse.dependents(at, "cop"):  # "who is our dearest photographer"
             nouns |= set(self._parse.dependents(at, "nsubj"))
         behind = (number for number, unit in enumerate(units) if unit.at in nouns and unit.kind == "topic")
-        return next((number for number in behind if not self.ends.classes(number) and number not in listed), None)
+        first = next((number for number in behind if not self.ends.classes(number) and number not in listed), None)
+        described = {one.unit: one.describes for one in self._clauses.attachments if one.describes is not None}
+        while first in described:  # "which brown dogs"
+            first = described[first]
+        return first
+
+    def _are_alike(self, one: Attachment) -> bool:
+        """Whether a value and the one before "or" are values of one relation: "which altos or tenors"."""
+        both = [self.ends.topic(number) for number in (one.unit, one.with_) if number is not None]
+        besides = [{(beside.relation, beside.end) for beside in topic.beside} for topic in both if topic is not None]
+        return one.alternative and len(besides) == 2 and not besides[0].isdisjoint(besides[1])
 
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
         """The joins of attachments that fit best together; None if one of them has no join."""
@@ -311,9 +324,19 @@ class Joiner:
         """The words of an attachment, without those that say what things are: "the capacity of the covered stages"."""
         return [at for at in attachment.words if at not in self._flags]
 
+    def _in_names_of(self, relations: Sequence[Relation]) -> frozenset[int]:
+        """The tokens that have all content words of a name of several, one behind the other: "read music"."""
+        parse, wordings = self._parse, [wording for one in relations for wording in one.wordings]
+        named = [named for wording in wordings if len(named := self._likeness.bases(wording)) > 1]
+        spans = [range(at, at + len(one)) for one in named for at in range(len(parse) - len(one) + 1)]
+        return frozenset(at for span in spans if self._likeness.bases(self._said(span)) in named for at in span)
+
+    def _said(self, span: range) -> str:
+        return " ".join(self._parse.words[at] for at in span)
+
     def _is_flag(self, at: int) -> bool:
-        """Whether an adjective or participle of a noun is the name of a relation to yes and no."""
-        if not self._parse.is_a(at, "amod", "acl"):
+        """Whether an adjective or participle, of a noun or as predicate, is the name of a relation to yes and no."""
+        if not self._parse.is_a(at, "amod", "acl") and not self._parse.dependents(at, "aux:pass", "cop"):
             return False
         bases = self._likeness.bases(self._parse.words[at])
         relations = self._schema.flags(self._parse.lexicon.flags)

@@ -11,6 +11,7 @@ from triplecheck.language.likeness import NAMES, least_likeness
 from triplecheck.language.operations import number as number_at
 from triplecheck.language.roles import head_of, same_stem
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
+from triplecheck.lms.extractive.queries.ends import Hop
 from triplecheck.lms.extractive.queries.joins import Join
 from triplecheck.lms.extractive.queries.measures import Measure
 from triplecheck.lms.extractive.queries.reading import Reading, is_denied
@@ -65,7 +66,7 @@ def _new_variable(draft: Draft, number: int) -> str:
         variable = draft.text.variable("value")
         draft.text.add(f"FILTER({variable} = {written(number_at(draft.reading.parse, unit.at) or 0)})")
         return variable
-    variable = draft.text.variable(unit.names[0] if unit.kind != "word" else "answer")
+    variable = draft.text.variable("answer" if unit.kind == "word" and unit.is_asked else unit.names[0])
     if unit.kind == "class":
         _write_classes(draft, number, variable)
         flag = draft.reading.held.get(unit.at)
@@ -127,7 +128,8 @@ def write_joins(draft: Draft) -> None:
     """
     kept = []
     for one in draft.attachments:  # a standard of comparison is in a filter
-        if one.unit == draft.standard or draft.reading.units[one.unit].kind == "word":
+        own = draft.reading.units[one.unit]
+        if one.unit == draft.standard or (own.kind == "word" and own.is_asked):
             continue
         if _is_other(draft, one):
             draft.text.add(f"FILTER({term(draft, one.to)} != {term(draft, one.unit)})")
@@ -138,6 +140,7 @@ def write_joins(draft: Draft) -> None:
         raise UnsaidError("No relation joins the things that the question names.")
     draft.joins = {join.attachment.unit: join for join in found}
     _check_reflexives(draft)
+    _check_described(draft)
     for join in found:
         above = draft.joins.get(join.attachment.to)
         if above is not None and above.hops == join.hops and not (above.said - join.said and join.said - above.said):
@@ -183,6 +186,24 @@ def _check_reflexives(draft: Draft) -> None:
         back = tuple(hop.back for hop in reversed(join.hops))
         if unit.kind == "self" and of_root is not None and of_root.hops == back:
             raise UnsaidError(f"No relation says {reading.parse.tokens[unit.at].text!r}.")
+
+
+def _check_described(draft: Draft) -> None:
+    """Raise an error if two values of one thing are joined to it by others, "who adopted a brown dog", or if only the
+    grammar of the second would tell what "or" joins: "black or brown dogs".
+
+    Raises:
+        UnsaidError: names the first value.
+    """
+    listed = {one.unit for one in draft.attachments if one.with_ is not None}
+    for one in draft.attachments:
+        if one.describes in listed:
+            raise UnsaidError(f"No relation says {name(draft.reading, one.unit)}.")
+    for join in draft.joins.values():
+        one = join.attachment
+        both = () if one.describes is None else (join, draft.joins.get(one.describes, join))
+        if len({other.attachment.to for other in both}) > 1 or any(len(other.hops) > 1 for other in both):
+            raise UnsaidError(f"No relation says {name(draft.reading, one.unit)}.")
 
 
 def _is_other(draft: Draft, one: Attachment) -> bool:
@@ -269,15 +290,16 @@ def write_existence(draft: Draft) -> None:
     if found is None:
         return
     relation, forward = found
-    is_object = _is_object(reading, left) or _is_acted_on(reading, left, relation)
-    if is_object and fits(reading.joiner.ends.classes(owner), relation.tail):
-        forward = False
     denied = any(is_denied(reading, at) for at in left)
-    truth = relation.truth(reading.parse.lexicon.flags) if forward else None
+    truth = relation.truth(reading.parse.lexicon.flags)
+    is_object = _is_object(reading, left) or _is_acted_on(reading, left, relation)
+    if is_object and truth is None and fits(reading.joiner.ends.classes(owner), relation.tail):
+        forward = False
     flag = "" if truth is None else truth[0]
     if denied and truth is not None and truth[1]:  # the graph says no itself; what has no value may be either
         flag, denied = truth[1], False
-    if not flag and (asks_value or not (denied or any(_is_noun_of(reading, at, relation) for at in left))):
+    says = denied or any(_is_noun_of(reading, at, relation) or _is_done(reading, at, relation) for at in left)
+    if not flag and (asks_value or not says):
         return
     ends = term(draft, owner), write_label(flag) if flag else draft.text.variable("any")
     head, tail = ends if forward else ends[::-1]
@@ -297,15 +319,22 @@ def _modifies_class(reading: Reading, at: int) -> bool:
 
 def named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple[Relation, bool] | None:
     """The relation of a unit that words name, and whether it is followed forwards; None if none is near enough."""
-    classes = reading.joiner.ends.classes(owner)
     options = [
         (_said_as(reading, words, relation), -number, relation, forward)
         for number, relation in enumerate(reading.schema.relations)
         for forward in (True, False)
-        if fits(classes, relation.head if forward else relation.tail)
+        if _may_have(reading, owner, relation, forward=forward)
     ]
     best = max(options, default=None, key=lambda one: one[:2])
     return None if best is None or best[0] < NAMES else best[2:]
+
+
+def _may_have(reading: Reading, owner: int, relation: Relation, *, forward: bool) -> bool:
+    """Whether a unit may be at the start of a relation, or of one to yes and no, which is told of things alone."""
+    hop, classes = Hop(relation, forward), reading.joiner.ends.classes(owner) or reading.classes(owner)
+    if relation.truth(reading.parse.lexicon.flags) is None:
+        return fits(classes or (), hop.start)
+    return forward and (reading.joiner.ends.may_start(owner, hop) if classes is None else fits(classes, hop.start))
 
 
 def _said_as(reading: Reading, words: Sequence[str], relation: Relation) -> float:
@@ -341,6 +370,13 @@ def _is_noun_of(reading: Reading, at: int, relation: Relation) -> bool:
     """Whether a word is a noun in a name of a relation."""
     named = reading.likeness.bases(" ".join(relation.wordings))
     return reading.parse.pos(at) == "NOUN" and reading.parse.lemma(at) in named
+
+
+def _is_done(reading: Reading, at: int, relation: Relation) -> bool:
+    """Whether a passive verb without an agent is the name of a relation: "how many dogs were adopted"."""
+    parse = reading.parse
+    is_alone = parse.dependents(at, "aux:pass") and not parse.dependents(at, "obl:agent", "obl")
+    return bool(is_alone) and reading.likeness.of_form(parse.words[at], relation.wordings) == 1
 
 
 def _said_by(reading: Reading, tokens: Sequence[int], relation: Relation) -> set[int]:

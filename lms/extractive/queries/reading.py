@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
 from triplecheck.language.coverage import compared_words, operation_words
-from triplecheck.language.described import is_plural, places
+from triplecheck.language.described import Place, is_plural, places
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit, is_common_noun
 from triplecheck.language.parse import Parse
@@ -192,10 +192,16 @@ def _held(question: Question, schema: Schema, said: Collection[str]) -> dict[int
     """
     flags = schema.flags(question.parse.lexicon.flags)
     relations = {one.label: one for one in flags if one.head in schema.classes}
-    named = {place.end - 1: relations[place.names[0]] for place in places(question, list(relations))}
+    found = [place for place in places(question, list(relations)) if not _acts(question.parse, place)]
+    named = {place.end - 1: relations[place.names[0]] for place in found}
     return {
         noun: one for noun, one in named.items() if one.head not in said and _stands_for_things(question.parse, noun)
     }
+
+
+def _acts(parse: Parse, place: Place) -> bool:
+    """Whether there is a verb among some words: "who reads music", of `reads music`."""
+    return any(parse.pos(at) == "VERB" for at in range(place.start, place.end))
 
 
 def _stands_for_things(parse: Parse, noun: int) -> bool:
@@ -234,11 +240,15 @@ def _synonyms(
 
 
 def _most_like(schema: Schema, noun: str, lemma: str, likeness: Likeness) -> str:
-    """The class that a noun is like, clearly more than all other classes and all relations; empty if there is none."""
+    """The class that a noun is like, clearly more than all other classes and all relations; empty if there is none.
+
+    A noun is like no class of another kind: a venue is no concert.
+    """
     *others, (best, name) = sorted((likeness.cosine(lemma, name), name) for name in schema.classes)
     second = others[-1][0] if others else 0.0
     of_relations = (likeness.of_word(noun, relation.wordings) for relation in schema.relations)
-    return name if best >= max(NAMES_NOUN, second + _CLEARLY, *of_relations) else ""
+    is_like = best >= max(NAMES_NOUN, second + _CLEARLY, *of_relations)
+    return name if is_like and likeness.may_be_of_a_kind(lemma, name) else ""
 
 
 def _is_measured(parse: Parse, noun: int, relations: Sequence[Relation], likeness: Likeness) -> bool:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from triplecheck.kg.plans.notation import write_label
+from triplecheck.language.likeness import measure_nouns
+from triplecheck.language.roles import head_of
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import BETWEEN_EXAMPLES, MOST_BESIDE, read_known_name, split_note
 from triplecheck.signatures.query_notation import THING, read_class, read_offered
@@ -121,7 +123,7 @@ class Schema:
         known_classes = [*classes, *(kind for topic in topics for kind in topic.classes)]
         offered = [read_offered(line, known_classes) for line in prompt.items("relations")]
         relations = [Relation(one.names[0], one.names, one.head, one.tail, one.example) for one in offered if one]
-        return cls(tuple(topics), classes, tuple(dict.fromkeys(relations)))
+        return cls(tuple(topics), classes, tuple(_with_measures(dict.fromkeys(relations), prompt.language)))
 
     def topic(self, spelling: str) -> Topic | None:
         """The topic that the question spells so."""
@@ -135,6 +137,17 @@ class Schema:
     def measured(self, classes: Collection[str] | None) -> list[Relation]:
         """The relations to values that things of some classes have; empty: they have none; None: of any."""
         return [one for one in self.relations if one.is_measured and (classes is None or fits(classes, one.head))]
+
+
+def _with_measures(relations: Collection[Relation], language: str) -> Iterator[Relation]:
+    """Relations; the only one of a class with a kind of unit has the nouns for it as names if its own name is a verb:
+    "length" of `lasts`. A noun, as in `loan period`, says itself what is measured."""
+    nouns = {one: measure_nouns(one.example.partition(BETWEEN_EXAMPLES)[0], language) for one in relations}
+    for one in relations:
+        beside = [other for other in relations if other.head == one.head and other != one]
+        known = {wording for other in (one, *beside) for wording in other.wordings}
+        is_only = all(nouns[other] != nouns[one] for other in beside) and head_of(one.label, language) == "subject"
+        yield replace(one, wordings=(*one.wordings, *(noun for noun in nouns[one] if is_only and noun not in known)))
 
 
 def _beside(lines: Sequence[str]) -> dict[str, list[Beside]]:

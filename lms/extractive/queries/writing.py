@@ -40,7 +40,7 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
         draft, query = _written(reading)
     except UnsaidError as error:
         return {"reasoning": str(error) if needed else _BESIDE, "query": "none"}
-    if needed or (_is_named(draft) and _fits_word(draft, encode)):
+    if needed or _is_measured(draft) or (_is_named(draft) and _fits_word(draft, encode)):
         return {"reasoning": "", "query": query}
     return {"reasoning": _BESIDE, "query": "none"}
 
@@ -56,6 +56,16 @@ def _is_named(draft: Draft) -> bool:
     words = reading.words(sorted(reading.content - of_topics))
     named = [[hop for hop in hops if likeness.of_word(word, hop.relation.wordings) >= NAMES_NOUN] for word in words]
     return bool(words) and all(named) and all(any(hop in own for own in named) for hop in hops)
+
+
+def _is_measured(draft: Draft) -> bool:
+    """Whether "how long", "how heavy" asks for a number of a topic, by a relation that is named so or measures it."""
+    reading, asked = draft.reading, draft.reading.question.asked
+    words, labels = asked.attribute.split(), {label for _, label in draft.values}
+    if asked.kind != "number" or not words or draft.joins or len(labels) != 1:
+        return False
+    numbers = (one for one in reading.schema.relations if one.label in labels and one.kind == "number")
+    return any(reading.likeness.of_words([word], one.wordings) >= NAMES for one in numbers for word in words)
 
 
 def _fits_word(draft: Draft, encode: Encode) -> bool:
@@ -75,9 +85,10 @@ def needs_query(reading: Reading) -> bool:
     bounds = any(limit.is_bound for limit in question.times)
     if computes or bounds or question.negations or question.asks_whether:
         return True
-    describes = any((unit.kind == "class" and not unit.is_asked) or unit.kind == "self" for unit in reading.units)
+    beside = {unit.kind for unit in reading.units if unit.kind == "self" or not unit.is_asked}
+    describes = not beside.isdisjoint({"self", "class", "word"}) or reading.joiner.value is not None
     lists = len(reading.topics) > 1 or (root is not None and reading.units[root].kind == "class")
-    return describes or lists
+    return describes or lists or not reading.topics
 
 
 def _written(reading: Reading) -> tuple[Draft, str]:
