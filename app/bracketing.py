@@ -27,7 +27,7 @@ class BracketOptions:
     program: Annotated[str, flag("--program NAME", "Program whose steps are measured.")] = "kerag"
 
 
-@flattened("bundle", "timeout", "lm", questions="Default: the bundled dev questions.")
+@flattened("bundle", "cascade", "timeout", "lm", questions="Default: the bundled dev questions.")
 def bracket(
     model: Annotated[str, typer.Argument(metavar="MODEL", help="See `triplecheck lm check`.")],
     what: BracketOptions,

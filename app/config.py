@@ -149,8 +149,9 @@ class Settings(BaseSettings):
     roles: Annotated[dict[str, str], NoDecode] = Field(default_factory=dict)
     """Model by role. In the environment: `answer=MODEL,prune=MODEL`."""
     cascade: Annotated[list[str] | None, NoDecode] = None
-    """Models or bundles that are asked before `lm`, until an answer is proved. None: see `opening.asked_first`. In the
-    environment: `MODEL,MODEL`, or `none`."""
+    """Models or bundles that are asked before `lm`, until an answer is proved. None: `extractive` for KERAG and
+    AnchorRAG with a language model as `lm`, unless `roles`, `options` or `bundle` are set. In the environment:
+    `MODEL,MODEL`, or `none`."""
     ranker: bool = True
     """Let `extractive` score paths with the trained ranker, besides its rules."""
     grounded_only: bool = False

@@ -193,9 +193,9 @@ class RunOptions(ModelOptions):
             "--cascade FIRST",
             "Ask FIRST before the model of --lm, which is asked only if the answer of FIRST is not proved: "
             "`extractive`, another model, or the directory of a bundle; `none` for the model alone. If no answer is "
-            "proved, the one with the highest confidence is given. Repeatable: they are asked in this order. Default: "
-            "`extractive` before a language model that KERAG or AnchorRAG is given by --lm, without --role, --option "
-            "and --bundle.",
+            "proved, the one with the highest confidence is given. Repeatable: they are asked in this order. Default "
+            "for KERAG and AnchorRAG: `extractive`, if --lm names a language model and neither --role, --option nor "
+            "--bundle is given.",
             MODEL,
         ),
     ] = None

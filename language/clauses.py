@@ -37,7 +37,8 @@ class Attachment:
         excluded: whether `to` must not be it: "except", "other than".
         alternative: whether "or" joins it to the unit before.
         with_: the number of the unit that "and" or "or" joins it to; None if there is none.
-        describes: the number of the unit of a value that it stands before, of the same things: "dogs" of "brown dogs".
+        describes: the number of the value right behind this one, if both are of one thing: "dogs" for "brown" in "brown
+            dogs".
     """
 
     unit: int
@@ -147,12 +148,11 @@ class _Reader:
     def _described(self, unit: Unit) -> int | None:
         """The unit of the value right behind another value; see `Attachment.describes`."""
         behind = self._unit_at.get(unit.span[1])
-        is_value = unit.kind == "topic" and unit.names[0].islower()
-        if behind is None or not is_value or not self._parse.is_a(unit.at, "amod", "compound"):
+        parse, is_adjective = self._parse, self._parse.is_a(unit.at, "amod", "compound")
+        if behind is None or not is_adjective or parse.tokens[unit.at].head != self._units[behind].at:
             return None
-        other = self._units[behind]
-        is_before = other.kind == "topic" and other.names[0].islower()
-        return behind if is_before and self._parse.tokens[unit.at].head == other.at else None
+        both = (unit, self._units[behind])
+        return behind if all(one.kind == "topic" and parse.is_value(one.at) for one in both) else None
 
     def _excluding(self, first: int) -> int | None:
         """Where the words begin that exclude what follows: "except", "other than"; None if there are none."""

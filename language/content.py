@@ -43,7 +43,7 @@ def _is_content(parse: Parse, at: int) -> bool:
 
 
 def told_by_clause(parse: Parse, at: int) -> bool:
-    """Whether a noun means no more than someone, of whom a clause tells who it is: "the person who trained X"."""
+    """Whether a noun only means "someone", and a relative clause says who: "the person who trained X"."""
     is_one = parse.words[at] in parse.lexicon.persons and not is_plural(parse, at)
     clauses = parse.dependents(at, "acl:relcl") if is_one else []
     of_others = (i for verb in clauses for i in parse.dependents(verb, "obj") if parse.pos(i) == "PRON")

@@ -341,7 +341,7 @@ def _operations(
     if found is not None:
         has = orders if found.degree == "Sup" else orders | compares
         measured = found.counts or _is_measured(question, found.at, said, likeness)
-        if not has or not measured or _is_turned(found, said):
+        if not has or not measured or meant_order(found, said):
             yield found.at, found.text
     if question.ordinal is not None and "offset" not in operations:
         yield parse.words.index(question.ordinal.text), question.ordinal.text
@@ -400,14 +400,16 @@ def _amounts(parse: Parse, limit: Limit, said: QuerySays) -> set[float]:
     return {limit.value, *(float(other) for other in others if other is not None)}
 
 
-def _is_turned(found: Comparison, said: QuerySays) -> bool:
-    """Whether a query takes the other end of the values than a superlative means: the oldest by the least age."""
+def meant_order(found: Comparison, said: QuerySays) -> str:
+    """The order that a superlative means, `asc` or `desc`, if the query has the other one; else empty."""
     kinds = {"time"} if said.dated else set()
     kinds |= {"number"} if "number" in said.classes or found.counts else set()
     ends = {sense.operation for sense in found.senses if sense.kind in kinds}
     ways = {"desc": "max", "asc": "min"}
     taken = {end for way, end in ways.items() if f"order {way}" in said.operations}
-    return found.degree == "Sup" and len(ends) == len(taken) == 1 and ends != taken
+    if found.degree != "Sup" or len(ends) != 1 or len(taken) != 1 or ends == taken:
+        return ""
+    return next(way for way, end in ways.items() if end in ends)
 
 
 def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likeness) -> bool:

@@ -110,7 +110,7 @@ class Lexicon:
         persons: nouns for people of any kind, of whom a number may say how many there are.
         tallies_of_persons: phrases for their number.
         dimensions: nouns for what a unit measures, and the kind of the unit: a price is in a currency.
-        measures: nouns for what a unit measures, by its kind.
+        measures: names that a verb for a relation gets from the kind of unit of its values: "length" of `lasts`.
         containments: words of the names of relations that go on: what lies in a part lies in the whole.
         containers: words for the graph and for what is in it.
     """

@@ -138,7 +138,7 @@ class Likeness:
         return "group" in kinds_of([label], self._encode, self._language)
 
     def may_be_of_a_kind(self, one: str, other: str) -> bool:
-        """Whether two nouns may name things of one kind; persons and groups of them are."""
+        """Whether two nouns may name things of one kind. Persons and groups of persons count as one kind."""
         kinds = {kind for noun in (one, other) for kind in kinds_of([noun], self._encode, self._language)} - {None}
         return len(kinds) < 2 or kinds == {"person", "group"}
 

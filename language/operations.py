@@ -272,7 +272,7 @@ def _order(parse: Parse, at: int) -> Comparison | None:
             return None  # "who was king before X": no two things are compared
     elif at + 1 < len(parse) and (parse.pos(at + 1) == "VERB" or parse.lemma(at + 1) in parse.lexicon.light):
         return None  # "first performed": when or where, not which was the first
-    elif _begins_bound(parse, at + 1):
+    elif _says_bound(parse, at + 1):
         return None  # "which talks last more than an hour", whatever the parser says
     return _of_scale(parse, at, parse.words[at], "", parse.lexicon.orders[parse.words[at]])
 
@@ -364,7 +364,7 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
     """The bound that the number at positions [at, after) is; None if it is none."""
     noun = after if parse.words[after - 1] in parse.lexicon.articles else counted(parse, after - 1)
     if noun is None and after < len(parse) and parse.lexicon.limits:  # "three or more films"
-        noun = next((i for i in (after + 2,) if _begins_bound(parse, after) and parse.pos(i) == "NOUN"), None)
+        noun = next((i for i in (after + 2,) if _says_bound(parse, after) and parse.pos(i) == "NOUN"), None)
     start, operator, quantity = _bound(parse, at, taken)
     if operator is not None and not quantity:
         quantity, after = _graded_by(parse, at, after)
@@ -391,7 +391,7 @@ def _after_rate(parse: Parse, at: int) -> int:
     return at + 2 if is_rate else at
 
 
-def _begins_bound(parse: Parse, at: int) -> bool:
+def _says_bound(parse: Parse, at: int) -> bool:
     """Whether "at least", "or more", "or fewer" stands at a position."""
     return any(parse.said(at, phrase) for phrases in parse.lexicon.limits.values() for phrase in phrases)
 

@@ -75,6 +75,10 @@ class Parse:
         """Whether a token is a verb: "cost" with an auxiliary is one though a pipeline reads a noun."""
         return self.pos(at) == "VERB" or bool(self.dependents(at, "aux"))
 
+    def is_value(self, at: int) -> bool:
+        """Whether a topic is in lower case, and so rather a value of things than a thing: "altos"."""
+        return self.topics[at].islower()
+
     def is_topic(self, at: int) -> bool:
         """Whether a token stands for a topic."""
         return 0 <= at < len(self.words) and self.words[at] == TOPIC

@@ -83,7 +83,7 @@ def find_units(
             denied = _is_denied(parse, place.end - 1)
             found.append(Unit("class", place.end - 1, (span.start, span.stop), place.names, asked in span, denied))
     found = _as_predicate(parse, _counted(question, _of_which(question, found)))
-    found += _persons(parse, found)
+    found += _persons(parse, found, asked)
     if not any(unit.is_asked for unit in found):
         found += _asked(question, taken)
     found += [*_numbers(parse, taken, found), *_reflexives(parse)]
@@ -96,9 +96,9 @@ def _asks_whose(parse: Parse) -> bool:
     return word is not None and parse.is_a(word, "nmod:poss") and parse.lexicon.questions[parse.words[word]] == "person"
 
 
-def _persons(parse: Parse, found: Sequence[Unit]) -> Iterator[Unit]:
+def _persons(parse: Parse, found: Sequence[Unit], asked: int) -> Iterator[Unit]:
     """The persons of whom a clause tells who they are, "the person who trained X": as "who" asks for them."""
-    known = {at for unit in found for at in unit.tokens}
+    known = {asked, *(at for unit in found for at in unit.tokens)}
     for at in range(len(parse)):
         if at not in known and told_by_clause(parse, at):
             yield Unit("word", at, (at, at + 1), (_who(parse, "person"),))
@@ -120,7 +120,7 @@ def _topics(parse: Parse) -> Iterator[Unit]:
     for at in range(len(parse)):
         head = parse.tokens[at].head
         in_name = head == at + 1 and parse.is_topic(head) and parse.is_a(at, "compound", "amod", "nmod")
-        in_name = in_name and not (parse.topics[at].islower() and parse.topics[head].islower())
+        in_name = in_name and not (parse.is_value(at) and parse.is_value(head))
         if parse.is_topic(at) and not in_name:
             yield Unit("topic", at, (at, at + 1), (parse.topics[at],), is_denied=_is_denied(parse, at))
 
@@ -136,7 +136,7 @@ def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None
         below = parse.tokens[unit.at].head == noun and parse.is_a(unit.at, *_IN_APPOSITION)
         above = parse.tokens[noun].head == unit.at and parse.is_a(noun, *_IN_APPOSITION)
         apart = any(parse.pos(i) == "ADP" for i in range(min(noun, unit.at) + 1, max(noun, unit.at)))
-        is_value = below and (unit.names[0].islower() or is_plural(parse, noun))
+        is_value = below and unit.kind == "topic" and (parse.is_value(unit.at) or is_plural(parse, noun))
         if unit.kind == "topic" and (below or above) and not apart and not is_value:
             return at
     return None
@@ -241,7 +241,7 @@ def _asked(question: Question, taken: Collection[int]) -> list[Unit]:
 
 def _wants_value(parse: Parse) -> int | None:
     """The verb of a request for things by a value of theirs, "list all basses who ..."; None of another request."""
-    for at in (at for at in range(len(parse)) if parse.is_topic(at) and parse.topics[at].islower()):
+    for at in filter(parse.is_value, range(len(parse))):
         verb = parse.tokens[at].head
         if parse.is_a(at, "nsubj") and parse.is_a(verb, "ccomp"):  # "list all dogs born in 2019", as a parser reads it
             at, verb = verb, parse.tokens[verb].head

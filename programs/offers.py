@@ -55,11 +55,13 @@ class Line:
     Attributes:
         ends: the labels of the classes at its ends, or the kind of value.
         text: as prompts show it.
+        example: a value, as the graph writes it; both if there are two.
     """
 
     relation: int
     ends: tuple[str, str]
     text: str
+    example: str
 
 
 @dataclass(frozen=True)
@@ -191,7 +193,8 @@ def described(graph: Graph, relation: int, classes: Sequence[str] = (), most: in
         for tail, example in dict.fromkeys([*told, *ends[:1]]):
             found.setdefault((head, tail), example)
     return [
-        Line(relation, pair, write_offered(OfferedRelation(names, *pair, example))) for pair, example in found.items()
+        Line(relation, pair, write_offered(OfferedRelation(names, *pair, example)), example)
+        for pair, example in found.items()
     ]
 
 

@@ -23,12 +23,13 @@ from triplecheck.kg.plans import (
     run_plan,
     write_label,
 )
-from triplecheck.kg.plans.algebra import Constant
+from triplecheck.kg.plans.algebra import Constant, End
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.kg.values import converted, quantity, written
-from triplecheck.language.coverage import LeftOut, QuerySays, left_out, unasked
-from triplecheck.language.described import places
+from triplecheck.language.coverage import LeftOut, QuerySays, left_out, meant_order, unasked
+from triplecheck.language.described import asked_class
 from triplecheck.language.likeness import Likeness, measure_nouns
+from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question
 from triplecheck.language.roles import head_of
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
@@ -39,8 +40,8 @@ from triplecheck.programs.judge.queries import query_features
 from triplecheck.programs.offers import Line, described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
-from triplecheck.signatures.notation import BETWEEN_EXAMPLES, clean, write_topic
-from triplecheck.signatures.query_notation import THING, read_offered, without_things
+from triplecheck.signatures.notation import clean, write_topic
+from triplecheck.signatures.query_notation import THING, without_things
 
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer
@@ -52,7 +53,7 @@ _BESIDE = 5  # triples of a thing and a relation that stand in place of what was
 _NONE = ("", "none")
 _COMPUTED = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?!(?:MIN|MAX|SAMPLE)\b)", re.IGNORECASE)
 """The beginning of a query whose answer is computed. The least and the largest value of several are in the graph."""
-_LEAST = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?:MIN|MAX)\b", re.IGNORECASE)
+_EXTREME = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?:MIN|MAX)\b", re.IGNORECASE)
 _TIMES = frozenset(("date", "year"))
 _COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
@@ -152,7 +153,7 @@ class Planning:
         if not self._program.sources.schema_names.type_ids(THING):
             text = without_things(text)
         plan = read_plan(text, self._names)
-        if problem := self._is_otherwise(plan):
+        if problem := self._form_problem(plan):
             return None, problem
         plan = self._going_on(plan)
         missing = self._left_out(plan)
@@ -207,8 +208,10 @@ class Planning:
 
     def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
         """The words of the question that a plan leaves out; `graph`: in place of the one with implied classes."""
-        says = _says(graph or self._graph, plan, self._read.parse.lexicon.flags, self._read.language)
-        return left_out(self._read, says, self._likeness, self._unused(plan))
+        return left_out(self._read, self._said(plan, graph), self._likeness, self._unused(plan))
+
+    def _said(self, plan: Plan, graph: Graph | None = None) -> QuerySays:
+        return _says(graph or self._graph, plan, self._read.parse.lexicon.flags, self._read.language)
 
     def _without_implied(self, plan: Plan, answers: Answers, missing: LeftOut) -> tuple[Plan, LeftOut]:
         """A plan without the implied classes that change neither answers nor coverage, and what it leaves out."""
@@ -255,14 +258,14 @@ class Planning:
         says_part, relation = self._read.parse.lexicon.says_part, self._graph.relation
         return [one for one in plan.relations if all(says_part(relation(number).label) for number in one.relations)]
 
-    def _is_otherwise(self, plan: Plan) -> str:
+    def _form_problem(self, plan: Plan) -> str:
         """Why a query cannot be what was asked: its form, or a topic that it says nothing of; empty if it can."""
         asked = self._read.asked
         if plan.kind == "ask" and not self._read.asks_whether and (asked.word or asked.noun):
             return "The question does not expect yes or no: write SELECT."
         if plan.kind != "ask" and self._read.asks_whether:
             return "The question expects yes or no: write ASK."
-        if problem := self._is_number(plan) or self._is_turned(plan):
+        if problem := self._number_problem(plan) or self._order_problem(plan) or self._join_problem(plan):
             return problem
         if plan.apart:
             return f"Nothing joins {', '.join(f'?{name}' for name in plan.apart)} with what the query selects."
@@ -281,41 +284,62 @@ class Planning:
         hint = f" Patterns with it: {', '.join(own[:_PATTERNS])}." if own else ""
         return f"The query says nothing of {', '.join(map(repr, names))}.{hint}"
 
-    def _is_number(self, plan: Plan) -> str:
+    def _number_problem(self, plan: Plan) -> str:
         """Why a query that computes a number cannot be what was asked; empty if it can."""
-        asked, is_least = self._read.asked, _LEAST.match(plan.text)
-        if self._read.aggregate is not None or not (_COMPUTED.match(plan.text) or is_least):
+        asked, is_extreme = self._read.asked, _EXTREME.match(plan.text)
+        if self._read.aggregate is not None or not (_COMPUTED.match(plan.text) or is_extreme):
             return ""
-        noun = asked.noun.split()[-1:] if self._asks_for_class() else []
-        lists, is_choice = asked.kind == "person" or asked.is_list, any(join.kind == "or" for join in self._read.joins)
-        if noun or is_choice or (lists and not is_least):
-            return f"The question does not ask for a number: select the {(noun or ['things'])[0]}."
+        classes = asked_class(self._read, _labels(self._graph), one=True) if asked.kind != "number" else ()
+        chooses = asked.kind == "person" or asked.is_list or any(join.kind == "or" for join in self._read.joins)
+        if classes or (chooses and not is_extreme):
+            return f"The question does not ask for a number: select the {(*classes, 'things')[0]}."
         return ""
 
-    def _asks_for_class(self) -> bool:
-        """Whether the question asks for things of a class of the graph, by its name."""
-        asked = self._read.asked
-        named = places(self._read, _labels(self._graph)) if asked.at >= 0 and asked.kind != "number" else []
-        return any(place.start <= asked.at < place.end for place in named)
-
-    def _is_turned(self, plan: Plan) -> str:
-        """Why a query cannot be what was asked that takes a comparative the wrong way round: "older" of two years for
-        the later one; empty if it can."""
-        found, parse = self._read.compares, self._read.parse
-        than = next((at for at, word in enumerate(parse.words) if word in parse.lexicon.than), None)
-        if found is None or found.degree != "Cmp" or than is None or self._read.negations:
+    def _order_problem(self, plan: Plan) -> str:
+        """Why a query cannot be what was asked that takes the wrong end of an order, as "the oldest" by the last year;
+        empty if it can."""
+        found = self._read.compares
+        if found is None:
             return ""
-        standard = next((parse.topics[at] for at in range(than, len(parse)) if parse.is_topic(at)), "")
+        if way := meant_order(found, self._said(plan)):
+            return f"{found.text!r} needs ORDER BY {way.upper()}(...)."
+        return self._comparison_problem(plan, found)
+
+    def _comparison_problem(self, plan: Plan, found: Comparison) -> str:
+        """Why a query cannot be what was asked that compares with a topic the wrong way round, "older than X" by later
+        years; empty if it can."""
+        parse, relations = self._read.parse, {numbers for *_, numbers in plan.compared}
+        than = next((at for at, word in enumerate(parse.words) if word in parse.lexicon.than), None)
+        if found.degree != "Cmp" or than is None or self._read.negations or len(relations) != 1:
+            return ""
+        standard = next(filter(None, parse.topics[than:]), None)
         nodes = {node for node, names in self._topics.items() if standard in names}
-        for more, less, numbers in plan.compared:
-            ends = {end for number in numbers for line in described(self._graph, number, ()) for end in line.ends}
-            kind = "number" if ends.isdisjoint(_TIMES) else "time"
-            meant = {sense.operation for sense in found.senses if sense.kind == kind}
-            is_less, is_more = (isinstance(end, Constant) and not nodes.isdisjoint(end.nodes) for end in (less, more))
-            if len(meant) == 1 and is_less != is_more and is_less != (meant == {"max"}):
-                way = "greater" if meant == {"max"} else "smaller"
-                label = self._graph.relation(numbers[0]).label
-                return f"{found.text!r} means the {way} {label!r}: turn the comparison."
+
+        def is_standard(end: End) -> bool:
+            return isinstance(end, Constant) and not nodes.isdisjoint(end.nodes)
+
+        (numbers,) = relations
+        ends = {end for number in numbers for line in described(self._graph, number) for end in line.ends}
+        kind = "number" if ends.isdisjoint(_TIMES) else "time"
+        meant = {sense.operation for sense in found.senses if sense.kind == kind}
+        pairs = [(is_standard(more), is_standard(less)) for more, less, _ in plan.compared]
+        taken = {"max" if is_less else "min" for is_more, is_less in pairs if is_more != is_less}
+        if len(meant) != 1 or len(taken) != 1 or meant == taken:
+            return ""
+        way, label = ("greater" if meant == {"max"} else "smaller"), self._graph.relation(numbers[0]).label
+        return f"{found.text!r} means the {way} {label!r}: turn the comparison."
+
+    def _join_problem(self, plan: Plan) -> str:
+        """Why a query cannot be what was asked that excludes what it requires, or requires both where the question says
+        "or"; empty if it can."""
+        if plan.is_contradicted:
+            return "The query requires what it excludes. Keep that triple only inside NOT EXISTS."
+        joined = {name for join in self._read.joins if join.kind == "or" for name in join.members}
+        for pair in plan.doubled:
+            named = [{name for node in one.nodes for name in self._topics.get(node, ())} for one in pair]
+            if not any(joined.isdisjoint(names) for names in named):
+                both = " ".join(one.text for one in pair)
+                return f"The question has 'or': write VALUES ?one {{ {both} }}, and one triple with ?one for the two."
         return ""
 
     def _is_echo(self, plan: Plan, answers: Answers) -> bool:
@@ -441,11 +465,10 @@ def _labels(graph: Graph) -> list[str]:
 
 def _named(graph: Graph, relation: int, lines: Sequence[Line], language: str) -> tuple[str, ...]:
     """The names of a relation; if these are verbs also the nouns for what its values measure: "length" of `lasts`."""
-    about, offered = graph.relation(relation), (read_offered(line.text, ()) for line in lines)
+    about = graph.relation(relation)
     if head_of(about.label, language) != "subject":
         return about.label, *about.aliases
-    examples = [one.example.partition(BETWEEN_EXAMPLES)[0] for one in offered if one is not None]
-    return about.label, *about.aliases, *(noun for one in examples for noun in measure_nouns(one, language))
+    return about.label, *about.aliases, *(noun for line in lines for noun in measure_nouns(line.example, language))
 
 
 def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> QuerySays:

@@ -115,7 +115,8 @@ class Service:
                 settings = self.settings
                 if configured is not None and configured != self.default_program:
                     # Bundle, cascade and options belong to the configured program.
-                    own: dict[str, Any] = {"program": configured, "bundle": None, "cascade": [], "options": {}}
+                    own: dict[str, Any] = {"program": configured, "bundle": None, "options": {}}
+                    own["cascade"] = None if settings.cascade is None else []
                     settings = settings.model_copy(update=own)
                 self._programs[key] = open_program(with_bar(settings), self._sources[base])
             return self._programs[key]

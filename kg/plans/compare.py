@@ -1,9 +1,9 @@
 """Comparison of values, with SPARQL's three truth values: true, false and error.
 
 Quantities of one kind are compared by size: numbers exactly, however large, "800 g" with "3 kg", also if they are
-texts or labels of entities, as in graphs from plain tables. A number without a unit is taken for one in the unit of the
-values that it is compared with, if these have one alone: 27 of "27 kg". A point in time is compared with a whole number
-by its year. Two entities are equal if they are the same; an entity equals a text that is its label.
+texts or labels of entities, as in graphs from plain tables. A number without a unit gets the unit of the values
+that it is compared with, if they all have the same one: 20 is less than "27 kg". A point in time is compared with a
+whole number by its year. Two entities are equal if they are the same; an entity equals a text that is its label.
 """
 
 from __future__ import annotations

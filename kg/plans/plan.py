@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import encode, parse
-from triplecheck.kg.plans.shape import apart, bridges, compared, has_cycle, stated
+from triplecheck.kg.plans.shape import apart, bridges, compared, contradicted, doubled, has_cycle, stated
 from triplecheck.kg.plans.translate import translate
 from triplecheck.kg.plans.write import aggregated, spine, with_aggregates, write_expression, write_pattern
 from triplecheck.kg.values import valid
@@ -114,6 +114,16 @@ class Plan:
         """The number of its triples that have a relation."""
         triples = (one for one in of.parts(self.algebra) if isinstance(one, of.TriplePattern))
         return sum(not isinstance(one.predicate, of.IsA | of.Labelled) for one in triples)
+
+    @property
+    def is_contradicted(self) -> bool:
+        """Whether it excludes what it requires."""
+        return not self.has("union", "optional") and contradicted(self.algebra)
+
+    @property
+    def doubled(self) -> list[tuple[of.Constant, of.Constant]]:
+        """The pairs of names that one variable must have by the same relation; none of a union."""
+        return [] if self.has("union", "optional") else doubled(self.algebra)
 
     @property
     def compared(self) -> list[tuple[of.End, of.End, tuple[int, ...]]]:

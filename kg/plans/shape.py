@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -81,10 +82,10 @@ def apart(select: of.Select) -> list[str]:
 
 
 def compared(select: of.Select) -> list[tuple[of.End, of.End, tuple[int, ...]]]:
-    """The things of which a filter takes the value of one to be greater than that of the other, by one relation.
+    """The pairs of things whose values by one relation a filter compares.
 
     Returns:
-        The thing with the greater value, the other one, and the numbers of the relation, of each such filter.
+        Of each pair the thing with the greater value, the other one, and the numbers of the relation.
     """
     patterns = (one for one in of.parts(select) if isinstance(one, of.TriplePattern))
     told = {
@@ -99,6 +100,22 @@ def compared(select: of.Select) -> list[tuple[of.End, of.End, tuple[int, ...]]]:
             greater, smaller = values[:: 1 if call.name.startswith(">") else -1]
             found.append((greater[0], smaller[0], greater[1]))
     return found
+
+
+def contradicted(select: of.Select) -> bool:
+    """Whether what is excluded is also required: { ?x <p> <A> . FILTER NOT EXISTS { ?x <p> <A> } }."""
+    required = set(of.positive(select))
+    denied = (one.pattern for one in of.parts(select) if isinstance(one, of.Exists) and one.negated)
+    return any(isinstance(one, of.Basic) and one.patterns and required.issuperset(one.patterns) for one in denied)
+
+
+def doubled(select: of.Select) -> list[tuple[of.Constant, of.Constant]]:
+    """The pairs of names that one variable must have by the same relation: { ?x <p> <A> . ?x <p> <B> }."""
+    named: dict[tuple[str, of.Predicate], dict[of.Constant, None]] = {}
+    for one in of.positive(select):
+        if isinstance(one.head, of.Var) and isinstance(one.tail, of.Constant):
+            named.setdefault((one.head.name, one.predicate), {})[one.tail] = None
+    return [pair for names in named.values() for pair in itertools.combinations(names, 2)]
 
 
 def _together(node: object) -> set[str]:

@@ -2,6 +2,7 @@
 
     ?captain a captain . ?captain age < 40     ?captain a <captain> . ?captain <age> ?of1 . FILTER(?of1 < 40)
     FILTER(?captain <country> != <Norway>)     ?captain <country> ?of1 . FILTER(?of1 != <Norway>)
+    FILTER(?insured = no)                      FILTER(?insured = <no>)
     { ... ORDER BY ?year DESC LIMIT 1 }        { ... } ORDER BY DESC(?year) LIMIT 1
     { ... } HAVING COUNT(?boat) > 2            { ... } HAVING(COUNT(?boat) > 2)
 
@@ -42,7 +43,7 @@ class _Token:
     @property
     def is_name(self) -> bool:
         """Whether it is a word that may be part of a name."""
-        return self.kind == "word" and self.text.upper() not in _CLAUSES | _MODIFIERS
+        return self.kind == "word" and not self.is_term and self.text.upper() not in _CLAUSES | _MODIFIERS
 
     @property
     def is_term(self) -> bool:
@@ -87,7 +88,10 @@ class _Writer:
         while at < len(self._tokens):
             token = self._tokens[at]
             before = self._tokens[at - 1].text if at else ""
-            if token.depth == 0 or token.inner:
+            if token.depth and token.inner and self._kind(at - 1) == "compare" and (bare := self._bare(at)):
+                at, written = bare
+                yield written
+            elif token.depth == 0 or token.inner:
                 yield token.text
                 at += 1
             elif compared := self._filter(at):
@@ -132,6 +136,15 @@ class _Writer:
         ):
             return None
         return end + 3, (subject, predicate, self._tokens[end].text, self._tokens[end + 1].text)
+
+    def _bare(self, at: int) -> tuple[int, str] | None:
+        """The end and the name of bare words after a comparison, `no` in `?x = no)`. None unless `)`, `&&` or `||` is
+        next."""
+        end = at
+        while self._tokens[end : end + 1] and self._tokens[end].is_name:
+            end += 1
+        closed = self._kind(end) == "both" or (self._tokens[end : end + 1] and self._tokens[end].text == ")")
+        return (end, f"<{' '.join(one.text for one in self._tokens[at:end])}>") if end > at and closed else None
 
     def _compared(self, subject: str, predicate: str, operator: str, value: str) -> Iterator[str]:
         variable = self._new()

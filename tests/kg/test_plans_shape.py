@@ -93,3 +93,29 @@ def test_of_two_things_that_are_compared_the_greater_is_first(
     found = read_plan(query, PlanNames(base.graph, base.linker)).compared
     texts = [tuple(one.text if isinstance(one, Constant) else f"?{one.name}" for one in ends) for *ends, _ in found]
     assert texts == compared
+
+
+@pytest.mark.parametrize(
+    ("query", "contradicted"),
+    [
+        ("SELECT ?x { ?x <lives in> <Oslo> . FILTER NOT EXISTS { ?x <lives in> <Oslo> } }", True),
+        ("SELECT ?x { ?x <lives in> ?y . FILTER NOT EXISTS { ?x <lives in> <Oslo> } }", False),
+        ("SELECT ?x { ?x <wrote> ?y . FILTER NOT EXISTS { ?x <wrote> ?y . ?x <lives in> <Oslo> } }", False),
+        ("SELECT ?x { ?x <wrote> ?y . FILTER NOT EXISTS { ?x <wrote> ?y . FILTER(?y = <Diary>) } }", False),
+        ("SELECT ?x { ?x <wrote> ?y OPTIONAL { ?x <sent to> ?z } FILTER NOT EXISTS { ?x <sent to> ?z } }", False),
+    ],
+)
+def test_what_is_required_is_not_excluded(names: PlanNames, query: str, contradicted: bool) -> None:
+    assert read_plan(query, names).is_contradicted is contradicted
+
+
+@pytest.mark.parametrize(
+    ("query", "pairs"),
+    [
+        ("SELECT ?x { ?x <lives in> <Oslo> . ?x <lives in> <Bob> }", [("<Bob>", "<Oslo>")]),
+        ("SELECT ?x { ?x <lives in> <Oslo> . ?y <lives in> <Bob> . ?x <wrote> ?y }", []),
+        ("SELECT ?x { { ?x <lives in> <Oslo> } UNION { ?x <lives in> <Bob> } }", []),
+    ],
+)
+def test_two_names_by_one_relation_are_doubled(names: PlanNames, query: str, pairs: list[tuple[str, str]]) -> None:
+    assert [tuple(sorted((one.text, other.text))) for one, other in read_plan(query, names).doubled] == pairs

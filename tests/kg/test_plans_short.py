@@ -53,6 +53,7 @@ def found(base: KnowledgeBase, text: str) -> set[str]:
         pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != <Lune>) }", {"Heron"}, id="in a filter"),
         pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != < Lune>) }", {"Heron"}, id="a space"),
         pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != < Lune >) }", {"Heron"}, id="two spaces"),
+        pytest.param("SELECT ?m { ?m <lies on> ?r . FILTER(?r = Wyre) }", {"Heron"}, id="a bare word in a filter"),
         pytest.param("SELECT ?m { ?m wheel size ?s . ORDER BY ?s LIMIT 1 }", {"Otter"}, id="an order in the braces"),
         pytest.param(
             "SELECT ?r { ?m lies on ?r } GROUP BY ?r HAVING COUNT(?m) > 1", {"Lune"}, id="HAVING without brackets"

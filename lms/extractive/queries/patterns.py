@@ -189,8 +189,8 @@ def _check_reflexives(draft: Draft) -> None:
 
 
 def _check_described(draft: Draft) -> None:
-    """Raise an error if two values of one thing are joined to it by others, "who adopted a brown dog", or if only the
-    grammar of the second would tell what "or" joins: "black or brown dogs".
+    """Raise an error if two values in a row are not joined to one thing by one relation each ("who adopted a brown
+    dog"), or if a list stands before the second ("black or brown dogs").
 
     Raises:
         UnsaidError: names the first value.
