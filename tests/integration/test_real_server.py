@@ -283,7 +283,7 @@ def test_a_server_that_dies_during_a_run_is_reported(
     command_line = subprocess.Popen(
         [sys.executable, "-m", "triplecheck.app.main", "ask", QUESTION, "--kb", str(kb.path), "--lm", MODEL],
         cwd=tmp_path,
-        env={**os.environ, "DSPY_CACHEDIR": str(tmp_path / "cache")},
+        env={**os.environ, "DSPY_CACHEDIR": str(tmp_path / "cache"), "TRIPLECHECK_CASCADE": "none"},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
