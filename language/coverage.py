@@ -340,7 +340,8 @@ def _operations(
     found = question.compares
     if found is not None:
         has = orders if found.degree == "Sup" else orders | compares
-        measured = found.counts or _is_measured(question, found.at, said, likeness)
+        subtracts = "difference" in operations and found.lemma in lexicon.amounts  # "how much more does X cost"
+        measured = found.counts or subtracts or _is_measured(question, found.at, said, likeness)
         if not has or not measured or meant_order(found, said):
             yield found.at, found.text
     if question.ordinal is not None and "offset" not in operations:

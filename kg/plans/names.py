@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.errors import PlanError
-from triplecheck.kg.graph import Graph
+from triplecheck.kg.graph import Direction, Graph
 from triplecheck.kg.linking import Candidate, Linker
 from triplecheck.kg.patterns.bind import SchemaNames
 from triplecheck.kg.plans.algebra import Classes, Constant, IsA, Labelled, Relations
@@ -80,8 +80,19 @@ class PlanNames:
                 if ids := self._schema.type_ids(form(spelling)):
                     return Classes(self._shown(spelling), ids)
         plain = spellings(name)[-1]
-        kind = "a relation" if self._schema.relations(plain) else ""
+        kind = "a relation" if self._schema.relations(plain) else self._value(plain)
         raise self._unknown("class", plain, self._schema.like_type(plain), kind)
+
+    def _value(self, name: str) -> str:
+        """What a name is that ends a relation: "a value: ?x <colour> <red>"; empty if it ends none, or several."""
+        into = {
+            one.relation
+            for one in self.graph.relation_counts(self._named(name) or self._named(_singular(name)))
+            if one.direction is Direction.IN
+        }
+        if len(into) != 1:
+            return ""
+        return f"a value: ?x {write_label(self.graph.relation(into.pop()).label)} {write_label(name)}"
 
     # --- nodes -----------------------------------------------------------------------------------
     def node(self, iri: str) -> Constant:

@@ -2,7 +2,8 @@
 
     ?captain a captain . ?captain age < 40     ?captain a <captain> . ?captain <age> ?of1 . FILTER(?of1 < 40)
     FILTER(?captain <country> != <Norway>)     ?captain <country> ?of1 . FILTER(?of1 != <Norway>)
-    FILTER(?insured = no)                      FILTER(?insured = <no>)
+    FILTER(?insured = no AND ?age < 40)        FILTER(?insured = <no> && ?age < 40)
+    ?captain <age> ?n (e.g. 40)                ?captain <age> ?n
     { ... ORDER BY ?year DESC LIMIT 1 }        { ... } ORDER BY DESC(?year) LIMIT 1
     { ... } HAVING COUNT(?boat) > 2            { ... } HAVING(COUNT(?boat) > 2)
 
@@ -24,9 +25,12 @@ _TOKEN = re.compile(
     r"""|(?P<other>\S)""",
     re.MULTILINE,
 )
+_NOTE = re.compile(r"\(e\.g\.[^()<>{}]*\)")
+"""An example, as the relations in a prompt have it."""
 _SPACED = re.compile(r"([=<>])\s*+<\s++([^<>\"{}?$]*+)>")
 _ORDERED = re.compile(r"((?:\b\w+ )?\([^()]*\)|[?$]\w+) (ASC|DESC)\b(?! \()", re.IGNORECASE)
 _HAVING = re.compile(r"\bHAVING ((?!\().*?)(?= ORDER\b| LIMIT\b| OFFSET\b|\Z)", re.IGNORECASE | re.DOTALL)
+_LOGIC = {"AND": "&&", "OR": "||"}
 _MODIFIERS = frozenset(("ORDER", "GROUP", "HAVING", "LIMIT", "OFFSET"))
 _CLAUSES = frozenset("FILTER OPTIONAL UNION MINUS VALUES BIND NOT EXISTS SELECT WHERE ASK AS DISTINCT".split())
 
@@ -53,6 +57,7 @@ class _Token:
 
 def written_out(text: str) -> str:
     """A query with what the short notation leaves out; where there is nothing of the kind, only its spaces change."""
+    text = _NOTE.sub(" ", text)
     tokens = _modifiers_behind(_tokens(_SPACED.sub(lambda match: f"{match[1]} <{match[2].rstrip()}>", text)))
     pattern, brace, modifiers = " ".join(_Writer(tokens).written()).rpartition("}")
     return pattern + brace + _HAVING.sub(r"HAVING(\1)", _ORDERED.sub(r"\2(\1)", modifiers))
@@ -63,6 +68,8 @@ def _tokens(text: str) -> list[_Token]:
     for match in _TOKEN.finditer(text):
         token, kind = match[0], str(match.lastgroup)
         depth, inner = depth - (token == "}"), inner - (token == ")")
+        if inner and token in _LOGIC:
+            token, kind = _LOGIC[token], "both"
         found.append(_Token(token, kind, depth, inner))
         depth, inner = depth + (token == "{"), inner + (token == "(")
     return found

@@ -54,6 +54,9 @@ def found(base: KnowledgeBase, text: str) -> set[str]:
         pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != < Lune>) }", {"Heron"}, id="a space"),
         pytest.param("SELECT ?m { ?m a <mill> . FILTER(?m <lies on> != < Lune >) }", {"Heron"}, id="two spaces"),
         pytest.param("SELECT ?m { ?m <lies on> ?r . FILTER(?r = Wyre) }", {"Heron"}, id="a bare word in a filter"),
+        pytest.param("SELECT ?m { ?m <wheel size> ?s FILTER(?s > 4 AND ?s < 9) }", {"Beaver"}, id="AND"),
+        pytest.param("SELECT ?m { ?m <lies on> ?r . FILTER(?r = Wyre OR ?m = Otter) }", {"Heron", "Otter"}, id="OR"),
+        pytest.param("SELECT ?m { ?m <wheel size> ?s (e.g. 4) . ?m <lies on> <Wyre> }", {"Heron"}, id="an example"),
         pytest.param("SELECT ?m { ?m wheel size ?s . ORDER BY ?s LIMIT 1 }", {"Otter"}, id="an order in the braces"),
         pytest.param(
             "SELECT ?r { ?m lies on ?r } GROUP BY ?r HAVING COUNT(?m) > 1", {"Lune"}, id="HAVING without brackets"

@@ -50,6 +50,16 @@ class TestWords:
         assert found(likeness, text, *said).surely == ("shrubs",)
         assert found(likeness, text, *said, open=True) == LeftOut((), ("shrubs",))
 
+    @pytest.mark.parametrize(("operation", "left"), [("difference", ()), ("filter", ("How much", "more"))])
+    def test_more_is_said_by_a_difference(self, likeness: Likeness, operation: str, left: tuple[str, ...]) -> None:
+        text = "How much more does a pot of *Ivy* cost than a pot of *Fern*?"
+        found_left = found(likeness, text, "pot price", operations={operation}, classes=["plant", "number"])
+        assert found_left.surely == left
+
+    def test_what_we_do_is_said_where_nothing_else_is_asked_for(self, likeness: Likeness) -> None:
+        assert found(likeness, "What did we pay for *Ivy*?", "grows in").maybe == ("pay",)
+        assert found(likeness, "Which plants do we grow in the *Palm House*?", "grows in").maybe == ()
+
     def test_both_is_not_said_by_one_of_several(self, likeness: Likeness) -> None:
         text = "Which plants grow in both the *Palm House* and the *Rose Court*?"
         assert found(likeness, text, "grows in", operations={"values"}).surely == ("both",)
