@@ -10,13 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.errors import PlanError
-from triplecheck.kg.graph import Direction, Graph
+from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Candidate, Linker
 from triplecheck.kg.patterns.bind import SchemaNames
 from triplecheck.kg.plans.algebra import Classes, Constant, IsA, Labelled, Relations
 from triplecheck.kg.plans.notation import name_of, spellings, write_label, write_value
 from triplecheck.kg.readable import singular
-from triplecheck.kg.types import Literal
+from triplecheck.kg.types import Direction, Literal
 from triplecheck.kg.values import valid
 from triplecheck.kg.vocabulary import RDF, RDFS
 

@@ -15,7 +15,7 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 from triplecheck.kg.errors import PlanError
-from triplecheck.kg.plans.short import written_out
+from triplecheck.kg.plans.short import without_notes, written_out
 from triplecheck.kg.types import XSD, Literal
 from triplecheck.kg.vocabulary import RDF, RDFS
 
@@ -158,7 +158,7 @@ def parse(text: str) -> tuple[str, Any]:
 
     if len(text) > _LONGEST:
         raise PlanError(f"the query has {len(text):,} characters; the longest that is read has {_LONGEST:,}")
-    _refuse(text, encode(text).masked)
+    _refuse(text, encode(without_notes(text)).masked)
     problem = ""
     for query in (text, written_out(text)):
         encoded = encode(query)

@@ -3,7 +3,7 @@
     ?captain a captain . ?captain age < 40     ?captain a <captain> . ?captain <age> ?of1 . FILTER(?of1 < 40)
     FILTER(?captain <country> != <Norway>)     ?captain <country> ?of1 . FILTER(?of1 != <Norway>)
     FILTER(?insured = no AND ?age < 40)        FILTER(?insured = <no> && ?age < 40)
-    ?captain <age> ?n (e.g. 40)                ?captain <age> ?n
+    ?captain <age> ?n (number, e.g. 40)        ?captain <age> ?n
     { ... ORDER BY ?year DESC LIMIT 1 }        { ... } ORDER BY DESC(?year) LIMIT 1
     { ... } HAVING COUNT(?boat) > 2            { ... } HAVING(COUNT(?boat) > 2)
 
@@ -25,8 +25,8 @@ _TOKEN = re.compile(
     r"""|(?P<other>\S)""",
     re.MULTILINE,
 )
-_NOTE = re.compile(r"\(e\.g\.[^()<>{}]*\)")
-"""An example, as the relations in a prompt have it."""
+_NOTE = re.compile(r"([\w)]>|[?$]\w+)\s*+\((?:e\.g\.[^()<>{}]*|[^\W\d][\w ]*(?:,[^()<>{}]*)?)\)")
+"""A class or an example behind a triple, as the patterns in a prompt have them: (ship), (number, e.g. 40)."""
 _SPACED = re.compile(r"([=<>])\s*+<\s++([^<>\"{}?$]*+)>")
 _ORDERED = re.compile(r"((?:\b\w+ )?\([^()]*\)|[?$]\w+) (ASC|DESC)\b(?! \()", re.IGNORECASE)
 _HAVING = re.compile(r"\bHAVING ((?!\().*?)(?= ORDER\b| LIMIT\b| OFFSET\b|\Z)", re.IGNORECASE | re.DOTALL)
@@ -57,10 +57,15 @@ class _Token:
 
 def written_out(text: str) -> str:
     """A query with what the short notation leaves out; where there is nothing of the kind, only its spaces change."""
-    text = _NOTE.sub(" ", text)
+    text = without_notes(text)
     tokens = _modifiers_behind(_tokens(_SPACED.sub(lambda match: f"{match[1]} <{match[2].rstrip()}>", text)))
     pattern, brace, modifiers = " ".join(_Writer(tokens).written()).rpartition("}")
     return pattern + brace + _HAVING.sub(r"HAVING(\1)", _ORDERED.sub(r"\2(\1)", modifiers))
+
+
+def without_notes(text: str) -> str:
+    """A query without the classes and examples that stand behind its triples as in a prompt."""
+    return _NOTE.sub(r"\1 ", text)
 
 
 def _tokens(text: str) -> list[_Token]:

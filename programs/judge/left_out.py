@@ -28,6 +28,9 @@ _LOOKED_AT = 3  # answers, for relations that lead further
 _SAME_NAME = 0.8
 """Cosine from which a relation may have a name, in the singular or the plural."""
 _NUMBER = re.compile(r"\d+")
+_COMPUTED_FOR = {"count": {"count", "sum", "difference"}, "sum": {"sum"}}
+_COMPUTED_FOR |= {"average": {"average"}, "difference": {"difference"}}
+"""What may be computed for each `Aggregate.kind` that a question asks for."""
 
 
 def uncovered(proof: Proof) -> list[str]:
@@ -47,7 +50,7 @@ def uncovered(proof: Proof) -> list[str]:
         found += [text for _, text in unordered(read) if text not in words | limits]
     if read.ordinal is not None:
         found.append(read.ordinal.text)  # no operation takes the n-th
-    if (asked := read.aggregate) is not None and not computed & {"sum", "difference", asked.kind}:
+    if (asked := read.aggregate) is not None and computed.isdisjoint(_COMPUTED_FOR[asked.kind]):
         named = set(normalize(asked.text).split()) <= words
         found += [] if named or (asked.kind == "count" and proof.kind == "number") else [asked.text]
     found += [word for _, word in unsayable(read)]
