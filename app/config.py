@@ -188,11 +188,8 @@ class Settings(BaseSettings):
     @classmethod
     def _read_cascade(cls, value: Any) -> Any:
         """Take `a,b`, and `none`."""
-        names = value.split(",") if isinstance(value, str) else value
-        if not isinstance(names, list) or not all(isinstance(name, str) for name in names):
-            return names
-        given = [name.strip() for name in names if name.strip()]
-        return [] if given == [_NO_CASCADE] else given
+        names = [item.strip() for item in value.split(",") if item.strip()] if isinstance(value, str) else value
+        return [] if names == [_NO_CASCADE] else names
 
     @classmethod
     def settings_customise_sources(

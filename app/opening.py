@@ -185,8 +185,8 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources, progress: Prog
 def asked_first(settings: Settings) -> list[str]:
     """The models and bundles that are asked before the configured model.
 
-    If nothing is configured, the rules are asked before a language model by the programs in `_WITH_RULES_FIRST`; not if
-    roles, options or a bundle are configured, which say how the model is asked.
+    Without a configured cascade, the programs in `_WITH_RULES_FIRST` ask the rules before a language model, unless
+    roles, options or a bundle are configured.
     """
     from triplecheck.lms.kinds import EXTRACTIVE, is_no_language_model
     from triplecheck.programs import resolve_program

@@ -58,8 +58,8 @@ def _is_manner(parse: Parse, at: int) -> bool:
 
 
 def _is_of_speakers(parse: Parse, at: int) -> bool:
-    """Whether a verb or a noun belongs to those who ask: "the services that we run", "on our list". A verb says more
-    where nothing else tells what is asked for: "what did we pay for X"."""
+    """Whether a verb or a noun belongs to those who ask: "the services that we run", "on our list". A verb whose object
+    is a question word alone does not: "what did we pay for X"."""
     if any(parse.lexicon.questions.get(parse.words[i]) in ("thing", "person") for i in parse.dependents(at, "obj")):
         return False
     below = parse.dependents(at, "nsubj") if parse.pos(at) == "VERB" else parse.dependents(at, "nmod:poss")

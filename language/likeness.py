@@ -16,7 +16,9 @@ from triplecheck.language.lexicon import lexicon
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import pipeline
 from triplecheck.language.relevance import Encode
+from triplecheck.language.roles import head_of
 from triplecheck.language.text import words_of
+from triplecheck.signatures.notation import BETWEEN_EXAMPLES
 
 NAMES, NAMES_NOUN = 0.5, 0.7
 """Likeness from which a name says a word; nouns of one kind are alike though they mean other things."""
@@ -139,7 +141,7 @@ class Likeness:
 
     def may_be_of_a_kind(self, one: str, other: str) -> bool:
         """Whether two nouns may name things of one kind. Persons and groups of persons count as one kind."""
-        kinds = {kind for noun in (one, other) for kind in kinds_of([noun], self._encode, self._language)} - {None}
+        kinds = kinds_of([one, other], self._encode, self._language) - {None}
         return len(kinds) < 2 or kinds == {"person", "group"}
 
     def of_word(self, word: str, wordings: Sequence[str]) -> float:
@@ -195,11 +197,20 @@ def unit_kind(word: str, language: str) -> str:
     return next((one.kind for one in found if one is not None and one.kind != "number"), "")
 
 
-def measure_nouns(value: str, language: str) -> tuple[str, ...]:
-    """The nouns for what a value measures, "length" and "duration" of "32 minutes"; none of a value without a unit."""
-    found = quantity(Literal(value))
-    kind = "" if found is None or not found.unit else found.kind
-    return lexicon(pipeline(language).code).measures.get(kind, ())
+def measure_nouns(example: str, language: str) -> tuple[str, ...]:
+    """The nouns for what a value measures, "length" and "duration" of "32 minutes"; none of a value without a unit.
+
+    Args:
+        example: of the values of a relation, as prompts show it; of two values the first is taken.
+    """
+    found = quantity(Literal(example.partition(BETWEEN_EXAMPLES)[0]))
+    return () if found is None else lexicon(pipeline(language).code).measures.get(found.kind, ())
+
+
+def measured_names(label: str, example: str, language: str) -> tuple[str, ...]:
+    """The `measure_nouns` of a relation whose name is a verb: "length" of `lasts`. A noun, as in `loan period`, says
+    itself what is measured."""
+    return measure_nouns(example, language) if head_of(label, language) == "subject" else ()
 
 
 def _share_stem(one: str, other: str) -> bool:

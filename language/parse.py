@@ -76,7 +76,7 @@ class Parse:
         return self.pos(at) == "VERB" or bool(self.dependents(at, "aux"))
 
     def is_value(self, at: int) -> bool:
-        """Whether a topic is in lower case, and so rather a value of things than a thing: "altos"."""
+        """Whether a token stands for a topic in lower case, such as "altos": more likely a value than a thing."""
         return self.topics[at].islower()
 
     def is_topic(self, at: int) -> bool:
@@ -128,7 +128,7 @@ class Parse:
         return None
 
     def before(self, at: int) -> str:
-        """The character before a token, blanks left out; empty at the beginning."""
+        """The last character before a token that is no blank; empty at the beginning."""
         return self.text[: self.tokens[at].start].rstrip()[-1:]
 
     def written(self, start: int, end: int) -> str:

@@ -97,11 +97,11 @@ def _asks_whose(parse: Parse) -> bool:
 
 
 def _persons(parse: Parse, found: Sequence[Unit], asked: int) -> Iterator[Unit]:
-    """The persons of whom a clause tells who they are, "the person who trained X": as "who" asks for them."""
+    """The nouns that a clause follows, "the person who trained X", each as a unit like the question word "who"."""
     known = {asked, *(at for unit in found for at in unit.tokens)}
     for at in range(len(parse)):
         if at not in known and told_by_clause(parse, at):
-            yield Unit("word", at, (at, at + 1), (_who(parse, "person"),))
+            yield Unit("word", at, (at, at + 1), (_question_word_for(parse, "person"),))
 
 
 def _is_role(question: Question, place: Place) -> bool:
@@ -136,7 +136,7 @@ def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None
         below = parse.tokens[unit.at].head == noun and parse.is_a(unit.at, *_IN_APPOSITION)
         above = parse.tokens[noun].head == unit.at and parse.is_a(noun, *_IN_APPOSITION)
         apart = any(parse.pos(i) == "ADP" for i in range(min(noun, unit.at) + 1, max(noun, unit.at)))
-        is_value = below and unit.kind == "topic" and (parse.is_value(unit.at) or is_plural(parse, noun))
+        is_value = below and (parse.is_value(unit.at) or is_plural(parse, noun))
         if unit.kind == "topic" and (below or above) and not apart and not is_value:
             return at
     return None
@@ -220,8 +220,9 @@ def _as_predicate(parse: Parse, found: list[Unit]) -> list[Unit]:
 def _asked(question: Question, taken: Collection[int]) -> list[Unit]:
     """What is asked for by a noun that names no class, or by a question word alone."""
     parse, asked, word = question.parse, question.asked, question_word(question.parse)
-    if word is None and (verb := _wants_value(parse)) is not None:
-        return [Unit("word", verb, (verb, verb + 1), (_who(parse, "thing"),), is_asked=True)]
+    if word is None and (request := requested_value(parse)) is not None:
+        verb, _ = request
+        return [Unit("word", verb, (verb, verb + 1), (_question_word_for(parse, "thing"),), is_asked=True)]
     if asked.at >= 0 and asked.at not in taken and not parse.is_stop(asked.at) and not _asks_whose(parse):
         start = asked.at
         while start and parse.tokens[start - 1].head == asked.at and parse.is_a(start - 1, "compound"):
@@ -239,19 +240,20 @@ def _asked(question: Question, taken: Collection[int]) -> list[Unit]:
     return []
 
 
-def _wants_value(parse: Parse) -> int | None:
-    """The verb of a request for things by a value of theirs, "list all basses who ..."; None of another request."""
-    for at in filter(parse.is_value, range(len(parse))):
-        verb = parse.tokens[at].head
+def requested_value(parse: Parse) -> tuple[int, int] | None:
+    """The verb of a request for things by a value that they have, and the value: "list all basses who ..."; None for
+    other requests."""
+    for value in filter(parse.is_value, range(len(parse))):
+        at, verb = value, parse.tokens[value].head
         if parse.is_a(at, "nsubj") and parse.is_a(verb, "ccomp"):  # "list all dogs born in 2019", as a parser reads it
             at, verb = verb, parse.tokens[verb].head
         if parse.is_a(at, "obj", "ccomp") and parse.lemma(verb) in parse.lexicon.requests:
-            return verb
+            return verb, value
     return None
 
 
-def _who(parse: Parse, kind: str) -> str:
-    """The first question word of a kind: "who" for `person`."""
+def _question_word_for(parse: Parse, kind: str) -> str:
+    """The first question word that asks for a kind of answer: "who" for `person`."""
     return next((word for word, own in parse.lexicon.questions.items() if own == kind), "")
 
 

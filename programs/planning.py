@@ -28,10 +28,9 @@ from triplecheck.kg.types import XSD, Edge
 from triplecheck.kg.values import converted, quantity, written
 from triplecheck.language.coverage import LeftOut, QuerySays, left_out, meant_order, unasked
 from triplecheck.language.described import asked_class
-from triplecheck.language.likeness import Likeness, measure_nouns
+from triplecheck.language.likeness import Likeness, measured_names
 from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question
-from triplecheck.language.roles import head_of
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.implied_classes import with_implied_classes
 from triplecheck.programs.base import Program
@@ -296,18 +295,17 @@ class Planning:
         return ""
 
     def _order_problem(self, plan: Plan) -> str:
-        """Why a query cannot be what was asked that takes the wrong end of an order, as "the oldest" by the last year;
-        empty if it can."""
+        """Why a query is wrong that takes the wrong end of an order, "the oldest" by the last year; empty if it is
+        not."""
         found = self._read.compares
-        if found is None:
-            return ""
-        if way := meant_order(found, self._said(plan)):
-            return f"{found.text!r} needs ORDER BY {way.upper()}(...)."
-        return self._comparison_problem(plan, found)
+        if found is None or found.degree != "Sup":
+            return "" if found is None else self._comparison_problem(plan, found)
+        way = meant_order(found, self._said(plan))
+        return f"{found.text!r} needs ORDER BY {way.upper()}(...)." if way else ""
 
     def _comparison_problem(self, plan: Plan, found: Comparison) -> str:
-        """Why a query cannot be what was asked that compares with a topic the wrong way round, "older than X" by later
-        years; empty if it can."""
+        """Why a query is wrong that compares with a topic the wrong way round, "older than X" by a later year; empty if
+        it is not."""
         parse, relations = self._read.parse, {numbers for *_, numbers in plan.compared}
         than = next((at for at, word in enumerate(parse.words) if word in parse.lexicon.than), None)
         if found.degree != "Cmp" or than is None or self._read.negations or len(relations) != 1:
@@ -330,8 +328,8 @@ class Planning:
         return f"{found.text!r} means the {way} {label!r}: turn the comparison."
 
     def _join_problem(self, plan: Plan) -> str:
-        """Why a query cannot be what was asked that excludes what it requires, or requires both where the question says
-        "or"; empty if it can."""
+        """Why a query is wrong that excludes what it requires, or requires both where the question says "or"; empty if
+        it is not."""
         if plan.is_contradicted:
             return "The query requires what it excludes. Keep that triple only inside NOT EXISTS."
         joined = {name for join in self._read.joins if join.kind == "or" for name in join.members}
@@ -464,11 +462,10 @@ def _labels(graph: Graph) -> list[str]:
 
 
 def _named(graph: Graph, relation: int, lines: Sequence[Line], language: str) -> tuple[str, ...]:
-    """The names of a relation; if these are verbs also the nouns for what its values measure: "length" of `lasts`."""
+    """The names of a relation, with its `measured_names`."""
     about = graph.relation(relation)
-    if head_of(about.label, language) != "subject":
-        return about.label, *about.aliases
-    return about.label, *about.aliases, *(noun for line in lines for noun in measure_nouns(line.example, language))
+    more = (noun for line in lines for noun in measured_names(about.label, line.example, language))
+    return about.label, *about.aliases, *more
 
 
 def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> QuerySays:

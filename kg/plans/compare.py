@@ -72,10 +72,11 @@ def one_of(terms: Terms, value: Values, others: Sequence[Values]) -> Codes:
 
 
 def _in_own_unit(terms: Terms, values: Values, rows: Flags) -> npt.NDArray[np.float64] | None:
-    """The numbers of sizes as they are written, shape (n,); None if some rows are in several units."""
+    """The number that each size is written with, 27 for "27 kg", shape (n,); None if the sizes in `rows` have several
+    units."""
     factors, zeros = terms.scales(values.unit_codes)
-    written_in = {*zip(values.kinds[rows].tolist(), factors[rows].tolist(), zeros[rows].tolist(), strict=True)}
-    return (values.sizes - zeros) / factors if len(written_in) == 1 else None
+    alike = all((own == own[0]).all() for own in (values.kinds[rows], factors[rows], zeros[rows]))
+    return (values.sizes - zeros) / factors if alike else None
 
 
 def _same(left: Values, right: Values) -> Flags:

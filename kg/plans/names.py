@@ -84,15 +84,13 @@ class PlanNames:
         raise self._unknown("class", plain, self._schema.like_type(plain), kind)
 
     def _value(self, name: str) -> str:
-        """What a name is that ends a relation: "a value: ?x <colour> <red>"; empty if it ends none, or several."""
-        into = {
-            one.relation
-            for one in self.graph.relation_counts(self._named(name) or self._named(_singular(name)))
-            if one.direction is Direction.IN
-        }
+        """How to write a name that is a value of one relation: "a value: ?x <colour> <red>"; empty for other names."""
+        value = next((one for one in (name, _singular(name)) if self._named(one)), name)
+        counts = self.graph.relation_counts(self._named(value))
+        into = {one.relation for one in counts if one.direction is Direction.IN}
         if len(into) != 1:
             return ""
-        return f"a value: ?x {write_label(self.graph.relation(into.pop()).label)} {write_label(name)}"
+        return f"a value: ?x {write_label(self.graph.relation(into.pop()).label)} {write_label(value)}"
 
     # --- nodes -----------------------------------------------------------------------------------
     def node(self, iri: str) -> Constant:

@@ -103,7 +103,7 @@ def compared(select: of.Select) -> list[tuple[of.End, of.End, tuple[int, ...]]]:
 
 
 def contradicted(select: of.Select) -> bool:
-    """Whether what is excluded is also required: { ?x <p> <A> . FILTER NOT EXISTS { ?x <p> <A> } }."""
+    """Whether a plan requires the triples that it excludes: { ?x <p> <A> . FILTER NOT EXISTS { ?x <p> <A> } }."""
     required = set(of.positive(select))
     denied = (one.pattern for one in of.parts(select) if isinstance(one, of.Exists) and one.negated)
     return any(isinstance(one, of.Basic) and one.patterns and required.issuperset(one.patterns) for one in denied)

@@ -152,11 +152,9 @@ class _Writer:
     def _bare(self, at: int) -> tuple[int, str] | None:
         """The end and the name of bare words after a comparison, `no` in `?x = no)`. None unless `)`, `&&` or `||` is
         next."""
-        end = at
-        while self._tokens[end : end + 1] and self._tokens[end].is_name:
-            end += 1
+        end, name = self._words(at, inner=True)
         closed = self._kind(end) == "both" or (self._tokens[end : end + 1] and self._tokens[end].text == ")")
-        return (end, f"<{' '.join(one.text for one in self._tokens[at:end])}>") if end > at and closed else None
+        return (end, name) if name and closed else None
 
     def _compared(self, subject: str, predicate: str, operator: str, value: str) -> Iterator[str]:
         variable = self._new()
@@ -166,8 +164,16 @@ class _Writer:
         """Behind a term, `a`, or words that are one name, and its text; empty if nothing of the kind begins there."""
         if self._is_term(at) or (self._kind(at) == "word" and self._tokens[at].text == "a"):
             return at + 1, self._tokens[at].text
+        return self._words(at, inner=False)
+
+    def _words(self, at: int, *, inner: bool) -> tuple[int, str]:
+        """Behind words that are one name, and the name in brackets; empty if none begins there.
+
+        Args:
+            inner: the words stand in parentheses.
+        """
         end = at
-        while end < len(self._tokens) and self._tokens[end].is_name and not self._tokens[end].inner:
+        while end < len(self._tokens) and self._tokens[end].is_name and bool(self._tokens[end].inner) == inner:
             end += 1
         return (end, f"<{' '.join(token.text for token in self._tokens[at:end])}>") if end > at else (at, "")
 

@@ -30,8 +30,9 @@ class DemoSet:
 
 
 def demo_sets(step: RolePredict, calls: Sequence[RecordedCall], seed: int = 0, most: int = MOST) -> list[DemoSet]:
-    """The sets of demonstrations of a step, the one that it has first, without duplicates: without worked examples
-    `none` and `own`.
+    """The sets of demonstrations of a step, without duplicates, the one that it has first.
+
+    A step without worked examples has `none` and `own` alone.
 
     Args:
         step: with the demonstrations that it has, by default its worked examples.

@@ -28,8 +28,12 @@ _LOOKED_AT = 3  # answers, for relations that lead further
 _SAME_NAME = 0.8
 """Cosine from which a relation may have a name, in the singular or the plural."""
 _NUMBER = re.compile(r"\d+")
-_COMPUTED_FOR = {"count": {"count", "sum", "difference"}, "sum": {"sum"}}
-_COMPUTED_FOR |= {"average": {"average"}, "difference": {"difference"}}
+_COMPUTED_FOR = {
+    "count": {"count", "sum", "difference"},
+    "sum": {"sum"},
+    "average": {"average"},
+    "difference": {"difference"},
+}
 """What may be computed for each `Aggregate.kind` that a question asks for."""
 
 

@@ -138,6 +138,7 @@ def test_a_name_stands_for_all_homonyms(tmp_path: Path) -> None:
         ("SELECT ?x { ?x <ship> ?y }", "no relation 'ship' in the graph; it is a class"),
         ("SELECT ?x { ?x a <shop> }", "no class 'shop' in the graph; is it 'ship'?"),
         ("SELECT ?x { ?x a <Norway> }", "no class 'Norway' in the graph; it is a value: ?x <country> <Norway>"),
+        ("SELECT ?x { ?x a <Norways> }", "no class 'Norways' in the graph; it is a value: ?x <country> <Norway>"),
         ("SELECT ?x { ?x <owned by> <Crano> }", "no thing 'Crano' in the graph; is it 'Crane'?"),
         ("INSERT DATA { <a> <b> <c> }", "INSERT writes"),
         ("DROP ALL", "DROP writes"),

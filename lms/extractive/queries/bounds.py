@@ -174,12 +174,10 @@ def _only(relations: Sequence[Relation]) -> Measure | None:
 def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
     """The unit behind the number of a bound, or the currency before it; empty without one."""
     parse = draft.reading.parse
-    for at in range(*limit.span):  # "between 8 km and 13 km"
-        if number(parse, at) is not None:
-            draft.said.update(range(at + 1, end_of_unit(parse, at + 1)))
-    for at in range(limit.span[0], min(limit.span[1] + 1, len(parse))):
-        if number(parse, at) is None:
-            continue
+    places = range(limit.span[0], min(limit.span[1] + 1, len(parse)))
+    numbers = [at for at in places if number(parse, at) is not None]  # two in "between 8 km and 13 km"
+    draft.said.update(i for at in numbers for i in range(at + 1, end_of_unit(parse, at + 1)))
+    for at in numbers:
         before = parse.before(at)
         if before and _kind(f"{before}{bound}").startswith("money"):
             return before

@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_likeness
 from triplecheck.language.parse import Parse
 from triplecheck.language.roles import does, head_of, says_converse
-from triplecheck.language.things import Unit
+from triplecheck.language.things import Unit, requested_value
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
-from triplecheck.lms.extractive.queries.schema import MEASURES, Relation, Schema
+from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
 from triplecheck.signatures.query_notation import THING
 
 _WHOLE = 0.6
@@ -61,7 +61,7 @@ class Joiner:
         self.ends = Ends(parse, clauses, schema, likeness)
         flags = schema.flags(parse.lexicon.flags)
         self._hops = [hop for hop in hops(schema) if hop.relation not in flags]  # nothing is joined to yes or no
-        self._flags = frozenset(at for at in range(len(parse)) if self._is_flag(at)) | self._in_names_of(flags)
+        self._flags = self._naming({likeness.bases(wording) for one in flags for wording in one.wordings})
         self.value = self._value()
         self._repeated = [(one, other) for one in self._hops for other in self._hops if _goes_on(one, other)]
 
@@ -71,8 +71,9 @@ class Joiner:
             return None
         listed, at = {one.with_ for one in self._clauses.attachments if not self._are_alike(one)}, units[root].at
         nouns = {at + 1, *([self._parse.tokens[at].head] if self._parse.is_a(at, "det", "amod") else ())}
-        below = [at, *self._parse.dependents(at, "ccomp")]  # "list all carpenters who ..."; see `things`
-        nouns.update(noun for one in below for noun in self._parse.dependents(one, "obj" if one == at else "nsubj"))
+        request = requested_value(self._parse)
+        if request is not None and request[0] == at:  # "list all carpenters who ..."
+            nouns.add(request[1])
         if self._parse.dependents(at, "cop"):  # "who is our dearest photographer"
             nouns |= set(self._parse.dependents(at, "nsubj"))
         behind = (number for number, unit in enumerate(units) if unit.at in nouns and unit.kind == "topic")
@@ -324,23 +325,22 @@ class Joiner:
         """The words of an attachment, without those that say what things are: "the capacity of the covered stages"."""
         return [at for at in attachment.words if at not in self._flags]
 
-    def _in_names_of(self, relations: Sequence[Relation]) -> frozenset[int]:
-        """The tokens that have all content words of a name of several, one behind the other: "read music"."""
-        parse, wordings = self._parse, [wording for one in relations for wording in one.wordings]
-        named = [named for wording in wordings if len(named := self._likeness.bases(wording)) > 1]
-        spans = [range(at, at + len(one)) for one in named for at in range(len(parse) - len(one) + 1)]
-        return frozenset(at for span in spans if self._likeness.bases(self._said(span)) in named for at in span)
+    def _naming(self, flags: Collection[frozenset[str]]) -> frozenset[int]:
+        """The tokens that name a relation to yes and no: all words of its name, "read music", or an adjective or
+        participle, "the covered stages", "stages that are covered".
 
-    def _said(self, span: range) -> str:
-        return " ".join(self._parse.words[at] for at in span)
-
-    def _is_flag(self, at: int) -> bool:
-        """Whether an adjective or participle, of a noun or as predicate, is the name of a relation to yes and no."""
-        if not self._parse.is_a(at, "amod", "acl") and not self._parse.dependents(at, "aux:pass", "cop"):
-            return False
-        bases = self._likeness.bases(self._parse.words[at])
-        relations = self._schema.flags(self._parse.lexicon.flags)
-        return any(bases == self._likeness.bases(wording) for one in relations for wording in one.wordings)
+        Args:
+            flags: the content words of each name of such a relation.
+        """
+        parse, bases = self._parse, self._likeness.bases
+        sizes = {len(one) for one in flags} - {0, 1}
+        spans = [range(at, at + size) for size in sizes for at in range(len(parse) - size + 1)]
+        spans += [
+            range(at, at + 1)
+            for at in range(len(parse))
+            if parse.is_a(at, "amod", "acl") or parse.dependents(at, "aux:pass", "cop")
+        ]
+        return frozenset(at for span in spans if bases(" ".join(parse.words[i] for i in span)) in flags for at in span)
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""

@@ -197,12 +197,12 @@ def _check_described(draft: Draft) -> None:
     """
     listed = {one.unit for one in draft.attachments if one.with_ is not None}
     for one in draft.attachments:
-        if one.describes in listed:
-            raise UnsaidError(f"No relation says {name(draft.reading, one.unit)}.")
-    for join in draft.joins.values():
-        one = join.attachment
-        both = () if one.describes is None else (join, draft.joins.get(one.describes, join))
-        if len({other.attachment.to for other in both}) > 1 or any(len(other.hops) > 1 for other in both):
+        if one.describes is None:
+            continue
+        numbers = (one.unit, one.describes) if one.unit in draft.joins else ()
+        joins = [draft.joins[number] for number in numbers if number in draft.joins]
+        are_apart = len({join.attachment.to for join in joins}) > 1 or any(len(join.hops) > 1 for join in joins)
+        if one.describes in listed or are_apart:
             raise UnsaidError(f"No relation says {name(draft.reading, one.unit)}.")
 
 
@@ -330,8 +330,8 @@ def named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple[
 
 
 def _may_have(reading: Reading, owner: int, relation: Relation, *, forward: bool) -> bool:
-    """Whether a unit may be at the start of a relation, or of one to yes and no, which is told of things alone."""
-    hop, classes = Hop(relation, forward), reading.joiner.ends.classes(owner) or reading.classes(owner)
+    """Whether a unit may be at the start of a relation. One to yes and no starts at things alone."""
+    hop, classes = Hop(relation, forward), reading.classes(owner)
     if relation.truth(reading.parse.lexicon.flags) is None:
         return fits(classes or (), hop.start)
     return forward and (reading.joiner.ends.may_start(owner, hop) if classes is None else fits(classes, hop.start))
@@ -373,7 +373,7 @@ def _is_noun_of(reading: Reading, at: int, relation: Relation) -> bool:
 
 
 def _is_done(reading: Reading, at: int, relation: Relation) -> bool:
-    """Whether a passive verb without an agent is the name of a relation: "how many dogs were adopted"."""
+    """Whether a passive verb without an agent names a relation: "how many dogs were adopted"."""
     parse = reading.parse
     is_alone = parse.dependents(at, "aux:pass") and not parse.dependents(at, "obl:agent", "obl")
     return bool(is_alone) and reading.likeness.of_form(parse.words[at], relation.wordings) == 1

@@ -24,7 +24,7 @@ from triplecheck.lms.prompt import Prompt
 _LONGEST_NAME = 3
 """Words of a noun that may be the name of a relation."""
 _CLEARLY = 0.1
-"""By how much the likeness of a class must exceed that of all other classes."""
+"""By how much a noun must be more like one class than like all others."""
 
 
 @dataclass(frozen=True)
@@ -77,7 +77,7 @@ class Reading:
         return None if unknown and not found else found
 
     def _classes_of_value(self, number: int) -> tuple[str, ...]:
-        """The class of the things whose value is used as a noun, millers for "which carpenter"; empty if there are
+        """The class of the things that a value stands for, suppliers for "which florist"; empty if there are
         several."""
         value = self.joiner.value
         topic = None if value is None or number != self.clauses.root else self.schema.topic(self.units[value].names[0])
@@ -252,7 +252,8 @@ def _most_like(schema: Schema, noun: str, lemma: str, likeness: Likeness) -> str
 
 
 def _is_measured(parse: Parse, noun: int, relations: Sequence[Relation], likeness: Likeness) -> bool:
-    """Whether a noun only says what is counted by the number that its verb names: "serves more than 6 people"."""
+    """Whether a noun is the object of a verb that names a number, and only says what is counted: "people" in "serves
+    more than 6 people"."""
     verb = parse.words[parse.tokens[noun].head]
     return parse.is_a(noun, "obj") and measure_of_words(relations, [verb], likeness, ("number",)) is not None
 

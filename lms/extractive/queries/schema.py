@@ -7,8 +7,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.kg.plans.notation import write_label
-from triplecheck.language.likeness import measure_nouns
-from triplecheck.language.roles import head_of
+from triplecheck.language.likeness import measure_nouns, measured_names
 from triplecheck.lms.prompt import Prompt
 from triplecheck.signatures.notation import BETWEEN_EXAMPLES, MOST_BESIDE, read_known_name, split_note
 from triplecheck.signatures.query_notation import THING, read_class, read_offered
@@ -140,14 +139,14 @@ class Schema:
 
 
 def _with_measures(relations: Collection[Relation], language: str) -> Iterator[Relation]:
-    """Relations; the only one of a class with a kind of unit has the nouns for it as names if its own name is a verb:
-    "length" of `lasts`. A noun, as in `loan period`, says itself what is measured."""
-    nouns = {one: measure_nouns(one.example.partition(BETWEEN_EXAMPLES)[0], language) for one in relations}
+    """Relations, with their `measured_names` where no other relation of the class measures the same."""
+    nouns = {one: measure_nouns(one.example, language) for one in relations}
     for one in relations:
         beside = [other for other in relations if other.head == one.head and other != one]
         known = {wording for other in (one, *beside) for wording in other.wordings}
-        is_only = all(nouns[other] != nouns[one] for other in beside) and head_of(one.label, language) == "subject"
-        yield replace(one, wordings=(*one.wordings, *(noun for noun in nouns[one] if is_only and noun not in known)))
+        is_only = all(nouns[other] != nouns[one] for other in beside)
+        more = measured_names(one.label, one.example, language) if is_only else ()
+        yield replace(one, wordings=(*one.wordings, *(noun for noun in more if noun not in known)))
 
 
 def _beside(lines: Sequence[str]) -> dict[str, list[Beside]]:
