@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -50,7 +51,7 @@ class KERAGLimits:
         values: edges fetched per (entity, relation).
         frontier: entities expanded at one hop of one path.
         triples: triples in all.
-        tokens: estimated tokens of facts in the prompt.
+        tokens: estimated tokens of facts, or of a query's relations, in a prompt.
     """
 
     candidates: int = 3
@@ -137,9 +138,8 @@ class KERAG(AnsweringProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Planning, retrieval, summarization: the three modules of the paper."""
         plan = self.plan(question, trace)
-        return planned(
-            self, self.write_query, plan.question, plan.topics, trace, lambda: self.retrieve_and_answer(plan, trace)
-        )
+        search = partial(self.retrieve_and_answer, plan, trace)
+        return planned(self, self.write_query, plan.question, plan.topics, self.options.limits.tokens, trace, search)
 
     def retrieve_and_answer(self, plan: Plan, trace: Trace) -> Outcome:
         """Retrieval and summarization from the topics of a plan."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from weakref import WeakKeyDictionary
 
 import numpy as np
@@ -23,6 +24,7 @@ from triplecheck.language.pipeline import read_text
 from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
 from triplecheck.programs.expansion import is_identifier
+from triplecheck.programs.room import estimated_tokens
 from triplecheck.signatures.notation import (
     BETWEEN_EXAMPLES,
     EXAMPLE,
@@ -85,13 +87,15 @@ _known: WeakKeyDictionary[Graph, dict[tuple[int, str | None], tuple[tuple[str, s
 
 
 def offer(
-    graph: Graph, read: Question, topics: Mapping[int, tuple[str, str]], vectors: RelationVectors | None
+    graph: Graph, read: Question, topics: Mapping[int, tuple[str, str]], vectors: RelationVectors | None, tokens: int
 ) -> Offer:
     """The topics of a question, and the classes and relations that are nearest to it.
 
     Args:
         topics: the name of each topic node in prompts, and the question's spelling if it differs.
         vectors: of the relations; None: the most frequent ones are shown.
+        tokens: estimated tokens of all relations. Those of the topics and those nearest to the question come first, and
+            each is shown once before any is shown with other classes.
     """
     labels: dict[str, list[str]] = {}
     for id in graph.type_ids:
@@ -101,7 +105,7 @@ def offer(
     near = list(dict.fromkeys([*named, *(label for found in own.values() for label in found)]))
     shown = list(dict.fromkeys([*near, *labels]))[:_CLASSES]
     likeness = np.zeros(graph.num_relations) if vectors is None else vectors.against(read.bare or read.text)
-    lines = _nearest_lines(graph, topics, likeness, near)
+    lines = _nearest_lines(graph, topics, likeness, near, tokens)
     return Offer(
         [write_known_name(name, spelt, own[node] or (THING,)) for node, (name, spelt) in topics.items()],
         [line for node, (name, _) in topics.items() for line in _beside(graph, node, name, likeness)],
@@ -136,32 +140,33 @@ def _beside(graph: Graph, node: int, name: str, likeness: Likenesses) -> list[st
 
 
 def _nearest_lines(
-    graph: Graph, topics: Mapping[int, tuple[str, str]], likeness: Likenesses, classes: Sequence[str]
+    graph: Graph, topics: Mapping[int, tuple[str, str]], likeness: Likenesses, classes: Sequence[str], tokens: int
 ) -> list[Line]:
     """The relations of the topics and those nearest to the question, in the order of the graph."""
-    numbers = np.arange(graph.num_relations)
-    if len(numbers) > _RELATIONS:
-        likeness = likeness.copy()
-        for count in graph.relation_counts(list(topics)) if topics else ():
-            likeness[count.relation] += 1.0
-        for number in range(graph.num_relations):
-            likeness[number] += _JOINS * _joins(graph, number, classes)
-        numbers = np.sort(np.argsort(-likeness, kind="stable")[:_RELATIONS])
+    likeness = likeness.copy()
+    for count in graph.relation_counts(list(topics)) if topics else ():
+        likeness[count.relation] += 1.0
+    for number in range(graph.num_relations):
+        likeness[number] += _JOINS * _joins(graph, number, classes)
+    numbers = np.sort(np.argsort(-likeness, kind="stable")[:_RELATIONS])
     for most in (_HEADS, 1):
         lines = [line for number in numbers.tolist() for line in described(graph, number, classes, most)]
         if len(lines) <= _RELATIONS:
             break
-    return _shortened(lines, 2 * _RELATIONS)
+    return _that_fit(lines, likeness, tokens)
 
 
-def _shortened(lines: Sequence[Line], most: int) -> list[Line]:
-    """So many lines, in their order: the first of each relation before the second of any."""
+def _that_fit(lines: Sequence[Line], likeness: Likenesses, tokens: int) -> list[Line]:
+    """The lines that fit into a prompt, in their order; see `offer`."""
     seen = Counter[int]()
     ranked = []
     for place, line in enumerate(lines):
-        ranked.append((seen[line.relation], place))
+        ranked.append((seen[line.relation], -likeness[line.relation], place))
         seen[line.relation] += 1
-    return [lines[place] for place in sorted(place for _, place in sorted(ranked)[:most])]
+    places = [place for _, _, place in sorted(ranked)][: 2 * _RELATIONS]
+    used = accumulate(estimated_tokens(lines[place].text) for place in places)
+    fitting = {place for place, so_far in zip(places, used, strict=True) if so_far <= tokens}
+    return [line for place, line in enumerate(lines) if place in fitting]
 
 
 def _joins(graph: Graph, relation: int, classes: Sequence[str]) -> bool:

@@ -67,6 +67,7 @@ class Planning:
         step: writes queries.
         read: the question, with its topics.
         topics: of each node the name in prompts and the spelling in the question.
+        tokens: estimated tokens of the relations in a prompt.
         trace: records the queries.
         implied: whether a graph without classes gets those that the nouns of the question name.
     """
@@ -77,6 +78,7 @@ class Planning:
         step: RolePredict,
         read: Question,
         topics: Mapping[int, tuple[str, str]],
+        tokens: int,
         trace: Trace,
         *,
         implied: bool = True,
@@ -95,7 +97,7 @@ class Planning:
         values = values_named(self._graph, linker, read, self._likeness)
         self._topics = things(self._graph, {**topics, **values})
         self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
-        self._shown = offer(self._graph, self._read, self._topics, program.sources.relations)
+        self._shown = offer(self._graph, self._read, self._topics, program.sources.relations, tokens)
         self._names = PlanNames(self._graph, linker, topics=names_of(self._topics))
 
     def _read_again(self, question: str) -> Question:

@@ -22,7 +22,7 @@ class AnchorRAGLimits:
         triples: triples that one agent fetches at one hop.
         path_tokens: estimated tokens of paths in a prompt that judges, the most similar to the question first.
         judge_tokens: estimated tokens of facts in a prompt that filters or judges.
-        tokens: estimated tokens of facts in the prompt that answers.
+        tokens: estimated tokens of facts in the prompt that answers, and of relations in one that asks for a query.
     """
 
     offered: int = 40

@@ -93,7 +93,8 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         """Predictor, retriever agents, supervisor."""
         anchors, briefing = self.predict(question, trace)
         search = partial(self._retrieve, question, anchors, briefing, trace)
-        return planned(self, self.write_query, briefing.read, briefing.anchors, trace, search)
+        tokens = self.options.limits.tokens
+        return planned(self, self.write_query, briefing.read, briefing.anchors, tokens, trace, search)
 
     def _retrieve(self, question: str, anchors: list[Anchor], briefing: Briefing, trace: Trace) -> Outcome:
         if not anchors:

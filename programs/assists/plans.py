@@ -28,6 +28,7 @@ def planned(
     step: RolePredict | None,
     read: Question,
     names: Mapping[int, str],
+    tokens: int,
     trace: Trace,
     search: Callable[[], Outcome],
 ) -> Outcome:
@@ -42,6 +43,7 @@ def planned(
         step: of `query_step`.
         read: the question, with its topics.
         names: the name of each topic node in prompts, in the order of the question's topics.
+        tokens: estimated tokens of the relations in the prompt that asks for a query.
         trace: records the queries.
         search: the program without queries.
     """
@@ -58,11 +60,11 @@ def planned(
 
     spelt = [topic.spelling if topic.spelling != topic.name else "" for topic in read.topics]
     topics = {node: (name, spelling) for (node, name), spelling in zip(names.items(), spelt, strict=True)}
-    planning = Planning(program, step, read, topics, trace)
+    planning = Planning(program, step, read, topics, tokens, trace)
     computed = planning.outcome()
     is_unanswered = computed is None or computed.abstained is not None
     if found is None and is_unanswered and planning.has_implied_classes:
-        computed = Planning(program, step, read, topics, trace, implied=False).outcome() or computed
+        computed = Planning(program, step, read, topics, tokens, trace, implied=False).outcome() or computed
     if computed is None:
         return search() if found is None else found
     if computed.abstained is not None and found is not None and found.abstained is None:

@@ -62,7 +62,7 @@ class ExploringLimits:
         offered: relations of one entity that are shown, the most similar to the question first.
         values: edges fetched per (entity, relation).
         entities: of these, shown to the model to be scored.
-        tokens: estimated tokens of facts in a prompt.
+        tokens: estimated tokens of facts, or of a query's relations, in a prompt.
     """
 
     offered: int = 60

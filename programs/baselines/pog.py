@@ -97,7 +97,8 @@ class PoG(ExploringProgram):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Task decomposition, then rounds of exploration, memory, evaluation and reflection."""
         at = self.start(question, trace)
-        return planned(self, self.write_query, at.read, at.topics, trace, lambda: self._explored(at))
+        tokens = self.options.limits.tokens
+        return planned(self, self.write_query, at.read, at.topics, tokens, trace, lambda: self._explored(at))
 
     def _explored(self, at: Exploration) -> Outcome:
         if not at.topics:

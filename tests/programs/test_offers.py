@@ -16,6 +16,9 @@ from triplecheck.programs import Sources
 from triplecheck.programs.offers import Offer, described, names_of, offer, things, values_named
 
 
+ROOM = 4_000  # tokens
+
+
 @pytest.fixture(scope="module")
 def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"))
@@ -24,7 +27,7 @@ def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 def offered(base: KnowledgeBase, question: str, **topics: tuple[str, str]) -> Offer:
     """What is shown for a question, with the name and the spelling of each topic by its id."""
     read = read_question(question, [spelt or name for name, spelt in topics.values()])
-    return offer(base.graph, read, {node(base.graph, id): written for id, written in topics.items()}, None)
+    return offer(base.graph, read, {node(base.graph, id): written for id, written in topics.items()}, None, ROOM)
 
 
 class TestTopics:
@@ -64,7 +67,7 @@ class TestBeside:
         ada = base.graph.find("Ada")
         assert ada is not None
         read = read_question("Whom did Ada marry?", ["Ada"])
-        shown = offer(base.graph, read, {ada: ("Ada", "")}, Sources.of(base).relations)
+        shown = offer(base.graph, read, {ada: ("Ada", "")}, Sources.of(base).relations, ROOM)
         assert len(shown.beside) == 12
         assert "<Ada> <married> ?x (thing)" in shown.beside
 
@@ -115,12 +118,21 @@ class TestClasses:
 
     def test_there_are_none_without_types(self, tmp_path: Path) -> None:
         base = build_rows([("Ada", "born in", "Oslo"), ("Bea", "born in", "Bergen")], tmp_path)
-        shown = offer(base.graph, read_question("Who was born in Oslo?"), {}, None)
+        shown = offer(base.graph, read_question("Who was born in Oslo?"), {}, None, ROOM)
         assert shown.classes == []
         assert shown.relations == ["?thing <born in> ?other_thing (e.g. Oslo)"]
 
 
 class TestRelations:
+    def test_where_room_is_short_those_of_the_topics_come_first(self, violins: KnowledgeBase) -> None:
+        mill = {node(violins.graph, "mill"): ("Millby", "")}
+        read = read_question("Who was born in Millby?", ["Millby"])
+        every = offer(violins.graph, read, mill, None, ROOM).relations
+        few = offer(violins.graph, read, mill, None, 40).relations
+        assert 0 < len(few) < len(every)
+        assert set(few) <= set(every)
+        assert any("<born in>" in line for line in few)
+
     def test_each_has_what_is_at_both_ends_and_an_example(self, violins: KnowledgeBase) -> None:
         assert set(offered(violins, "Which violins are dear?").relations) == {
             "?violin <made by> ?maker (e.g. Lena Roth; also <workshop of>)",
