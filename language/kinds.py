@@ -53,9 +53,11 @@ def fit(asked: str, classes: Sequence[str], encode: Encode, language: str = ENGL
 
 
 def named_like_things(names: Sequence[str], language: str = ENGLISH) -> bool:
-    """Whether about all of some names end with a common noun: Terrace Bed and Moss Wall, not Ida Falk and Jon Brook."""
-    nouns = sum(pipeline(language).lists_noun(name.split()[-1]) for name in names if name.strip())
-    return bool(names) and nouns >= _ALL * len(names)
+    """Whether about all of some names end with a common noun or in lower case: Terrace Bed, Moss Wall and runner beans,
+    not Ida Falk and Jon Brook."""
+    last, own = [name.split()[-1] for name in names if name.strip()], pipeline(language)
+    things = sum(word.islower() or own.lists_noun(word) or own.lists_noun(own.lemma(word, "NOUN")) for word in last)
+    return bool(names) and things >= _ALL * len(names)
 
 
 def kinds_of(classes: Iterable[str], encode: Encode, language: str = ENGLISH) -> set[Kind | None]:

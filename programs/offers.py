@@ -276,7 +276,8 @@ def things(graph: Graph, topics: Mapping[int, tuple[str, str]]) -> dict[int, tup
 
 
 def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likeness) -> dict[int, tuple[str, str]]:
-    """The values of the graph that a question names beside its topics, in lower case: "female" of "female lions".
+    """What a question names in lower case beside its topics: values ("female" of "female lions"), and things of a class
+    ("potatoes" in "does plot 4 grow potatoes").
 
     A value is what other things lead to and what leads to nothing. A noun that names a relation is none, "the actors in
     the films by X", nor is the noun that is asked for in a graph without classes: "what film did X write".
@@ -296,12 +297,17 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
         if mention.text in asked or names_relation(mention.text):
             continue
         for candidate in linker.candidates(mention):
-            is_value = graph.node_id(candidate.node) not in graph.type_ids and all(
-                count.direction is Direction.IN for count in graph.relation_counts([candidate.node])
-            )
-            if candidate.label == mention.text and is_value:
+            if candidate.label == mention.text and _is_named_in_lower_case(graph, candidate.node):
                 found[candidate.node] = (clean(candidate.label), spelling)
     return found
+
+
+def _is_named_in_lower_case(graph: Graph, node: int) -> bool:
+    """Whether a node is a value, or a thing of a class."""
+    if graph.node_id(node) in graph.type_ids:
+        return False
+    counts = graph.relation_counts([node])
+    return bool(graph.types(node)) or all(count.direction is Direction.IN for count in counts)
 
 
 def _mentions(linker: Linker, read: Question) -> Iterator[tuple[Mention, str]]:
