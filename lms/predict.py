@@ -64,11 +64,9 @@ def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
         return PromptTooLongError(
             f"{model} (role {role}): the prompt is too long for the model ({_text(error, lm)}); "
             "give it fewer or shorter facts, or use a model with a longer context",
-            role=role,
-            model=model,
         )
     return ModelUnavailableError(
-        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error, lm)}); {_way_out(error, lm)}", model=model
+        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error, lm)}); {_way_out(error, lm)}"
     )
 
 
@@ -417,10 +415,7 @@ class RolePredict(dspy.Predict):
         return ModelReplyError(
             f"{model} (role {self.role}, {self.signature.__name__}): two replies cannot be read; {problem}. "
             f"The last one was {shown[:200]!r}. Use a model that keeps to the format; `triplecheck lm check` tells",
-            role=self.role,
-            model=model,
             reply=str(error.lm_response),
-            problem=problem,
             signature=error.signature,
         )
 

@@ -51,13 +51,11 @@ class LlamaCppBackend:
             raise ModelUnavailableError(
                 f"{weights.name}: llama.cpp needs llama-cpp-python; pip install 'triplecheck[llama-cpp]' "
                 "(it compiles for some minutes), or use the backend transformers for a small model",
-                model=weights.name,
             )
         if weights.gguf is None:
             raise ModelUnavailableError(
                 f"{weights.name}: {weights.directory} holds no GGUF file, which the backend llama.cpp needs; "
                 "use the backend transformers",
-                model=weights.name,
             )
         import llama_cpp
 
@@ -68,7 +66,6 @@ class LlamaCppBackend:
         if not isinstance(template, str):
             raise ModelUnavailableError(
                 f"{weights.name}: {base} has no chat template, so it is no chat model; use an instruct model",
-                model=weights.name,
             )
         self._context = context_length(metadata, config.context_length)
         with _lora(weights, base) as lora:
@@ -87,7 +84,6 @@ class LlamaCppBackend:
                     f"{weights.name}: llama.cpp {llama_cpp.__version__} cannot load {base} ({error}); the file may be "
                     "incomplete, the memory too small, or the architecture "
                     f"{metadata.get('general.architecture', 'unknown')!r} too new",
-                    model=weights.name,
                 ) from error
         self._vocabulary = LlamaVocabulary(self._model)
         self._prefixes = _Prefixes(self._model, config.prefix_memory << 20)
@@ -302,7 +298,7 @@ def _lora(weights: Weights, base: Path) -> Iterator[str | None]:
         return
     if importlib.util.find_spec("gguf") is None:
         raise ModelUnavailableError(
-            f"{weights.name}: the backend llama.cpp needs gguf for an adapter; pip install gguf", model=weights.name
+            f"{weights.name}: the backend llama.cpp needs gguf for an adapter; pip install gguf"
         )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "adapter.gguf"

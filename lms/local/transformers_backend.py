@@ -224,7 +224,6 @@ def _libraries(weights: Weights) -> tuple[Any, Any]:
     if missing:
         raise ModelUnavailableError(
             f"{weights.name}: running it needs {', '.join(missing)}; pip install {' '.join(missing)}",
-            model=weights.name,
         )
     import torch
     import transformers

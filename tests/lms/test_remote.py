@@ -285,7 +285,7 @@ def test_a_key_in_an_unreadable_reply_is_in_no_message(server: OpenAIServer, mon
     lm = language_model(MODEL, api_base=server.base, cache=False)
     with pytest.raises(ModelReplyError) as raised, dspy.context(lm_roles=None):
         RolePredict("question -> answers: list[str]")(question="Q?", lm=lm)
-    assert KEY not in f"{raised.value} {raised.value.reply}"
+    assert KEY not in f"{raised.value} {raised.value.lm_response}"
 
 
 def test_half_a_surrogate_pair_in_a_reply_or_a_question_is_replaced(
