@@ -11,18 +11,7 @@ from triplecheck.kg.redaction import redacted
 
 
 class BudgetExceededError(TriplecheckError):
-    """The budget is used up: the next call was not made; earlier results are kept.
-
-    Attributes:
-        limit: the limit that is used up: `calls`, `tokens`, `seconds` or `dollars`.
-        used: the amount used so far.
-    """
-
-    def __init__(self, message: str, *, limit: str = "", allowed: float = 0, used: float = 0) -> None:
-        super().__init__(message)
-        self.limit = limit
-        self.allowed = allowed
-        self.used = used
+    """The budget is used up: the next call was not made; earlier results are kept."""
 
 
 class ModelUnavailableError(UnavailableError):

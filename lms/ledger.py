@@ -100,14 +100,10 @@ class Budget:
         """Raise `BudgetExceededError` if `usage` leaves no room for another call."""
         for name in LIMITS:
             allowed = getattr(self, name)
-            used = getattr(usage, name)
-            if allowed is not None and used >= allowed:
+            if allowed is not None and getattr(usage, name) >= allowed:
                 raise BudgetExceededError(
                     f"the budget of {allowed:g} {name} is used up ({_spent(usage)}): no further call to a language "
-                    f"model is made; raise the limit on {name} or ask for less",
-                    limit=name,
-                    allowed=allowed,
-                    used=used,
+                    f"model is made; raise the limit on {name} or ask for less"
                 )
 
 

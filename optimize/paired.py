@@ -136,7 +136,7 @@ def resumable(out: Path) -> Iterator[None]:
         yield
     except BudgetExceededError as error:
         told = f"{error}; run the same command again, with a larger budget, to resume {out}"
-        raise BudgetExceededError(told, limit=error.limit, allowed=error.allowed, used=error.used) from error
+        raise BudgetExceededError(told) from error
 
 
 def gain_over(new: Measured, old: Measured) -> Gain:

@@ -163,12 +163,12 @@ class Account:
             ledger._add("before", "before", spent)
         self._ledger = ledger or Ledger()
 
-    def begin(self, role: str, model: str) -> dict[str, Any] | None:
-        """Count a call; if a budget forbids it, return the arguments of `BudgetExceededError`."""
+    def begin(self, role: str, model: str) -> str | None:
+        """Count a call; if a budget forbids it, return the message of the error."""
         try:
             self._ledger.begin(role, model)
         except BudgetExceededError as error:
-            return {"message": str(error), "limit": error.limit, "allowed": error.allowed, "used": error.used}
+            return str(error)
         return None
 
     def take(self, role: str, model: str, usage: Usage) -> None:
@@ -189,8 +189,7 @@ class SharedLedger(Ledger):
 
         refused = ray.get(self._account.begin.remote(role, model))
         if refused is not None:
-            message = refused.pop("message")
-            raise BudgetExceededError(message, **refused)
+            raise BudgetExceededError(refused)
 
     def _add(self, role: str, model: str, more: Usage) -> None:
         if not more.calls:  # `begin` has counted the call

@@ -43,10 +43,8 @@ def test_the_call_that_would_start_over_budget_is_refused_and_the_rest_is_kept(b
     ledger = Ledger(budget)
     _call(ledger, dollars=0.25)
     _call(ledger, dollars=0.25)
-    with pytest.raises(BudgetExceededError, match=rf"{limit} is used up \(2 calls, 24 tokens") as raised:
+    with pytest.raises(BudgetExceededError, match=rf"{limit} is used up \(2 calls, 24 tokens"):
         ledger.begin("answer", "m")
-    assert raised.value.limit == limit
-    assert raised.value.used >= raised.value.allowed
     assert ledger.usage().calls == 2
 
 
