@@ -128,7 +128,7 @@ def show(result: Tuned, place: Path) -> None:
 
 
 def _numbers(line: Choice) -> list[str]:
-    from triplecheck.evals.metrics import write_p
+    from triplecheck.evals.metrics.statistics import write_p
 
     measured, test, gain = line.validation, line.test, line.gain
     if measured is None:
@@ -148,7 +148,7 @@ def _numbers(line: Choice) -> list[str]:
 
 
 def _said(result: Tuned, place: Path) -> str:
-    from triplecheck.evals.metrics import say_p
+    from triplecheck.evals.metrics.statistics import say_p
 
     where = f"report in {printable(str(place))}"
     if result.bundle is not None and result.gain is not None:

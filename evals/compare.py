@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from triplecheck.evals.configuration import differences
-from triplecheck.evals.metrics import mcnemar, paired_bootstrap, randomisation
+from triplecheck.evals.metrics.statistics import mcnemar, paired_bootstrap, randomisation
 from triplecheck.evals.metrics.trace import Row
 from triplecheck.evals.run_directory import FORMAT, read_rows
 from triplecheck.kg import UserError

@@ -79,7 +79,7 @@ class Question:
     documents: tuple[str, ...] = ()
     """Gold evidence documents, by id or title."""
     popularity: float | str | None = None
-    """Popularity of the topic: a number >= 0, or the name of its band (`evals.metrics.bands`)."""
+    """Popularity of the topic: a number >= 0, or the name of its band (`evals.metrics.retrieval.bands`)."""
 
     @property
     def answerable(self) -> bool:

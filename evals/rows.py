@@ -25,23 +25,25 @@ import dspy
 import numpy as np
 
 from triplecheck.evals.gold import Gold, Names, resolve_gold, resolve_predicted, spellings
-from triplecheck.evals.metrics import (
+from triplecheck.evals.metrics.answers import (
     Outcome,
     Predicted,
-    anchor_accuracy,
-    citation_precision,
     crag_outcome,
     exact_match,
     hit,
-    hit_at_k,
     hits_at_1,
     lenient_match,
+    set_scores,
+    token_f1,
+)
+from triplecheck.evals.metrics.retrieval import (
+    anchor_accuracy,
+    citation_precision,
+    hit_at_k,
     link_recall,
     recall_at_k,
     reciprocal_rank,
     retrieval_recall,
-    set_scores,
-    token_f1,
 )
 from triplecheck.evals.questions import Question
 from triplecheck.evals.summary import NOT_RUN

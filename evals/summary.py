@@ -11,13 +11,12 @@ from typing import Any, Literal, NotRequired, TypeAlias
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
 
-from triplecheck.evals.metrics import (
-    BANDS,
+from triplecheck.evals.metrics.answers import truthfulness
+from triplecheck.evals.metrics.retrieval import BANDS, bands
+from triplecheck.evals.metrics.statistics import (
     area_under_risk_coverage,
-    bands,
     bootstrap_interval,
     expected_calibration_error,
-    truthfulness,
 )
 from triplecheck.evals.metrics.trace import Row
 
@@ -141,7 +140,7 @@ class Scores:
     """Over answerable questions: SQuAD's, of the answer as one text."""
     lenient_match: float | None
     """Over answerable questions: share where either text is a substring of the other. For reference only: an empty
-    answer matches (`evals.metrics.lenient_match`)."""
+    answer matches (`evals.metrics.answers.lenient_match`)."""
     hit_at_1_ranked: float | None
     """Over questions with a ranking and a gold node: share whose first ranked node is a gold answer."""
     hit_at_5: float | None
@@ -323,7 +322,7 @@ class Summary:
     by_kind: Mapping[str, Scores]
     by_hops: Mapping[str, Scores]
     by_popularity: Mapping[str, Scores]
-    """Scores by band: head, torso and tail (`evals.metrics.bands`), or the data set's own bands."""
+    """Scores by band: head, torso and tail (`evals.metrics.retrieval.bands`), or the data set's own bands."""
     configuration: Mapping[str, Any]
     """Everything that the rows depend on: program, switches, models, knowledge base."""
     stopped: str | None = None

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import bootstrap_interval, mcnemar
+from triplecheck.evals.metrics.statistics import bootstrap_interval, mcnemar
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import ROWS, read_rows

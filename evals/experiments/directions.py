@@ -13,7 +13,7 @@ from typing import Any
 
 from triplecheck.evals.experiments.config import RowSpec, Sign, TableSpec
 from triplecheck.evals.experiments.run import Cell
-from triplecheck.evals.metrics import bootstrap_interval, paired_bootstrap
+from triplecheck.evals.metrics.statistics import bootstrap_interval, paired_bootstrap
 
 _CRAG: Mapping[str, Mapping[str, float]] = {
     "accuracy": {"accurate": 1.0, "hallucinated": 0.0, "missing": 0.0},

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.evals.gold import comparable, linker_names, resolve_gold, resolve_predicted
-from triplecheck.evals.metrics import hits_at_1, set_scores
+from triplecheck.evals.metrics.answers import hits_at_1, set_scores
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph

@@ -4,20 +4,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.evals.metrics import (
+from triplecheck.evals.metrics.answers import (
     GoldAnswer,
     Predicted,
     crag_outcome,
     exact_match,
     hit,
     hits_at_1,
-    link_recall,
-    retrieval_recall,
     set_scores,
     squad_normalize,
     token_f1,
     truthfulness,
 )
+from triplecheck.evals.metrics.retrieval import link_recall, retrieval_recall
 
 
 def entity(node: int, *forms: str) -> Predicted:

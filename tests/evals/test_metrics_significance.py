@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
-from triplecheck.evals.metrics import bootstrap_interval, mcnemar, paired_bootstrap, randomisation
+from triplecheck.evals.metrics.statistics import bootstrap_interval, mcnemar, paired_bootstrap, randomisation
 
 scores = st.lists(st.sampled_from([0.0, 0.25, 0.5, 1.0]), min_size=1, max_size=12)
 pairs = st.lists(st.tuples(st.sampled_from([0.0, 0.5, 1.0]), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=12)

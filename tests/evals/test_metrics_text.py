@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.evals.metrics import exact_match, lenient_match, token_f1
+from triplecheck.evals.metrics.answers import exact_match, lenient_match, token_f1
 
 phrases = st.lists(st.sampled_from(["yes", "no", "the", "red", "dog", "Dog.", "noanswer", ""]), max_size=4).map(
     " ".join

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from triplecheck.evals import Question, read_questions, write_questions
 from triplecheck.evals.gold import linker_names, resolve_gold, resolve_predicted, spellings
-from triplecheck.evals.metrics import hits_at_1, set_scores
+from triplecheck.evals.metrics.answers import hits_at_1, set_scores
 from triplecheck.evals.questions import parse_question, question_row
 from triplecheck.kg import KnowledgeBase, UserError
 

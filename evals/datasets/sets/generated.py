@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from triplecheck.evals.datasets.spec import DataSet, Record, json_object, question, required, text, texts
-from triplecheck.evals.metrics import BANDS
+from triplecheck.evals.metrics.retrieval import BANDS
 from triplecheck.evals.questions import Question, text_lines
 from triplecheck.kg import ReadError
 

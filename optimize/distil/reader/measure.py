@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import mcnemar, write_p
+from triplecheck.evals.metrics.statistics import mcnemar, write_p
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, load_ranker
