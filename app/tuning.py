@@ -85,7 +85,7 @@ def tuned(
 
 
 def _write(made: Tuned, program: str, path: Path, *, each: bool) -> None:
-    from triplecheck.evals.experiments.report import markdown_table
+    from triplecheck.evals.experiments.markdown import markdown_table
     from triplecheck.kg._atomic import write_text
     from triplecheck.optimize.tuning.rows import HEADER
 

@@ -208,6 +208,10 @@ class Experiment:
     timeout: float | None = None
     figures: tuple[FigureSpec, ...] = ()
 
+    def title_of(self, data: str) -> str:
+        """The heading of a data set."""
+        return self.data[data].title or data
+
     def graph_of(self, data: str) -> str:
         """The name of the graph of a data set; several sets may ask about one graph."""
         spec = self.data[data]

@@ -7,11 +7,12 @@ is better; "-": it is worse; "0": no difference was shown, because the interval 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triplecheck.evals.experiments.config import RowSpec, Sign, TableSpec
+from triplecheck.evals.experiments.markdown import figures, markdown_table, title
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import bootstrap_interval, paired_bootstrap
 
@@ -124,20 +125,12 @@ def _given(row: Mapping[str, Any]) -> tuple[Any, Any]:
     return row["answer"], row.get("ranking")
 
 
-def direction_tables(
-    table: TableSpec,
-    groups: Mapping[str, Sequence[Cell]],
-    title: Callable[[str], str],
-    figures: Callable[[Cell, Sequence[str]], list[str]],
-    draw: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
-) -> list[str]:
+def direction_tables(table: TableSpec, groups: Mapping[str, Sequence[Cell]]) -> list[str]:
     """A table for each group, and a sentence for each row whose direction is not that of the paper.
 
     Args:
         table: with the metric to compare by first.
         groups: the cells of each data set and choice of models, by its title.
-        figures: writes other metrics of a cell.
-        draw: writes a table, of a head and rows.
     """
     metric, *others = table.metrics
     parts = []
@@ -159,8 +152,8 @@ def direction_tables(
                 own += ["", "", ""]
             else:
                 own = ["0", "-", "-", cell.row.paper or "", "-"]
-            rows.append([cell.row.label, *own, *figures(cell, others)])
-        parts.append(draw([place, "n", title(metric), *_COMPARED, *map(title, others)], rows))
+            rows.append([cell.row.label, *own, *figures(cell.summary.scores, others)])
+        parts.append(markdown_table([place, "n", title(metric), *_COMPARED, *map(title, others)], rows))
         sentences = [(label, one.why()) for label, one in found.items()]
         parts += [f"- {label}: {sentence}" for label, sentence in sentences if sentence]
         parts.append("")
