@@ -7,6 +7,7 @@ import functools
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -27,12 +28,6 @@ if TYPE_CHECKING:
     from triplecheck.lms.local.backend import LocalConfig
     from triplecheck.lms.local.engine import LocalEngine
     from triplecheck.lms.prompt import Prompt
-
-_SETTINGS = frozenset(
-    "guided longest_field max_new_tokens context_length prefix_memory repetition_penalty batch_size batch_wait device "
-    "threads".split()
-)
-"""What a model string may set of `LocalConfig`."""
 
 Checked = TypeVar("Checked")
 
@@ -168,18 +163,19 @@ def _configured(model: str, options: dict[str, Any]) -> tuple[str, LocalConfig, 
     plain, query = _separated(model)
     of_calls = {name: query.pop(name) for name in _OF_LOCAL_CALLS if name in query}
     options = _checked(CallSettings, of_calls, model).options(model) | options
-    given = query | {name: value for name, value in options.items() if name in _SETTINGS}
+    known = {field.name for field in fields(LocalConfig)} - {"backend", "stop"}
+    given = query | {name: value for name, value in options.items() if name in known}
     config: dict[str, Any] = {"backend": "llama.cpp"} if plain.startswith(LLAMA_CPP) else {}
     if is_gguf_file(plain):
         if not config:
             raise UserError(f"{model}: GGUF files run on llama.cpp: write {LLAMA_CPP}{plain.removeprefix(LOCAL)}")
         # A model of any size, which keeps to a format by itself.
         config |= {"guided": False, "context_length": None, "max_new_tokens": 512}
-    if unknown := given.keys() - _SETTINGS:
-        there = ", ".join(sorted(_SETTINGS.union(_OF_LOCAL_CALLS)))
+    if unknown := given.keys() - known:
+        there = ", ".join(sorted(known.union(_OF_LOCAL_CALLS)))
         raise UserError(f"{model}: there is no setting {min(unknown)!r}; there are {there}")
     made = _checked(LocalConfig, config | given, model)
-    return plain, made, {name: value for name, value in options.items() if name not in _SETTINGS}
+    return plain, made, {name: value for name, value in options.items() if name not in known}
 
 
 def _separated(model: str) -> tuple[str, dict[str, str]]:

@@ -152,7 +152,7 @@ class LlamaCppBackend:
                 top_p=prompt.top_p,
                 top_k=0,
                 min_p=0.0,
-                repeat_penalty=self._config.repetition_penalty,
+                repeat_penalty=1.0,
                 logits_processor=[processor],
             ):
                 if processor.error is not None:

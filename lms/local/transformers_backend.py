@@ -88,7 +88,6 @@ class TransformersBackend:
             sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
         settings = self._transformers.GenerationConfig(
             max_new_tokens=max(limits),
-            repetition_penalty=self._config.repetition_penalty,
             pad_token_id=self._tokenizer.pad_token_id,
             eos_token_id=self._tokenizer.eos_token_id,
             **sampling,
