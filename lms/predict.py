@@ -202,34 +202,24 @@ class RolePredict(dspy.Predict):
     def forward(self, **kwargs: Any) -> dspy.Prediction:
         """Call the model, with one retry if the reply cannot be parsed."""
         attempt = self._attempt(kwargs)
-        with self._around(attempt):
-            try:
-                with _traced_if_accepted():
-                    return self._accepted(attempt, super().forward(**attempt.kwargs))
-            except AdapterParseError as error:
-                attempt = attempt.again(error)
-        with self._around(attempt):
-            try:
-                with _traced_if_accepted():
-                    return self._accepted(attempt, super().forward(**attempt.kwargs), last=True)
-            except AdapterParseError as error:
-                raise self._unreadable(error, attempt) from error
+        while True:
+            with self._around(attempt):
+                try:
+                    with _traced_if_accepted():
+                        return self._accepted(attempt, super().forward(**attempt.kwargs))
+                except AdapterParseError as error:
+                    attempt = self._again(attempt, error)
 
     async def aforward(self, **kwargs: Any) -> dspy.Prediction:
         """Like `forward`, without blocking."""
         attempt = self._attempt(kwargs)
-        with self._around(attempt):
-            try:
-                with _traced_if_accepted():
-                    return self._accepted(attempt, await super().aforward(**attempt.kwargs))
-            except AdapterParseError as error:
-                attempt = attempt.again(error)
-        with self._around(attempt):
-            try:
-                with _traced_if_accepted():
-                    return self._accepted(attempt, await super().aforward(**attempt.kwargs), last=True)
-            except AdapterParseError as error:
-                raise self._unreadable(error, attempt) from error
+        while True:
+            with self._around(attempt):
+                try:
+                    with _traced_if_accepted():
+                        return self._accepted(attempt, await super().aforward(**attempt.kwargs))
+                except AdapterParseError as error:
+                    attempt = self._again(attempt, error)
 
     def _sound(self, prediction: dspy.Prediction) -> dspy.Prediction:
         """The prediction without half surrogate pairs, which JSON can spell.
@@ -244,7 +234,7 @@ class RolePredict(dspy.Predict):
             prediction[name] = _valid(value)
         return prediction
 
-    def _accepted(self, attempt: _Attempt, reply: dspy.Prediction, *, last: bool = False) -> dspy.Prediction:
+    def _accepted(self, attempt: _Attempt, reply: dspy.Prediction) -> dspy.Prediction:
         """The reply, cleaned.
 
         Raises:
@@ -258,7 +248,7 @@ class RolePredict(dspy.Predict):
             if names:
                 listed = ", ".join(sorted(names))
                 problem = Doubt(f"it names {listed}, which only an example does; answer what is asked here")
-        if problem is None or (last and isinstance(problem, Doubt)):
+        if problem is None or (attempt.is_last and isinstance(problem, Doubt)):
             reply._doubted = attempt.doubted
             return reply
         outputs = dict(reply.items())
@@ -409,15 +399,22 @@ class RolePredict(dspy.Predict):
             except LMError as error:
                 raise explain(error, attempt.lm, self.role) from error
 
-    def _unreadable(self, error: AdapterParseError, attempt: _Attempt) -> ModelReplyError:
-        model, problem = model_name(attempt.lm), problem_of(error)
+    def _again(self, attempt: _Attempt, error: AdapterParseError) -> _Attempt:
+        """The attempt after one whose reply cannot be read.
+
+        Raises:
+            ModelReplyError: it was the last one.
+        """
+        if not attempt.is_last:
+            return attempt.again(error)
         shown = " ".join(str(error.lm_response).split())
-        return ModelReplyError(
-            f"{model} (role {self.role}, {self.signature.__name__}): two replies cannot be read; {problem}. "
-            f"The last one was {shown[:200]!r}. Use a model that keeps to the format; `triplecheck lm check` tells",
+        raise ModelReplyError(
+            f"{model_name(attempt.lm)} (role {self.role}, {self.signature.__name__}): two replies cannot be read; "
+            f"{problem_of(error)}. The last one was {shown[:200]!r}. Use a model that keeps to the format; "
+            "`triplecheck lm check` tells",
             reply=str(error.lm_response),
             signature=error.signature,
-        )
+        ) from error
 
 
 @contextmanager
@@ -464,6 +461,7 @@ class _Attempt:
     inputs: dict[str, Any]
     adapter: Any
     doubted: Mapping[str, Any] | None = None
+    is_last: bool = False
 
     @property
     def kwargs(self) -> dict[str, Any]:
@@ -491,7 +489,7 @@ class _Attempt:
         copied = copies_example(str(error.lm_response), self.inputs)
         inputs = self.inputs | {"demos": []} if copied else self.inputs
         doubted = error.parsed_result if isinstance(getattr(error, "problem", None), Doubt) else None
-        return _Attempt(self.lm, config, inputs, adapter, doubted)
+        return _Attempt(self.lm, config, inputs, adapter, doubted, is_last=True)
 
 
 _SECOND_TRY = 1_000_003
