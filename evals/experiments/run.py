@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -257,12 +258,13 @@ def run_experiment(
         opened = opener.open(data, experiment.data[data], model.limit or experiment.limit, experiment.seed)
         if opened is None:
             continue
+        base = opened.knowledge_base
         out, asked = runs / _slug(experiment, row, data, own), frozenset(q.id for q in opened.questions)
         if (out, asked) not in finished:
             if table.shows_cost:
-                _forget(opened.knowledge_base)
+                _forget(base)
             try:
-                base, place = opened.knowledge_base, runs / "students" / f"{data}-{row.questions}"
+                place = runs / "students" / f"{data}-{row.questions}"
                 trained = _trained(experiment, row, data, opener, base, place, trainer)
             except UserError as error:
                 opener.leave_out(f"{data}, {row.label}", str(error))
@@ -270,13 +272,21 @@ def run_experiment(
             program = _program(row, base, trained, bundles)
             program.prepare(preparing)
             try:
-                finished[out, asked] = _evaluate(
-                    experiment, program, opened, row, _roles(row, own, trained), out, name, chosen.workers, tell
+                finished[out, asked] = evaluate(
+                    program,
+                    opened.questions,
+                    out,
+                    roles=_roles(row, own, trained),
+                    knowledge_base=base,
+                    workers=chosen.workers,
+                    timeout=experiment.timeout,
+                    progress=None if tell is None else partial(tell, name),
+                    settings={"seed": experiment.seed, "withheld": row.withheld},
                 )
             except ModelUnavailableError as error:
                 opener.leave_out(own.title, str(error))
                 continue
-        cells.append(Cell(table.name, row, data, model, out, finished[out, asked], opened.knowledge_base, asked))
+        cells.append(Cell(table.name, row, data, model, out, finished[out, asked], base, asked))
     return cells
 
 
@@ -358,27 +368,3 @@ def _program(
 def _roles(row: RowSpec, model: ModelSpec, trained: Trained) -> Roles:
     """The models of a row; the students of a cascade are asked before them."""
     return Roles(model.lm, model.roles if row.cascade else {**model.roles, **trained.roles})
-
-
-def _evaluate(
-    experiment: Experiment,
-    program: Program,
-    opened: OpenedSet,
-    row: RowSpec,
-    roles: Roles,
-    out: Path,
-    name: str,
-    workers: int,
-    tell: CellProgress | None,
-) -> Summary:
-    return evaluate(
-        program,
-        opened.questions,
-        out,
-        roles=roles,
-        knowledge_base=opened.knowledge_base,
-        workers=workers,
-        timeout=experiment.timeout,
-        progress=None if tell is None else lambda progress: tell(name, progress),
-        settings={"seed": experiment.seed, "withheld": row.withheld},
-    )
