@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 from dspy.lm15 import Request, Response
 
-from triplecheck.lms.engines import code_hash, messages_of, reply
+from triplecheck.lms.engines import Shared, code_hash, messages_of, reply
 from triplecheck.lms.local.backend import Backend, Generated, GenerationRequest, LocalConfig
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import Weights, find_weights
@@ -84,7 +84,7 @@ class MicroBatcher:
                 job.future.set_result(result)
 
 
-class LocalEngine:
+class LocalEngine(Shared):
     """Runs embedded models; one engine serves all of them, by the model of each request.
 
     A model is loaded at its first request and stays in memory. Fine-tuning can reuse the engine with a new model id.
@@ -128,13 +128,6 @@ class LocalEngine:
             finish_reason=written.finish_reason,
             reused_tokens=written.reused_tokens,
         )
-
-    def __copy__(self) -> LocalEngine:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> LocalEngine:
-        """Optimizers deep-copy LMs; weights and queue are shared."""
-        return self
 
     def _load(self, model_id: str) -> MicroBatcher:
         with self._lock:
