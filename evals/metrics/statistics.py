@@ -130,14 +130,7 @@ def bootstrap_interval(
 
 @dataclass(frozen=True)
 class PairedDifference:
-    """The mean of `b - a` over the same questions.
-
-    Attributes:
-        difference: mean of `b - a`.
-        low: lower end of its interval.
-        high: upper end of its interval.
-        p_value: two-sided p-value.
-    """
+    """The mean of `b - a` over the same questions, with the ends of its interval and the two-sided p-value."""
 
     difference: float
     low: float
