@@ -160,7 +160,6 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
 def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> list[Cell]:
     """The finished cells of an experiment."""
     from triplecheck.evals.experiments import Selection, run_experiment
-    from triplecheck.optimize import load_bundle
 
     with _calls(chosen, run.runs / chosen.name / "calls"), reporting(stderr(), "opening") as tell:
         return run_experiment(
@@ -169,7 +168,6 @@ def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> lis
             run.runs / chosen.name,
             Selection(tuple(run.only or ()), run.limit, run.lm, run.workers),
             lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
-            load_bundle,
             functools.partial(_train, tell),
             tell,
         )

@@ -6,7 +6,6 @@ from triplecheck.evals.datasets.folder import (
     bundled_case,
     find_cases,
     read_folder,
-    read_options,
 )
 from triplecheck.evals.datasets.load import data_set, data_sets, how_to_get, load_dataset
 from triplecheck.evals.datasets.spec import DataSet, Hub
@@ -23,5 +22,4 @@ __all__ = [
     "how_to_get",
     "load_dataset",
     "read_folder",
-    "read_options",
 ]

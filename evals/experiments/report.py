@@ -33,7 +33,7 @@ from triplecheck.lms import Roles
 
 # Error analysis: the stage at which each wrong answer was lost, with examples.
 
-LOST_EXAMPLES = 2
+_LOST_EXAMPLES = 2
 _GOLD_SHOWN = 3
 
 MEANING = {
@@ -49,11 +49,8 @@ MEANING = {
 """What each stage of loss means (`evals.rows`)."""
 
 
-def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
+def error_analysis(run: Path) -> str:
     """Markdown with the number of questions lost at each stage, and the first examples by id.
-
-    Args:
-        examples: number of examples per stage.
 
     Raises:
         ReadError: the directory has no rows.
@@ -70,7 +67,7 @@ def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
     for stage, rows in sorted(stages.items(), key=lambda item: -len(item[1])):
         meaning = MEANING.get(stage, "the program did not finish")
         lines.append(f"**{stage}** {len(rows)} ({len(rows) / count:.0%}): {meaning}\n")
-        lines += [_lost_example(row) for row in sorted(rows, key=lambda row: str(row["id"]))[:examples]]
+        lines += [_lost_example(row) for row in sorted(rows, key=lambda row: str(row["id"]))[:_LOST_EXAMPLES]]
         lines.append("")
     return "\n".join(lines)
 

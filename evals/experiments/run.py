@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.datasets.folder import DataFolder, DataFolderOptions, bundled_case, find_cases
@@ -44,7 +44,7 @@ class SetOpener:
 
     Args:
         data: folder of benchmarks (`evals.datasets.folder`); None: no folder.
-        missing: called once for each data set, model and bundle that is not available; None: raise UserError.
+        missing: called once for each data set and model that is not available; None: raise UserError.
     """
 
     def __init__(self, data: Path | None, kbs: Path, missing: Callable[[str], None] | None = None) -> None:
@@ -174,13 +174,6 @@ Trainer = Callable[[str, KnowledgeBase, Sequence[Question], int, Path], Trained]
 """Trains a student, by its name, on questions, with a seed, and writes it below a directory."""
 
 
-class CompiledProgram(Protocol):
-    """A compiled program without a graph."""
-
-    def program(self, sources: Sources, options: Mapping[str, Any] | None = None) -> Program:
-        """Return the program on a graph."""
-
-
 @dataclass(frozen=True)
 class Cell:
     """One program on one data set with one choice of models."""
@@ -224,7 +217,6 @@ def run_experiment(
     runs: Path,
     selection: Selection | None = None,
     tell: CellProgress | None = None,
-    bundles: Callable[[Path], CompiledProgram] | None = None,
     trainer: Trainer | None = None,
     preparing: ProgressCallback = no_progress,
 ) -> list[Cell]:
@@ -252,9 +244,6 @@ def run_experiment(
         name = "/".join((table.name, data, row.label, own.title))
         if not all(part in name for part in chosen.only):
             continue
-        if row.bundle is not None and (bundles is None or not row.bundle.is_dir()):
-            opener.leave_out(row.label, f"no bundle {row.bundle}")
-            continue
         opened = opener.open(data, experiment.data[data], model.limit or experiment.limit, experiment.seed)
         if opened is None:
             continue
@@ -269,7 +258,7 @@ def run_experiment(
             except UserError as error:
                 opener.leave_out(f"{data}, {row.label}", str(error))
                 continue
-            program = _program(row, base, trained, bundles)
+            program = _program(row, base, trained)
             program.prepare(preparing)
             try:
                 finished[out, asked] = evaluate(
@@ -279,7 +268,6 @@ def run_experiment(
                     roles=_roles(row, own, trained),
                     knowledge_base=base,
                     workers=chosen.workers,
-                    timeout=experiment.timeout,
                     progress=None if tell is None else partial(tell, name),
                     settings={"seed": experiment.seed, "withheld": row.withheld},
                 )
@@ -324,7 +312,6 @@ def _forget(base: KnowledgeBase) -> None:
 def _slug(experiment: Experiment, row: RowSpec, data: str, model: ModelSpec) -> str:
     """A directory name that depends on program, options, data and models, not on the row's label."""
     what = [row.program, plain(dict(row.options)), row.withheld, model.lm, plain(dict(model.roles))]
-    what += [] if row.bundle is None else [str(row.bundle)]
     what += [] if row.questions is None else [row.questions]
     what += [] if row.students == ("ranker",) else [list(row.students)]
     what += ["cascade"] if row.cascade else []
@@ -351,16 +338,11 @@ def _trained(
     return Trained(next(iter(rankers), None), {role: lm for one in found for role, lm in one.roles.items()})
 
 
-def _program(
-    row: RowSpec, base: KnowledgeBase, trained: Trained, bundles: Callable[[Path], CompiledProgram] | None
-) -> Program:
+def _program(row: RowSpec, base: KnowledgeBase, trained: Trained) -> Program:
     kind, sources = resolve_program(row.program), Sources.of(base)
     if trained.ranker is not None:
         sources = sources.with_ranker(trained.ranker)
     sources, options = withhold(sources) if row.withheld else sources, check_options(kind, row.options)
-    if row.bundle is not None:
-        assert bundles is not None
-        return bundles(row.bundle).program(sources, options)
     program = kind(sources, **options)
     return Cascade([(program, Roles(EXTRACTIVE, trained.roles)), program]) if row.cascade else program
 
