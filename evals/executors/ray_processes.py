@@ -99,8 +99,7 @@ class Blueprint:
     @property
     def roles(self) -> Roles:
         """The model of each role."""
-        by_role = dict(self.configuration["roles"])
-        return Roles(by_role.pop("default"), by_role)
+        return Roles.from_json(self.configuration["roles"])
 
     def open(self) -> Asker:
         """Open the program in this process.
