@@ -23,8 +23,11 @@ from triplecheck.lms.local.weights import PREFIX as LOCAL
 from triplecheck.lms.metering import MeteredLM
 
 if TYPE_CHECKING:
+    from triplecheck.kg.encode import Encoder
+    from triplecheck.kg.ranker import PathRanker
     from triplecheck.lms.local.backend import LocalConfig
     from triplecheck.lms.local.engine import LocalEngine
+    from triplecheck.lms.prompt import Prompt
 
 Checked = TypeVar("Checked")
 
@@ -298,3 +301,10 @@ def unregister_engine(name: str) -> None:
         _registered.pop(name, None)
         for key in [key for key in _models if key[0] == name]:
             del _models[key]
+
+
+def baseline_reply(prompt: Prompt, encoder: Encoder, ranker: PathRanker | None) -> dict[str, object]:
+    """What `extractive` replies to a prompt, with a ranker of paths that is not written to a file yet."""
+    from triplecheck.lms.extractive.engine import solve
+
+    return solve(prompt, encoder.encode, ranker)

@@ -21,9 +21,9 @@ from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, LONGEST, PathRanker, load_ranker, save_ranker
 from triplecheck.language.question import spelling
-from triplecheck.lms.extractive.engine import solve
 from triplecheck.lms.fact_paths import follow
 from triplecheck.lms.prompt import Prompt, read_request, split_fields
+from triplecheck.lms.resolve import baseline_reply
 from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, HopNumbers, PathQuestion, Training, train
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, Score, StudentReport
 from triplecheck.optimize.traces import TraceRow
@@ -165,7 +165,7 @@ def _names(reply: Mapping[str, str]) -> frozenset[str]:
 
 def _reply(one: Answered, encoder: Encoder, ranker: PathRanker | None) -> frozenset[str]:
     """The answers of the rules with a ranker."""
-    answers = solve(one.prompt, encoder.encode, ranker)["answers"]
+    answers = baseline_reply(one.prompt, encoder, ranker)["answers"]
     assert isinstance(answers, list)
     return frozenset(answers) or frozenset({"none"})
 

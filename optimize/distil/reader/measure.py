@@ -12,8 +12,8 @@ from triplecheck.evals.metrics.statistics import mcnemar, write_p
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, load_ranker
-from triplecheck.lms.extractive.engine import solve
 from triplecheck.lms.reader import Reader, readings
+from triplecheck.lms.resolve import baseline_reply
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer
 from triplecheck.optimize.distil.reader.examples import without_answers
 from triplecheck.optimize.distil.reader.tasks import ReaderTask
@@ -102,7 +102,7 @@ def measured(
         for one in (prompt, short):
             if one is None:
                 continue
-            replies = {RULES: solve(one, encoder.encode, general)}
+            replies = {RULES: baseline_reply(one, encoder, general)}
             by_ranker = {
                 ranker.fingerprint: readings(one, encoder.encode, ranker)
                 for ranker in {reader.ranker.fingerprint: reader.ranker for reader in readers.values()}.values()
