@@ -123,9 +123,7 @@ def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) ->
         questions.append(question)
     if not questions:
         raise ReadError(path, None, "holds no questions")
-    if limit is None:
-        return questions
-    return sampled(questions, limit, seed)
+    return questions if limit is None else sampled(questions, limit, seed)
 
 
 def sampled(questions: Iterable[Question], limit: int, seed: int = 0) -> list[Question]:
@@ -344,11 +342,10 @@ def bundled_questions(split: str) -> Path:
     """
     if split not in SPLITS:
         raise UserError(f"no bundled questions {split!r}; there are: {', '.join(SPLITS)}")
-    folder = Path(kg.__file__).parent / "bundled"
-    for name in (f"questions_{split}.jsonl", f"questions_{split}.jsonl.gz"):
-        if (folder / name).is_file():
-            return folder / name
-    raise UserError(f"{folder / f'questions_{split}.jsonl'}: missing; install Triplecheck again")
+    path = Path(kg.__file__).parent / "bundled" / f"questions_{split}.jsonl"
+    if not path.is_file():
+        raise UserError(f"{path}: missing; install Triplecheck again")
+    return path
 
 
 # Writing questions as JSON lines; `read_questions` reads them back unchanged.
