@@ -61,7 +61,8 @@ _COUNTS = (
 def total(rows: Iterable[Usage]) -> Usage:
     """The sum of some usages, without their parts."""
     rows = list(rows)
-    return Usage(**{name: sum(getattr(row, name) for row in rows) for name in _COUNTS})
+    sums: dict[str, Any] = {name: sum(getattr(row, name) for row in rows) for name in _COUNTS}
+    return Usage(**sums)
 
 
 LIMITS = ("calls", "tokens", "seconds", "dollars")
