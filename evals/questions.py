@@ -8,7 +8,7 @@ holds no answer and a program should abstain). Optional fields:
 - `one_answer`: true if all `answers` are spellings of one answer, as in PopQA;
 - `computed`: true if the answer is computed from facts; default: true for kind `count` and for yes/no answers;
 - `hops`, `kind` or `qtype`;
-- `triples` ([head, relation, tail]) and `documents` (titles or ids): the evidence for the answer;
+- `documents` (titles or ids): the evidence for the answer;
 - `popularity`: a number, or head, torso or tail; default: the field `s_pop`;
 - `answerable`: false: there is no answer; true without `answers`: the answer is not published;
 - `plan`: the query that computes the answers (`kg.plans`), or none if the graph cannot tell; kept in `extra`;
@@ -39,7 +39,7 @@ GOLD_FIELDS = ("gold_path", "gold_paths", "relations", "gold", "evidence")
 
 _FIELDS = {
     *("id", "question", "answers", "answer_labels", "answer_aliases", "answerable", "one_answer", "computed"),
-    *("topic", "topic_labels", "hops", "kind", "qtype", "triples", "documents", "popularity"),
+    *("topic", "topic_labels", "hops", "kind", "qtype", "documents", "popularity"),
     *GOLD_FIELDS,
 }
 _YES_NO = {"yes", "no"}
@@ -74,8 +74,6 @@ class Question:
     """False if the answer exists but is not published, as in a hidden test set; such a question is not scored."""
     topic_labels: tuple[str, ...] = ()
     """Names of the topics, aligned with `topic`; empty: unknown; "" for an unknown name."""
-    triples: tuple[tuple[str, str, str], ...] = ()
-    """Gold evidence triples (head, relation, tail), by id or name."""
     documents: tuple[str, ...] = ()
     """Gold evidence documents, by id or title."""
     popularity: float | str | None = None
@@ -201,7 +199,6 @@ def parse_question(row: dict[str, Any]) -> Question:
         answer_aliases=_aliases(row, len(answers)),
         answers_known=_answers_known(row, answers),
         topic_labels=tuple(topics.values()) if any(topics.values()) else (),
-        triples=_triples(row),
         documents=tuple(dict.fromkeys(_texts(row, "documents"))),
         popularity=_popularity(row),
     )
@@ -280,18 +277,6 @@ def _answers_known(row: dict[str, Any], answers: tuple[str, ...]) -> bool:
     if answers and not answerable:
         raise ValueError("answerable is false, but there are answers")
     return bool(answers) or not answerable
-
-
-def _triples(row: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    value = row.get("triples")
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(triple, list) and len(triple) == 3 for triple in value):
-        raise ValueError("triples is not a list of [head, relation, tail]")
-    found = (
-        (_word(head, "triples"), _word(relation, "triples"), _word(tail, "triples")) for head, relation, tail in value
-    )
-    return tuple(dict.fromkeys(found))
 
 
 def _popularity(row: dict[str, Any]) -> float | str | None:

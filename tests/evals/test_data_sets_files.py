@@ -52,9 +52,8 @@ def test_hotpotqa(tmp_path: Path) -> None:
     assert (found["h2"].answers, found["h2"].answerable, found["h2"].answers_known) == ((), True, False)
 
 
-def test_two_wiki_has_triples_and_aliases_from_a_second_file(tmp_path: Path) -> None:
+def test_two_wiki_has_aliases_from_a_second_file(tmp_path: Path) -> None:
     found = _by_id("2wikimultihopqa", tmp_path)
-    assert found["w0"].triples == (("Nightfall", "director", "Bo Vey"), ("Bo Vey", "mother", "Ana Vey"))
     assert found["w0"].answer_aliases == (("A. Vey",),)
     assert found["w1"].computed
 
@@ -64,7 +63,6 @@ def test_popqa_has_one_answer_with_aliases_and_a_popularity(tmp_path: Path) -> N
     ana = found["popqa-7"]
     assert (ana.answers, ana.answer_aliases) == (("journalist",), (("journo", "reporter"),))
     assert (ana.topic, ana.popularity) == (("Ana Vey",), 236)
-    assert ana.triples == (("Q1", "occupation", "Q2"),)
     assert (found["popqa-8"].topic, found["popqa-8"].popularity) == (('Bo "Bö" Vey',), 0)
 
 
@@ -110,7 +108,6 @@ def test_path_question_reads_all_answers_and_the_path(tmp_path: Path) -> None:
     son, band = found["PQ-2H-0"], found["PQ-3H-0"]
     assert (son.answers, son.topic, son.hops) == (("c", "d"), ("a_b",), 2)
     assert son.gold == {"relations": ["spouse", "children"]}
-    assert son.triples == (("a_b", "spouse", "e"), ("e", "children", "c"))
     assert (band.answers, band.hops) == (("AC/DC_(band)",), 3)
 
 

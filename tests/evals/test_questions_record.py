@@ -22,14 +22,13 @@ def test_every_new_field_finds_its_place() -> None:
         "answer_aliases": [["A"], []],
         "topic": ["t", "u", "t"],
         "topic_labels": ["T", None, "T"],
-        "triples": [["h", "r", "t"], ["h", "r", "t"]],
         "documents": ["d"],
         "popularity": "tail",
     }
     found = parse_question(ROW | more)
     assert found.answer_aliases == (("A",), ())
     assert (found.topic, found.topic_labels) == (("t", "u"), ("T", ""))
-    assert (found.triples, found.documents, found.popularity) == ((("h", "r", "t"),), ("d",), "tail")
+    assert (found.documents, found.popularity) == (("d",), "tail")
     assert found.extra == {}
     assert parse_question(ROW | {"s_pop": 12}).popularity == 12
 
@@ -47,7 +46,6 @@ def test_no_answer_and_a_hidden_one_are_two_things() -> None:
         ({"answer_aliases": [["A"]]}, "one list for each answer"),
         ({"answer_aliases": ["A", "B"]}, "one list for each answer"),
         ({"topic": ["t"], "topic_labels": ["T", "U"]}, "topic_labels has 2 items and topic 1"),
-        ({"triples": [["h", "r"]]}, "head, relation, tail"),
         ({"popularity": -1}, "popularity"),
         ({"popularity": True}, "popularity"),
         ({"answerable": False}, "but there are answers"),

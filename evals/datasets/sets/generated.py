@@ -97,7 +97,6 @@ def adapt_path_question(row: Record, id: str) -> Question:
         topic=[path[0]],
         hops=len(path) // 2,
         relations=path[1::2],
-        triples=[path[at : at + 3] for at in range(0, len(path) - 2, 2)],
     )
 
 
