@@ -18,7 +18,7 @@ import pytest
 
 from triplecheck.kg import KnowledgeBase
 
-QUESTIONS = [f"w{n} borders of Q142" for n in range(120)]
+QUESTIONS = [f"w{n} borders of Q142" for n in range(200)]
 KILLS = 4
 
 
