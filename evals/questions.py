@@ -95,9 +95,7 @@ def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) ->
     """Read questions from a `.jsonl` or `.jsonl.gz` file.
 
     Args:
-        path: the file.
         limit: size of a random sample; None: all. With the same seed, a larger sample starts with the smaller one.
-        seed: seed of the sample.
 
     Returns:
         The questions, in file order, or in sample order if `limit` is given.

@@ -69,13 +69,7 @@ def scored_row(
     key: str,
     seconds: float,
 ) -> dict[str, Any]:
-    """Return the row of a question that the program finished.
-
-    Args:
-        program: the program; its graph and its `hops` are used.
-        names: looks up the nodes of an exact name.
-        seconds: wall time of the program.
-    """
+    """Return the row of a question that the program finished, in so many seconds of wall time."""
     graph = program.graph
     gold = resolve_gold(question, graph, names)
     predicted = resolve_predicted(prediction, graph)

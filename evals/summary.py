@@ -331,14 +331,7 @@ def summarize(
     stopped: str | None = None,
     wall_seconds: float = 0.0,
 ) -> Summary:
-    """Summarise rows (`evals.rows`).
-
-    Args:
-        rows: one per question; for questions that were not run, `evals.rows.not_run`.
-        configuration: everything that the rows depend on.
-        stopped: why the run stopped early; None if it finished.
-        wall_seconds: wall time of the run.
-    """
+    """Summarise rows (`evals.rows`), one per question; for questions that were not run, `evals.rows.not_run`."""
     rows = list(rows)
     return Summary(
         scores=score(rows),

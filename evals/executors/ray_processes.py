@@ -199,12 +199,7 @@ class SharedLedger(Ledger):
 
 
 class Worker:
-    """Ray actor that asks questions. Several threads may call `ask` at once.
-
-    Args:
-        blueprint: how to open the program.
-        account: handle of the account; None without a budget.
-    """
+    """Ray actor that asks questions. Several threads may call `ask` at once. Without a budget there is no account."""
 
     def __init__(self, blueprint: Blueprint, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
         self._roles = blueprint.roles
@@ -257,8 +252,6 @@ class RayProcesses:
     """`auto` (the cluster of this machine), `ray://host:port`, or None: a local cluster for the duration of the run."""
     processes: int | None = None
     """Number of processes; None: one per core of the cluster. At most the number of questions asked in parallel."""
-
-    name = "ray"
 
     def run(
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event

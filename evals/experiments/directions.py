@@ -126,12 +126,8 @@ def _given(row: Mapping[str, Any]) -> tuple[Any, Any]:
 
 
 def direction_tables(table: TableSpec, groups: Mapping[str, Sequence[Cell]]) -> list[str]:
-    """A table for each group, and a sentence for each row whose direction is not that of the paper.
-
-    Args:
-        table: with the metric to compare by first.
-        groups: the cells of each data set and choice of models, by its title.
-    """
+    """A table for each data set and choice of models, by title, and a sentence for each row whose direction is not that
+    of the paper. Rows are compared by the first metric."""
     metric, *others = table.metrics
     parts = []
     for place, cells in groups.items():

@@ -474,9 +474,7 @@ def _groups(experiment: Experiment, figure: FigureSpec, layout: str, cells: Sequ
 def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, command: str = "") -> Path:
     """Write `report.md`, `cells.csv`, `errors.md` and the charts; return the path of the report.
 
-    Args:
-        cells: the results; a table without results says so.
-        out: directory; created if it does not exist.
+    A table without results says so.
     """
     out.mkdir(parents=True, exist_ok=True)
     parts = [f"# {experiment.title}\n"]

@@ -223,11 +223,9 @@ def run_experiment(
     """Evaluate every cell. A cell that is in several tables is evaluated once.
 
     Args:
-        opener: opens knowledge bases and questions.
         runs: directory of the evaluation directories; finished evaluations there are reused.
         selection: the part to run; None: all.
         tell: called with the name of the cell and its progress.
-        trainer: trains the students of a row.
         preparing: called while what a program needs is made, such as vectors.
 
     Raises:

@@ -21,13 +21,7 @@ _RESERVED = 8
 
 
 class Guide:
-    """The allowed next tokens of one reply.
-
-    Args:
-        fields: of the reply, in order.
-        limit: maximum tokens of the reply.
-        longest: maximum tokens of one field.
-    """
+    """The allowed next tokens of one reply, of at most `limit` tokens, `longest` in a field."""
 
     def __init__(self, fields: Sequence[Field], vocabulary: TokenVocabulary, limit: int, longest: int) -> None:
         self._fields = list(fields)
@@ -233,9 +227,8 @@ def dictated(
     """The tokens of a guided reply with these values; None if the guide does not allow them.
 
     Args:
-        fields: of the reply, in order.
         values: as text, one per field; items by their numbers.
-        vocabulary: see `Guide`; `limit` and `longest` as well.
+        limit, longest: see `Guide`.
     """
     guide = Guide(fields, vocabulary, limit, longest)
     end = min(vocabulary.ends)

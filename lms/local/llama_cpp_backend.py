@@ -25,7 +25,7 @@ from triplecheck.lms.local.gguf_file import Value, read_metadata
 from triplecheck.lms.local.gguf_lora import write_gguf_lora
 from triplecheck.lms.local.guide import Guide, LlamaVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
-from triplecheck.lms.prompt import without_repetitions
+from triplecheck.lms.prompt import Chat, without_repetitions
 
 _SEEDS = 2**32
 _SHORTEST_CONTEXT = 2048
@@ -114,7 +114,7 @@ class LlamaCppBackend:
         whole = stopped or written[-1] in self._vocabulary.ends
         return Generated(reply, len(tokens), len(written), "stop" if whole else "length", reused)
 
-    def _chat(self, messages: Sequence[tuple[str, str]]) -> tuple[str, list[int]]:
+    def _chat(self, messages: Chat) -> tuple[str, list[int]]:
         """A chat in the model's template, and where the text of each message begins."""
         chat = [{"role": role, "content": content} for role, content in messages]
         try:

@@ -17,6 +17,7 @@ from triplecheck.lms.errors import ModelUnavailableError
 from triplecheck.lms.local.backend import TAIL, Generated, GenerationRequest, LocalConfig, room_for_reply, until_stop
 from triplecheck.lms.local.guide import Guide, TokenizerVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
+from triplecheck.lms.prompt import Chat
 
 _LOADING = threading.Lock()
 """Held while what the libraries share is changed."""
@@ -198,12 +199,8 @@ def load_model(weights: Weights, dtype: Any) -> Any:
     return model
 
 
-def prompt_tokens(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> list[int]:
-    """The prompt text of a chat, up to the start of the reply.
-
-    Args:
-        messages: (role, content) in order.
-    """
+def prompt_tokens(tokenizer: Any, messages: Chat) -> list[int]:
+    """The prompt text of a chat, up to the start of the reply."""
     chat = [{"role": role, "content": content} for role, content in messages]
     text = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])

@@ -22,9 +22,6 @@ from triplecheck.signatures import AnswerFromFacts
 class ReaderEngine(Shared):
     """Answers `AnswerFromFacts` with the likeliest reading of the facts, and other steps by rules.
 
-    Args:
-        rules: that answer all other steps.
-
     Raises:
         UserError: the folder holds no reader.
     """

@@ -276,7 +276,6 @@ class _Recording:
     records: JsonLines
     collector: Collector
     planned: _Planned
-    name: str = "threads"
 
     def run(
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
