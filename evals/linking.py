@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from triplecheck.evals.datasets import DataFolder
+from triplecheck.evals.datasets.folder import DataFolder
 from triplecheck.evals.gold import linker_names
 from triplecheck.evals.questions import read_questions
 from triplecheck.evals.variants.rewriting import TopicMention, misspell, topic_mentions

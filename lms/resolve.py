@@ -141,7 +141,7 @@ def _without_language_model(model: str) -> EmbeddedEngine:
     rules = ExtractiveEngine(ranker=None if ranker == "none" else Path(ranker), language=check_language(language))
     if plain == EXTRACTIVE:
         return rules
-    from triplecheck.lms.reader import ReaderEngine
+    from triplecheck.lms.reader.engine import ReaderEngine
 
     return ReaderEngine(folder_of_student(model), rules)
 
@@ -233,7 +233,7 @@ def language_model(model: Any, **options: Any) -> Any:
             `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them);
             `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`);
             `llama.cpp/PATH.gguf` (any chat model as a GGUF file); settings of these follow `?`, as in
-            `llama.cpp/PATH.gguf?context_length=4096&threads=2` (see `lms.local.LocalConfig`); a name given to
+            `llama.cpp/PATH.gguf?context_length=4096&threads=2` (see `lms.local.backend.LocalConfig`); a name given to
             `register_engine`; anything else is a DSPy/LiteLLM string such as `openai/gpt-4o-mini`, whose key and
             address come from the environment (`OPENAI_API_KEY`, `OPENAI_API_BASE` ...), or from its settings
             (`CallSettings`), as in `openai/gpt-4o-mini?temperature=0.7&max_tokens=500` and

@@ -18,7 +18,7 @@ from triplecheck.evals.questions import Question, part_of, sampled
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.evals.summary import Summary
-from triplecheck.evals.variants import make_variant
+from triplecheck.evals.variants.make import make_variant
 from triplecheck.evals.withheld import withhold
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import TextEncoder

@@ -10,7 +10,7 @@ import pytest
 from official_files import OFFICIAL, Official
 
 from triplecheck.evals import Question, read_questions, write_questions
-from triplecheck.evals.datasets import data_set, data_sets, load_dataset
+from triplecheck.evals.datasets.load import data_set, data_sets, load_dataset
 from triplecheck.kg import ReadError, UserError
 
 

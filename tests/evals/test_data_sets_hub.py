@@ -12,7 +12,7 @@ import pytest
 from official_files import HOTPOT, OFFICIAL, popqa_table
 
 from triplecheck.evals import Question
-from triplecheck.evals.datasets import data_set, load_dataset
+from triplecheck.evals.datasets.load import data_set, load_dataset
 from triplecheck.kg import UnavailableError, UserError
 
 HOTPOT_ROWS = [

@@ -11,18 +11,11 @@ from typing import Any
 import pytest
 from model_stand_ins import costly_rules
 
-from triplecheck.evals.experiments import (
-    Selection,
-    SetOpener,
-    Trained,
-    experiment_names,
-    read_experiment,
-    run_experiment,
-    write_report,
-)
-from triplecheck.evals.experiments.config import FOLDER, RowSpec
+from triplecheck.evals.experiments.config import FOLDER, RowSpec, experiment_names, read_experiment
 from triplecheck.evals.experiments.directions import direction
 from triplecheck.evals.experiments.paired import Pairs, paired_rows
+from triplecheck.evals.experiments.report import write_report
+from triplecheck.evals.experiments.run import Selection, SetOpener, Trained, run_experiment
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError

@@ -17,7 +17,7 @@ from model_stand_ins import STAND_IN, stand_in_server
 from ray_parts import Deadly
 
 from triplecheck.evals import Question, evaluate
-from triplecheck.evals.executors import RayProcesses
+from triplecheck.evals.executors.ray_processes import RayProcesses
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, session
 

@@ -33,7 +33,7 @@ from triplecheck.lms import (
     language_model,
     session,
 )
-from triplecheck.lms.local import find_weights
+from triplecheck.lms.local.weights import find_weights
 from triplecheck.lms.metering import MeteredLM
 from triplecheck.programs import KERAG, Sources, replay
 

@@ -21,13 +21,12 @@ from safetensors.numpy import save_file
 
 from triplecheck.lms import ModelUnavailableError, PromptTooLongError, RolePredict, language_model, session
 from triplecheck.lms.adapter import TolerantAdapter
-from triplecheck.lms.local import LocalConfig, LocalEngine, find_weights
 from triplecheck.lms.local import engine as engine_module
 from triplecheck.lms.local import weights as weights_module
-from triplecheck.lms.local.backend import Generated, GenerationRequest, room_for_reply, until_stop
-from triplecheck.lms.local.engine import MicroBatcher, load_backend
+from triplecheck.lms.local.backend import Generated, GenerationRequest, LocalConfig, room_for_reply, until_stop
+from triplecheck.lms.local.engine import LocalEngine, MicroBatcher, load_backend
 from triplecheck.lms.local.form import as_numbers, fields_of
-from triplecheck.lms.local.weights import Weights
+from triplecheck.lms.local.weights import Weights, find_weights
 from triplecheck.signatures.summarize import AnswerFromFacts
 
 GREEDY = GenerationRequest((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
