@@ -280,7 +280,7 @@ def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
 
 def show(result: Compiled, place: Path) -> None:
     """Print the candidates on the Pareto front, and the scores of the program before and after."""
-    from triplecheck.evals.metrics import say_p
+    from triplecheck.evals.metrics.statistics import say_p
 
     out = stdout()
     assert result.before is not None and result.after is not None and result.chosen is not None
@@ -304,7 +304,7 @@ def show(result: Compiled, place: Path) -> None:
 
 
 def _show_front(result: Compiled) -> None:
-    from triplecheck.evals.metrics import say_p
+    from triplecheck.evals.metrics.statistics import say_p
 
     out = stdout()
     assert result.chosen is not None

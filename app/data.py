@@ -12,7 +12,7 @@ from triplecheck.app.console import columns, print_json, printable, stderr, stdo
 from triplecheck.app.options import JsonOption, LimitOption, PathOption, QuestionsFile, SeedOption, SplitOption, flag
 
 if TYPE_CHECKING:
-    from triplecheck.evals.datasets import DataSet
+    from triplecheck.evals.datasets.spec import DataSet
 
 commands = Commands(help="List, convert and make data sets of questions.", no_args_is_help=True)
 commands.command("generate")(questions.generate)
@@ -30,7 +30,7 @@ def list_(json: JsonOption = False) -> None:
         triplecheck data list
     """
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.datasets import data_sets
+        from triplecheck.evals.datasets.load import data_sets
 
     known = data_sets()
     if json:
@@ -51,7 +51,7 @@ def show(name: NameArgument, json: JsonOption = False) -> None:
         triplecheck data show popqa
     """
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.datasets import data_set, how_to_get
+        from triplecheck.evals.datasets.load import data_set, how_to_get
 
     spec = data_set(name)
     if json:
@@ -90,7 +90,7 @@ def convert(
     """
     with waiting(stderr(), "reading"):
         from triplecheck.evals import write_questions
-        from triplecheck.evals.datasets import load_dataset
+        from triplecheck.evals.datasets.load import load_dataset
 
         found = load_dataset(name, split, path=path, limit=limit, seed=seed, revision=revision)
         count = write_questions(found, out)

@@ -235,7 +235,7 @@ def _exported(report: StudentReport, run: DistillOptions) -> list[Path]:
 
 
 def _show(report: StudentReport) -> None:
-    from triplecheck.evals.metrics import say_p
+    from triplecheck.evals.metrics.statistics import say_p
 
     to = stdout()
     if not is_quiet():

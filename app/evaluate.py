@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from rich.table import Table
 
     from triplecheck.evals import Scores, Summary
-    from triplecheck.evals.executors import Executor
+    from triplecheck.evals.executors.threads import Executor
     from triplecheck.lms import Roles
 
 _EXECUTORS = ("threads", "ray")
@@ -132,7 +132,8 @@ def _executor(name: str | None, ray_address: str | None) -> Executor:
     Raises:
         UserError: there is none of this name, or it takes no address.
     """
-    from triplecheck.evals.executors import RayProcesses, Threads
+    from triplecheck.evals.executors.ray_processes import RayProcesses
+    from triplecheck.evals.executors.threads import Threads
     from triplecheck.kg import UserError
 
     if name not in (None, *_EXECUTORS):

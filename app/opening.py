@@ -338,7 +338,7 @@ def read_questions(settings: Settings, run: BatchOptions, bundled: Sequence[str]
     if run.data is not None and run.questions is not None:
         raise UserError("--questions and --data exclude each other; keep one")
     if run.data is not None:
-        from triplecheck.evals.datasets import load_dataset
+        from triplecheck.evals.datasets.load import load_dataset
 
         found = load_dataset(run.data, run.split, path=run.path)
         source = "-".join(filter(None, (run.data, run.split)))

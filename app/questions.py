@@ -202,8 +202,8 @@ def generate(
     """
     with waiting(stderr(), "loading"):
         from triplecheck.evals.questions import write_questions
-        from triplecheck.evals.retrieval import generate as make
         from triplecheck.evals.retrieval.generate import SHAPES
+        from triplecheck.evals.retrieval.generate import generate as make
     with reporting(stderr(), "making questions"):
         written = write_questions(make(open_base(kb), limit, seed, max_answers, shape or SHAPES), out)
     stdout().print(f"{written} questions in {out}")
@@ -225,8 +225,7 @@ def answer(
     """
     with waiting(stderr(), "loading"):
         from triplecheck.evals.questions import write_questions
-        from triplecheck.evals.retrieval import materialise, read_written
-        from triplecheck.evals.retrieval.conditions import bundled_path
+        from triplecheck.evals.retrieval.conditions import bundled_path, materialise, read_written
     with reporting(stderr(), "computing answers"):
         found, without = materialise(open_base(kb), read_written(questions or bundled_path()))
         written = write_questions(found, out)
@@ -263,7 +262,7 @@ def vary(
     """
     with waiting(stderr(), "loading"):
         from triplecheck.evals import read_questions, write_questions
-        from triplecheck.evals.variants import make_variant
+        from triplecheck.evals.variants.make import make_variant
     base = open_base(kb)
     asked = read_questions(questions)
     with reporting(stderr(), f"making {variant}"):

@@ -16,7 +16,8 @@ from triplecheck.app.console import printable, reporting, stderr, stdout, waitin
 from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flag, flattened
 
 if TYPE_CHECKING:
-    from triplecheck.evals.experiments import Cell, Experiment, SetOpener, Trained
+    from triplecheck.evals.experiments.config import Experiment
+    from triplecheck.evals.experiments.run import Cell, SetOpener, Trained
     from triplecheck.evals.questions import Question
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.progress import ProgressCallback
@@ -108,7 +109,7 @@ def report(
 
 def _list_experiments() -> None:
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.experiments import experiment_names, read_experiment
+        from triplecheck.evals.experiments.config import experiment_names, read_experiment
         from triplecheck.evals.linking import TITLE
     titles = {name: read_experiment(name).title for name in experiment_names()} | {
         _LINKING: TITLE,
@@ -120,7 +121,7 @@ def _list_experiments() -> None:
 
 def _report_linking(run: ReportOptions) -> None:
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.datasets import bundled_case, find_cases
+        from triplecheck.evals.datasets.folder import bundled_case, find_cases
         from triplecheck.evals.linking import LIMIT, write_linking_report
         from triplecheck.kg import UserError
     if run.lm is not None:
@@ -143,7 +144,9 @@ def _report_results(run: ReportOptions) -> None:
 
 def _report_experiment(name: str, run: ReportOptions) -> None:
     with waiting(stderr(), "loading"):
-        from triplecheck.evals.experiments import SetOpener, read_experiment, write_report
+        from triplecheck.evals.experiments.config import read_experiment
+        from triplecheck.evals.experiments.report import write_report
+        from triplecheck.evals.experiments.run import SetOpener
         from triplecheck.kg import UserError
     left_out: list[str] = []
     opener = SetOpener(run.data, run.kbs, left_out.append)
@@ -159,8 +162,7 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
 
 def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> list[Cell]:
     """The finished cells of an experiment."""
-    from triplecheck.evals.experiments import Selection, run_experiment
-    from triplecheck.optimize import load_bundle
+    from triplecheck.evals.experiments.run import Selection, run_experiment
 
     with _calls(chosen, run.runs / chosen.name / "calls"), reporting(stderr(), "opening") as tell:
         return run_experiment(
@@ -169,7 +171,6 @@ def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> lis
             run.runs / chosen.name,
             Selection(tuple(run.only or ()), run.limit, run.lm, run.workers),
             lambda cell, progress: tell(f"{cell}:", progress.done, progress.total),
-            load_bundle,
             functools.partial(_train, tell),
             tell,
         )
@@ -197,7 +198,7 @@ def _train(
     tell: ProgressCallback, name: str, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path
 ) -> Trained:
     """The student that an earlier run has trained, or a new one."""
-    from triplecheck.evals.experiments import Trained
+    from triplecheck.evals.experiments.run import Trained
     from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_ranker
     from triplecheck.optimize.students import Lesson, resolve_students, taught
 

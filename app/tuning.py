@@ -85,7 +85,7 @@ def tuned(
 
 
 def _write(made: Tuned, program: str, path: Path, *, each: bool) -> None:
-    from triplecheck.evals.experiments.report import markdown_table
+    from triplecheck.evals.experiments.markdown import markdown_table
     from triplecheck.kg._atomic import write_text
     from triplecheck.optimize.tuning.rows import HEADER
 
@@ -128,7 +128,7 @@ def show(result: Tuned, place: Path) -> None:
 
 
 def _numbers(line: Choice) -> list[str]:
-    from triplecheck.evals.metrics import write_p
+    from triplecheck.evals.metrics.statistics import write_p
 
     measured, test, gain = line.validation, line.test, line.gain
     if measured is None:
@@ -148,7 +148,7 @@ def _numbers(line: Choice) -> list[str]:
 
 
 def _said(result: Tuned, place: Path) -> str:
-    from triplecheck.evals.metrics import say_p
+    from triplecheck.evals.metrics.statistics import say_p
 
     where = f"report in {printable(str(place))}"
     if result.bundle is not None and result.gain is not None:

@@ -12,7 +12,7 @@ from bench.questions import outside
 from bench.registry import Measurement, Options, figure
 from bench.timing import each, interleaved, percentile
 from tests.model_stand_ins import STAND_IN, stand_in_server
-from triplecheck.evals.datasets import read_folder
+from triplecheck.evals.datasets.folder import read_folder
 from triplecheck.evals.linking import misspelt
 from triplecheck.evals.variants.rewriting import topic_mentions
 from triplecheck.kg import Entity, KnowledgeBase, Triple, build

@@ -19,7 +19,7 @@ from pathlib import Path
 from triplecheck.evals.datasets.folder import bundled_case, find_cases
 from triplecheck.evals.linking import misspelt
 from triplecheck.evals.questions import Question, part_of, sampled
-from triplecheck.evals.variants import make_variant
+from triplecheck.evals.variants.make import make_variant
 from triplecheck.evals.variants.rewriting import TopicMention, topic_mentions
 from triplecheck.kg import Graph, KnowledgeBase, Linker
 from triplecheck.programs import Sources

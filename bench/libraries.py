@@ -49,7 +49,7 @@ def ranks() -> Iterator[Contest]:
 def resampling() -> Iterator[Contest]:
     from scipy.stats import bootstrap, permutation_test
 
-    from triplecheck.evals.metrics import bootstrap_interval, randomisation
+    from triplecheck.evals.metrics.statistics import bootstrap_interval, randomisation
 
     scores = np.random.default_rng(0).integers(0, 2, (2, 5_000)).astype(float)
     a, b = scores.tolist()

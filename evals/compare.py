@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from triplecheck.evals.configuration import differences
-from triplecheck.evals.metrics import mcnemar, paired_bootstrap, randomisation
+from triplecheck.evals.metrics.statistics import mcnemar, paired_bootstrap, randomisation
 from triplecheck.evals.metrics.trace import Row
 from triplecheck.evals.run_directory import FORMAT, read_rows
 from triplecheck.kg import UserError
@@ -42,21 +42,12 @@ class Run:
 
 @dataclass(frozen=True)
 class Compared:
-    """One metric over the questions that both runs scored. Differences are b - a.
+    """One metric over the questions that both runs scored: its means, their difference b - a, and its 95% interval
+    (paired bootstrap). P-values are two-sided.
 
     Attributes:
-        name: `hits_at_1`, `f1` or `accuracy`.
-        n: number of questions.
-        a: mean of run a.
-        b: mean of run b.
-        difference: mean of b - a.
-        low: lower end of the 95% interval of `difference` (paired bootstrap).
-        high: upper end of the interval.
-        p_bootstrap: two-sided p-value of the paired bootstrap test.
-        p_randomisation: two-sided p-value of the paired randomisation test.
-        p_mcnemar: two-sided p-value of McNemar's exact test; None if scores are not all 0 or 1.
-        better: number of questions on which b scores higher.
-        worse: number of questions on which b scores lower.
+        p_mcnemar: of McNemar's exact test; None if scores are not all 0 or 1.
+        better, worse: number of questions on which b scores higher, and lower.
     """
 
     name: str

@@ -21,7 +21,7 @@ from itertools import chain
 
 import dspy
 
-from triplecheck.evals.metrics import GoldAnswer, Predicted
+from triplecheck.evals.metrics.answers import GoldAnswer, Predicted
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Linker, Literal, normalize
 from triplecheck.kg.values import quantity, written, written_date

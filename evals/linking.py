@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from itertools import chain
 from pathlib import Path
 
-from triplecheck.evals.datasets import DataFolder
+from triplecheck.evals.datasets.folder import DataFolder
 from triplecheck.evals.gold import linker_names
 from triplecheck.evals.questions import read_questions
 from triplecheck.evals.variants.rewriting import TopicMention, misspell, topic_mentions
@@ -138,28 +138,28 @@ the five nearest relations), and by relations alone. If n nodes tie for first pl
 TITLE = "Linking: recall on names in questions"
 LIMIT = 500
 """Questions per data set."""
+_SEED = 0  # of the sample and of the typing errors
 
 
 def write_linking_report(
-    cases: Sequence[DataFolder], kbs: Path, out: Path, *, limit: int = LIMIT, seed: int = 0, command: str
+    cases: Sequence[DataFolder], kbs: Path, out: Path, *, limit: int = LIMIT, command: str
 ) -> Iterator[str]:
     """Yield the report line by line as it is measured, and write it to `report.md` at the end.
 
     Args:
         kbs: directory of knowledge bases; missing ones are built.
         limit: size of a random sample of questions per data set, for the first table.
-        seed: seed of the sample and of the typing errors.
     """
     lines = []
-    head = _HEAD.format(title=TITLE, seed=seed, limit=limit, command=command)
-    for line in chain([head], _tables(cases, kbs, limit, seed)):
+    head = _HEAD.format(title=TITLE, seed=_SEED, limit=limit, command=command)
+    for line in chain([head], _tables(cases, kbs, limit)):
         lines.append(line)
         yield line
     out.mkdir(parents=True, exist_ok=True)
     write_text(out / "report.md", "\n".join(lines) + "\n")
 
 
-def _tables(cases: Sequence[DataFolder], kbs: Path, limit: int, seed: int) -> Iterator[str]:
+def _tables(cases: Sequence[DataFolder], kbs: Path, limit: int) -> Iterator[str]:
     """Yield both tables as markdown, line by line as they are measured."""
     ks = "/".join(map(str, _KS))
     head = f"| questions | mention | n | recall@{ks} of the mention | recall@{ks} in the question "
@@ -173,9 +173,9 @@ def _tables(cases: Sequence[DataFolder], kbs: Path, limit: int, seed: int) -> It
         base = case.knowledge_base(kbs / case.folder.absolute().name)
         graph, linker = base.graph, base.linker
         linker.candidates("warm up", "Is it warm?")
-        asked = topic_mentions(case.sample(limit, seed), graph, linker)
+        asked = topic_mentions(case.sample(limit, _SEED), graph, linker)
         for mention, edits in (("verbatim", 0), ("1 typo", 1), ("2 typos", 2)) if asked else ():
-            found = recall([misspelt(one, edits, seed) for one in asked], linker, base.language)
+            found = recall([misspelt(one, edits, _SEED) for one in asked], linker, base.language)
             times = ["{:.1f} / {:.1f}".format(*times) for times in (found.wall, found.processor)]
             cells = [_slashed(found.alone), _slashed(found.within), *times]
             yield f"| {case.name} | {mention} | {found.n} | {' | '.join(cells)} |"

@@ -8,7 +8,7 @@ holds no answer and a program should abstain). Optional fields:
 - `one_answer`: true if all `answers` are spellings of one answer, as in PopQA;
 - `computed`: true if the answer is computed from facts; default: true for kind `count` and for yes/no answers;
 - `hops`, `kind` or `qtype`;
-- `triples` ([head, relation, tail]) and `documents` (titles or ids): the evidence for the answer;
+- `documents` (titles or ids): the evidence for the answer;
 - `popularity`: a number, or head, torso or tail; default: the field `s_pop`;
 - `answerable`: false: there is no answer; true without `answers`: the answer is not published;
 - `plan`: the query that computes the answers (`kg.plans`), or none if the graph cannot tell; kept in `extra`;
@@ -39,7 +39,7 @@ GOLD_FIELDS = ("gold_path", "gold_paths", "relations", "gold", "evidence")
 
 _FIELDS = {
     *("id", "question", "answers", "answer_labels", "answer_aliases", "answerable", "one_answer", "computed"),
-    *("topic", "topic_labels", "hops", "kind", "qtype", "triples", "documents", "popularity"),
+    *("topic", "topic_labels", "hops", "kind", "qtype", "documents", "popularity"),
     *GOLD_FIELDS,
 }
 _YES_NO = {"yes", "no"}
@@ -74,12 +74,10 @@ class Question:
     """False if the answer exists but is not published, as in a hidden test set; such a question is not scored."""
     topic_labels: tuple[str, ...] = ()
     """Names of the topics, aligned with `topic`; empty: unknown; "" for an unknown name."""
-    triples: tuple[tuple[str, str, str], ...] = ()
-    """Gold evidence triples (head, relation, tail), by id or name."""
     documents: tuple[str, ...] = ()
     """Gold evidence documents, by id or title."""
     popularity: float | str | None = None
-    """Popularity of the topic: a number >= 0, or the name of its band (`evals.metrics.bands`)."""
+    """Popularity of the topic: a number >= 0, or the name of its band (`evals.metrics.retrieval.bands`)."""
 
     @property
     def answerable(self) -> bool:
@@ -97,9 +95,7 @@ def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) ->
     """Read questions from a `.jsonl` or `.jsonl.gz` file.
 
     Args:
-        path: the file.
         limit: size of a random sample; None: all. With the same seed, a larger sample starts with the smaller one.
-        seed: seed of the sample.
 
     Returns:
         The questions, in file order, or in sample order if `limit` is given.
@@ -123,9 +119,7 @@ def read_questions(path: Path | str, limit: int | None = None, seed: int = 0) ->
         questions.append(question)
     if not questions:
         raise ReadError(path, None, "holds no questions")
-    if limit is None:
-        return questions
-    return sampled(questions, limit, seed)
+    return questions if limit is None else sampled(questions, limit, seed)
 
 
 def sampled(questions: Iterable[Question], limit: int, seed: int = 0) -> list[Question]:
@@ -203,7 +197,6 @@ def parse_question(row: dict[str, Any]) -> Question:
         answer_aliases=_aliases(row, len(answers)),
         answers_known=_answers_known(row, answers),
         topic_labels=tuple(topics.values()) if any(topics.values()) else (),
-        triples=_triples(row),
         documents=tuple(dict.fromkeys(_texts(row, "documents"))),
         popularity=_popularity(row),
     )
@@ -284,18 +277,6 @@ def _answers_known(row: dict[str, Any], answers: tuple[str, ...]) -> bool:
     return bool(answers) or not answerable
 
 
-def _triples(row: dict[str, Any]) -> tuple[tuple[str, str, str], ...]:
-    value = row.get("triples")
-    if value is None:
-        return ()
-    if not isinstance(value, list) or not all(isinstance(triple, list) and len(triple) == 3 for triple in value):
-        raise ValueError("triples is not a list of [head, relation, tail]")
-    found = (
-        (_word(head, "triples"), _word(relation, "triples"), _word(tail, "triples")) for head, relation, tail in value
-    )
-    return tuple(dict.fromkeys(found))
-
-
 def _popularity(row: dict[str, Any]) -> float | str | None:
     value = row.get("popularity", row.get("s_pop"))
     if value is None or (isinstance(value, str) and value.strip()):
@@ -344,11 +325,10 @@ def bundled_questions(split: str) -> Path:
     """
     if split not in SPLITS:
         raise UserError(f"no bundled questions {split!r}; there are: {', '.join(SPLITS)}")
-    folder = Path(kg.__file__).parent / "bundled"
-    for name in (f"questions_{split}.jsonl", f"questions_{split}.jsonl.gz"):
-        if (folder / name).is_file():
-            return folder / name
-    raise UserError(f"{folder / f'questions_{split}.jsonl'}: missing; install Triplecheck again")
+    path = Path(kg.__file__).parent / "bundled" / f"questions_{split}.jsonl"
+    if not path.is_file():
+        raise UserError(f"{path}: missing; install Triplecheck again")
+    return path
 
 
 # Writing questions as JSON lines; `read_questions` reads them back unchanged.

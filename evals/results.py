@@ -17,8 +17,8 @@ from pathlib import Path
 
 from pydantic import TypeAdapter, ValidationError
 
+from triplecheck.evals.experiments.markdown import markdown_table, number, title
 from triplecheck.evals.experiments.pictures import draw_series
-from triplecheck.evals.experiments.report import markdown_table, number, title
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import write_text
 

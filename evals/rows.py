@@ -25,23 +25,25 @@ import dspy
 import numpy as np
 
 from triplecheck.evals.gold import Gold, Names, resolve_gold, resolve_predicted, spellings
-from triplecheck.evals.metrics import (
+from triplecheck.evals.metrics.answers import (
     Outcome,
     Predicted,
-    anchor_accuracy,
-    citation_precision,
     crag_outcome,
     exact_match,
     hit,
-    hit_at_k,
     hits_at_1,
     lenient_match,
+    set_scores,
+    token_f1,
+)
+from triplecheck.evals.metrics.retrieval import (
+    anchor_accuracy,
+    citation_precision,
+    hit_at_k,
     link_recall,
     recall_at_k,
     reciprocal_rank,
     retrieval_recall,
-    set_scores,
-    token_f1,
 )
 from triplecheck.evals.questions import Question
 from triplecheck.evals.summary import NOT_RUN
@@ -67,13 +69,7 @@ def scored_row(
     key: str,
     seconds: float,
 ) -> dict[str, Any]:
-    """Return the row of a question that the program finished.
-
-    Args:
-        program: the program; its graph and its `hops` are used.
-        names: looks up the nodes of an exact name.
-        seconds: wall time of the program.
-    """
+    """Return the row of a question that the program finished, in so many seconds of wall time."""
     graph = program.graph
     gold = resolve_gold(question, graph, names)
     predicted = resolve_predicted(prediction, graph)

@@ -101,12 +101,8 @@ class EvaluationDirectory(RunDirectory):
     """The directory of an evaluation: `run.json`, `rows.jsonl`, `summary.json`.
 
     A resumed run keeps complete rows. It repeats questions whose row is incomplete, is an error that does not
-    last (`TriplecheckError.lasting`), or belongs to another version of the question.
-
-    Args:
-        path: created if missing.
-        configuration: everything that the rows depend on.
-        keys: content key by question id, for the questions of this run.
+    last (`TriplecheckError.lasting`), or belongs to another version of the question: `keys` has the content key of
+    each question of this run, by id.
     """
 
     def __init__(self, path: Path, configuration: Mapping[str, Any], keys: Mapping[str, str]) -> None:

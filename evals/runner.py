@@ -14,7 +14,7 @@ import dspy
 
 from triplecheck.evals.asking import Finished, OutOfBudget
 from triplecheck.evals.configuration import configuration_digest, describe, row_key
-from triplecheck.evals.executors import Executor, QuestionJob, Threads
+from triplecheck.evals.executors.threads import Executor, QuestionJob, Threads
 from triplecheck.evals.progress import Progress, Tally
 from triplecheck.evals.questions import Question, as_question
 from triplecheck.evals.rows import not_run

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 _USAGE = ("calls", "cached_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars")
-_SCORES = (
+MEANS = (
     "hits_at_1",
     "hit",
     "precision",
@@ -23,10 +23,11 @@ _SCORES = (
     "link_recall",
     "anchor_accuracy",
     "citation_precision",
-    "confidence",
     "seconds",
     "seconds_outside_lm",
 )
+"""Scores of which a summary has the mean over the questions that have one."""
+_SCORES = (*MEANS, "confidence")
 _LABELS = ("id", "kind", "hops", "popularity", "status", "crag", "lost")
 _FLAGS = ("answerable", "abstained", "grounded")
 _FIELDS = (*_LABELS, *_FLAGS, *_SCORES, "answer", "verdict", "usage", "error")

@@ -11,15 +11,15 @@ from typing import Any, Literal, NotRequired, TypeAlias
 from pydantic import ConfigDict, TypeAdapter
 from typing_extensions import TypedDict
 
-from triplecheck.evals.metrics import (
-    BANDS,
+from triplecheck.evals.metrics.answers import truthfulness
+from triplecheck.evals.metrics.retrieval import BANDS, bands
+from triplecheck.evals.metrics.statistics import (
     area_under_risk_coverage,
-    bands,
     bootstrap_interval,
     expected_calibration_error,
-    truthfulness,
 )
 from triplecheck.evals.metrics.trace import Row
+from triplecheck.evals.slim_rows import MEANS
 
 # Scores of a group of questions: means over their rows (`evals.rows`), with coverage reported separately.
 
@@ -141,7 +141,7 @@ class Scores:
     """Over answerable questions: SQuAD's, of the answer as one text."""
     lenient_match: float | None
     """Over answerable questions: share where either text is a substring of the other. For reference only: an empty
-    answer matches (`evals.metrics.lenient_match`)."""
+    answer matches (`evals.metrics.answers.lenient_match`)."""
     hit_at_1_ranked: float | None
     """Over questions with a ranking and a gold node: share whose first ranked node is a gold answer."""
     hit_at_5: float | None
@@ -219,18 +219,7 @@ def score(rows: Sequence[Row]) -> Scores:
         coverage=len(scored) / len(rows) if rows else None,
         status=_counts(row["status"] for row in rows),
         answerable=sum(row["answerable"] for row in scored),
-        hits_at_1=_mean(row["hits_at_1"] for row in scored),
-        hit=_mean(row["hit"] for row in scored),
-        precision=_mean(row["precision"] for row in scored),
-        recall=_mean(row["recall"] for row in scored),
-        f1=_mean(row["f1"] for row in scored),
-        exact_match=_mean(row["exact_match"] for row in scored),
-        token_f1=_mean(row["token_f1"] for row in scored),
-        lenient_match=_mean(row.get("lenient_match") for row in scored),
-        hit_at_1_ranked=_mean(row.get("hit_at_1_ranked") for row in scored),
-        hit_at_5=_mean(row.get("hit_at_5") for row in scored),
-        recall_at_20=_mean(row.get("recall_at_20") for row in scored),
-        mrr=_mean(row.get("mrr") for row in scored),
+        **{name: _mean(row.get(name) for row in scored) for name in MEANS},
         accuracy=_mean(correct),
         hallucination=_mean(float(outcome == "hallucinated") for outcome in outcomes),
         missing=_mean(float(outcome == "missing") for outcome in outcomes),
@@ -239,15 +228,9 @@ def score(rows: Sequence[Row]) -> Scores:
         **_by_origin(scored, answered),
         proved=_mean(float(row.get("verdict") == "proved") for row in scored),
         proved_right=_mean(float(row["crag"] == "accurate") for row in scored if row.get("verdict") == "proved"),
-        retrieval_recall=_mean(row["retrieval_recall"] for row in scored),
-        link_recall=_mean(row["link_recall"] for row in scored),
-        anchor_accuracy=_mean(row.get("anchor_accuracy") for row in scored),
-        citation_precision=_mean(row.get("citation_precision") for row in scored),
         **_calibration(answered),
         calls=_mean(float(usage["calls"]) for usage in usages),
         tokens=_mean(float(usage["prompt_tokens"] + usage["completion_tokens"]) for usage in usages),
-        seconds=_mean(row["seconds"] for row in scored),
-        seconds_outside_lm=_mean(row["seconds_outside_lm"] for row in scored),
         totals=_totals(ran),
         lost=_counts(row["lost"] for row in scored if row["lost"] is not None),
         errors=_counts(row["error"]["kind"] for row in ran if row["status"] == "error"),
@@ -311,9 +294,6 @@ def _totals(rows: Sequence[Row]) -> dict[str, float]:
     return sums | {"seconds": round(sum(row["seconds"] for row in rows), 6)}
 
 
-__all__ = ["NOT_RUN", "Row", "Scores", "Summary", "score", "summarize"]
-
-
 @dataclass(frozen=True)
 class Summary:
     """The summary of an evaluation."""
@@ -323,7 +303,7 @@ class Summary:
     by_kind: Mapping[str, Scores]
     by_hops: Mapping[str, Scores]
     by_popularity: Mapping[str, Scores]
-    """Scores by band: head, torso and tail (`evals.metrics.bands`), or the data set's own bands."""
+    """Scores by band: head, torso and tail (`evals.metrics.retrieval.bands`), or the data set's own bands."""
     configuration: Mapping[str, Any]
     """Everything that the rows depend on: program, switches, models, knowledge base."""
     stopped: str | None = None
@@ -351,14 +331,7 @@ def summarize(
     stopped: str | None = None,
     wall_seconds: float = 0.0,
 ) -> Summary:
-    """Summarise rows (`evals.rows`).
-
-    Args:
-        rows: one per question; for questions that were not run, `evals.rows.not_run`.
-        configuration: everything that the rows depend on.
-        stopped: why the run stopped early; None if it finished.
-        wall_seconds: wall time of the run.
-    """
+    """Summarise rows (`evals.rows`), one per question; for questions that were not run, `evals.rows.not_run`."""
     rows = list(rows)
     return Summary(
         scores=score(rows),

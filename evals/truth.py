@@ -194,13 +194,11 @@ class Worth:
 
     Attributes:
         shares: share of all questions by verdict, then by whether the answer is right.
-        given_right: share of questions that are answered by default, rightly.
-        given_wrong: the same, wrongly.
+        given_right, given_wrong: share of questions that are answered by default, rightly and wrongly.
         withheld: share that is not answered by default.
         proved_right: share of right answers among the proved ones; None if there are none.
         auroc: of the confidence, over answers with a proof; None if all are right or all are wrong.
-        ece: expected calibration error of the confidence.
-        aurc: area under the risk-coverage curve.
+        ece, aurc: expected calibration error of the confidence, and area under the risk-coverage curve.
     """
 
     n: int

@@ -25,11 +25,7 @@ def withhold(sources: Sources) -> Sources:
 
 
 class FactlessGraph:
-    """Implements `kg.graph.Graph`: the nodes, relations, labels and types of a graph, without its edges.
-
-    Args:
-        graph: the graph whose nodes and relations are kept.
-    """
+    """Implements `kg.graph.Graph`: the nodes, relations, labels and types of a graph, without its edges."""
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph

@@ -50,8 +50,8 @@ class UnreadableReplyError(AdapterParseError):
 class TolerantAdapter(dspy.ChatAdapter):
     """Writes prompts and reads replies, for models of any size."""
 
-    def __init__(self, callbacks: list[Any] | None = None) -> None:
-        super().__init__(callbacks=callbacks, use_json_adapter_fallback=False)
+    def __init__(self) -> None:
+        super().__init__(use_json_adapter_fallback=False)
         self._repair: tuple[str, str] | None = None
 
     def repairing(self, reply: str, problem: str) -> TolerantAdapter:
@@ -265,8 +265,8 @@ class LabelAdapter(TolerantAdapter):
     wrong. Items of a long text keep their numbers.
     """
 
-    def __init__(self, callbacks: list[Any] | None = None) -> None:
-        super().__init__(callbacks=callbacks)
+    def __init__(self) -> None:
+        super().__init__()
         self._inputs: dict[str, Any] = {}
 
     def __call__(self, lm: Any, lm_kwargs: dict[str, Any], signature: Any, demos: Any, inputs: dict[str, Any]) -> Any:

@@ -12,23 +12,16 @@ _COPIED = 5  # words in a row
 
 
 def copies_example(reply: str, inputs: Mapping[str, Any]) -> bool:
-    """Whether a reply has five words in a row, or a name, that a demonstration has and its own inputs do not.
-
-    Args:
-        inputs: of the step, by field, with its demonstrations as `demos`.
-    """
+    """Whether a reply has five words in a row, or a name, that a demonstration (`demos`) has and no other input."""
     copied = _runs(reply) & _runs(_shown(inputs)) - _runs(_own(inputs))
     return bool(copied or names_of_examples(reply, inputs))
 
 
 def names_of_examples(reply: str, inputs: Mapping[str, Any]) -> set[str]:
-    """The names in a reply that occur in a demonstration and not in the inputs of the call.
+    """The names in a reply that occur in a demonstration (`demos`) and in no other input of the call.
 
     A name is a word within a sentence that begins with a capital letter, and that the demonstrations never write with a
     small one. A word in capitals is no name: it may be a keyword of a query.
-
-    Args:
-        inputs: of the step, by field, with its demonstrations as `demos`.
     """
     shown = set(_WORD.findall(_shown(inputs)))
     own = set(_WORD.findall(_own(inputs).casefold()))

@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, Protocol, Self, runtime_checkable
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
@@ -39,7 +39,17 @@ class EmbeddedEngine(Protocol):
         ...
 
 
-class AsyncEngine:
+class Shared:
+    """Copies are the same object: optimizers deep-copy language models, and what runs them is shared."""
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, memo: dict[int, object]) -> Self:
+        return self
+
+
+class AsyncEngine(Shared):
     """Runs an embedded engine from coroutines, with one worker thread per call."""
 
     def __init__(self, engine: EmbeddedEngine) -> None:
@@ -48,13 +58,6 @@ class AsyncEngine:
     async def complete(self, request: Request) -> Response:
         """Answer one request without blocking the event loop."""
         return await asyncio.to_thread(self._engine.complete, request)
-
-    def __copy__(self) -> AsyncEngine:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> AsyncEngine:
-        """Optimizers deep-copy LMs; the engine is shared."""
-        return self
 
 
 def code_hash(

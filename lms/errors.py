@@ -11,39 +11,15 @@ from triplecheck.kg.redaction import redacted
 
 
 class BudgetExceededError(TriplecheckError):
-    """The budget is used up: the next call was not made; earlier results are kept.
-
-    Attributes:
-        limit: the limit that is used up: `calls`, `tokens`, `seconds` or `dollars`.
-        used: the amount used so far.
-    """
-
-    def __init__(self, message: str, *, limit: str = "", allowed: float = 0, used: float = 0) -> None:
-        super().__init__(message)
-        self.limit = limit
-        self.allowed = allowed
-        self.used = used
+    """The budget is used up: the next call was not made; earlier results are kept."""
 
 
 class ModelUnavailableError(UnavailableError):
     """A language model is unavailable: not installed, not responding, or rejecting the key."""
 
-    def __init__(self, message: str, *, model: str = "") -> None:
-        super().__init__(message)
-        self.model = model
-
 
 class PromptTooLongError(TriplecheckError):
-    """A prompt does not fit into the model's context window.
-
-    Attributes:
-        role: the role of the call.
-    """
-
-    def __init__(self, message: str, *, role: str = "", model: str = "") -> None:
-        super().__init__(message)
-        self.role = role
-        self.model = model
+    """A prompt does not fit into the model's context window."""
 
 
 class ModelReplyError(TriplecheckError, AdapterParseError):
@@ -52,28 +28,13 @@ class ModelReplyError(TriplecheckError, AdapterParseError):
     It is also an `AdapterParseError`, so DSPy's optimizers count it as a format failure, not as a crash.
 
     Attributes:
-        role: the role of the call.
-        reply: the model's last reply, verbatim.
-        problem: what is wrong with it.
+        lm_response: the model's last reply, verbatim.
     """
 
-    def __init__(
-        self,
-        message: str,
-        *,
-        role: str = "",
-        model: str = "",
-        reply: str = "",
-        problem: str = "",
-        signature: Any = None,
-    ) -> None:
+    def __init__(self, message: str, *, reply: str = "", signature: Any = None) -> None:
         self.message = redacted(message)
         Exception.__init__(self, self.message)
-        self.role = role
-        self.model = model
-        self.reply = redacted(reply)
-        self.problem = problem
         self.adapter_name = "TolerantAdapter"
         self.signature = signature
-        self.lm_response = self.reply
+        self.lm_response = redacted(reply)
         self.parsed_result = None

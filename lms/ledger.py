@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -45,35 +45,24 @@ class Usage:
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers, with one level of `by_role` and `by_model` if not empty."""
-        row: dict[str, Any] = {
-            "calls": self.calls,
-            "cached_calls": self.cached_calls,
-            "failed_calls": self.failed_calls,
-            "unpriced_calls": self.unpriced_calls,
-            "prompt_tokens": self.prompt_tokens,
-            "completion_tokens": self.completion_tokens,
-            "seconds": round(self.seconds, 6),
-            "dollars": self.dollars,
-        }
+        row: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS} | {"seconds": round(self.seconds, 6)}
         for name, parts in (("by_role", self.by_role), ("by_model", self.by_model)):
             if parts:
                 row[name] = {key: part.to_json() for key, part in sorted(parts.items())}
         return row
 
 
-def total(parts: Mapping[str, Usage] | list[Usage]) -> Usage:
+_COUNTS = (
+    *("calls", "cached_calls", "failed_calls", "unpriced_calls", "prompt_tokens", "completion_tokens"),
+    *("seconds", "dollars"),
+)
+
+
+def total(rows: Iterable[Usage]) -> Usage:
     """The sum of some usages, without their parts."""
-    rows = list(parts.values()) if isinstance(parts, Mapping) else parts
-    return Usage(
-        calls=sum(row.calls for row in rows),
-        cached_calls=sum(row.cached_calls for row in rows),
-        failed_calls=sum(row.failed_calls for row in rows),
-        unpriced_calls=sum(row.unpriced_calls for row in rows),
-        prompt_tokens=sum(row.prompt_tokens for row in rows),
-        completion_tokens=sum(row.completion_tokens for row in rows),
-        seconds=sum(row.seconds for row in rows),
-        dollars=sum(row.dollars for row in rows),
-    )
+    rows = list(rows)
+    sums: dict[str, Any] = {name: sum(getattr(row, name) for row in rows) for name in _COUNTS}
+    return Usage(**sums)
 
 
 LIMITS = ("calls", "tokens", "seconds", "dollars")
@@ -112,14 +101,10 @@ class Budget:
         """Raise `BudgetExceededError` if `usage` leaves no room for another call."""
         for name in LIMITS:
             allowed = getattr(self, name)
-            used = getattr(usage, name)
-            if allowed is not None and used >= allowed:
+            if allowed is not None and getattr(usage, name) >= allowed:
                 raise BudgetExceededError(
                     f"the budget of {allowed:g} {name} is used up ({_spent(usage)}): no further call to a language "
-                    f"model is made; raise the limit on {name} or ask for less",
-                    limit=name,
-                    allowed=allowed,
-                    used=used,
+                    f"model is made; raise the limit on {name} or ask for less"
                 )
 
 
@@ -127,27 +112,14 @@ def _spent(usage: Usage) -> str:
     return f"{usage.calls} calls, {usage.tokens} tokens, {usage.seconds:.1f} s, ${usage.dollars:.4f} so far"
 
 
-@dataclass(frozen=True)
-class Spent:
-    """The usage of one finished call."""
-
-    seconds: float
-    prompt_tokens: int = 0
-    completion_tokens: int = 0
-    dollars: float | None = 0.0
-    """None: the price is unknown."""
-    cached: bool = False
-    failed: bool = False
-
-
 def _summed(rows: Mapping[tuple[str, str], Usage]) -> Usage:
     """The sum of rows by (role, model), with its parts."""
     roles = sorted({role for role, _ in rows})
     models = sorted({model for _, model in rows})
     return replace(
-        total(list(rows.values())),
-        by_role={name: total([row for (role, _), row in rows.items() if role == name]) for name in roles},
-        by_model={name: total([row for (_, model), row in rows.items() if model == name]) for name in models},
+        total(rows.values()),
+        by_role={name: total(row for (role, _), row in rows.items() if role == name) for name in roles},
+        by_model={name: total(row for (_, model), row in rows.items() if model == name) for name in models},
     )
 
 
@@ -178,23 +150,11 @@ class Ledger:
             for ledger in self._family():
                 ledger._add(role, model, Usage(calls=1))
 
-    def end(self, role: str, model: str, spent: Spent) -> None:
-        """Add the usage of a call that `begin` has counted."""
-        row = Usage(
-            cached_calls=int(spent.cached),
-            failed_calls=int(spent.failed),
-            unpriced_calls=int(spent.dollars is None),
-            prompt_tokens=spent.prompt_tokens,
-            completion_tokens=spent.completion_tokens,
-            seconds=spent.seconds,
-            dollars=spent.dollars or 0.0,
-        )
-        with self._lock:
-            for ledger in self._family():
-                ledger._add(role, model, row)
-
     def take(self, role: str, model: str, usage: Usage) -> None:
-        """Add usage from elsewhere, such as another process. Budgets are not checked."""
+        """Add the usage of a call that `begin` has counted, or from elsewhere, such as another process.
+
+        Budgets are not checked.
+        """
         with self._lock:
             for ledger in self._family():
                 ledger._add(role, model, usage)

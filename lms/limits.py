@@ -34,7 +34,6 @@ def too_late(where: str, seconds: float) -> ModelUnavailableError:
     """The error of a reply that is not finished in time."""
     return ModelUnavailableError(
         f"{where}: no whole reply within {seconds:g} s; set a longer `timeout`, or let the model write less",
-        model=where,
     )
 
 
@@ -133,7 +132,7 @@ def check_codings(headers: Iterable[tuple[str, str]], url: str) -> list[str]:
     named = (part for name, value in headers if name.casefold() == "content-encoding" for part in value.split(","))
     codings = [coding for part in named if (coding := part.strip().casefold()) not in ("", "identity")]
     if len(codings) > 1:
-        raise ModelUnavailableError(f"{url}: the reply is packed {len(codings)} times; check the address", model=url)
+        raise ModelUnavailableError(f"{url}: the reply is packed {len(codings)} times; check the address")
     return codings
 
 

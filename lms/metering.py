@@ -24,7 +24,7 @@ from dspy.utils.exceptions import LMError
 
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.waiting import StillRunningError, within
-from triplecheck.lms.ledger import Ledger, Spent
+from triplecheck.lms.ledger import Ledger, Usage
 from triplecheck.lms.limits import LimitedEngines, too_late
 
 
@@ -59,7 +59,7 @@ def price(model: str) -> Price | None:
 
 
 ON_CALL = "on_call"
-"""DSPy's setting with a function that gets role, model and `Spent` of each call that has ended, for tracing."""
+"""DSPy's setting with a function that gets role, model and usage of each call that has ended, for tracing."""
 
 OTHER = "other"
 """The role of calls made outside `RolePredict`, such as those of an optimizer that rewrites prompts."""
@@ -90,12 +90,18 @@ class Call:
         self.cost = entry.get("cost")
         self.cut = "length" in finish_reasons(entry.get("response"))
 
-    def spent(self, seconds: float, *, free: bool, failed: bool) -> Spent:
-        """The entry for the ledger."""
-        if failed:
-            return Spent(seconds, self.prompt_tokens, self.completion_tokens, failed=True)
-        dollars = 0.0 if free or self.cached else self.cost
-        return Spent(seconds, self.prompt_tokens, self.completion_tokens, dollars, cached=self.cached)
+    def usage(self, seconds: float, *, free: bool, failed: bool) -> Usage:
+        """What the ledger adds to the call that it has counted."""
+        dollars = 0.0 if free or self.cached or failed else self.cost
+        return Usage(
+            cached_calls=int(self.cached and not failed),
+            failed_calls=int(failed),
+            unpriced_calls=int(dollars is None),
+            prompt_tokens=self.prompt_tokens,
+            completion_tokens=self.completion_tokens,
+            seconds=seconds,
+            dollars=dollars or 0.0,
+        )
 
 
 _call: ContextVar[Call | None] = ContextVar("lms_call", default=None)
@@ -265,11 +271,11 @@ def metered(lm: Any) -> Iterator[None]:
         failed = False
     finally:
         _call.reset(token)
-        spent = call.spent(time.perf_counter() - started, free=free, failed=failed)
+        usage = call.usage(time.perf_counter() - started, free=free, failed=failed)
         if ledger is not None:
-            ledger.end(role, name, spent)
+            ledger.take(role, name, usage)
         if (listener := dspy.settings.get(ON_CALL)) is not None:
-            listener(role, name, spent)
+            listener(role, name, usage)
 
 
 @contextmanager

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
-from dspy.streaming import StreamListener as _StreamListener
 from dspy.utils.exceptions import (
     AdapterParseError,
     ContextWindowExceededError,
@@ -31,11 +29,9 @@ from triplecheck.kg.redaction import redacted
 from triplecheck.kg.values import valid
 from triplecheck.lms.adapter import (
     DEFAULT_ADAPTER,
-    LabelAdapter,
     TolerantAdapter,
     UnreadableReplyError,
     adapter_of,
-    label_of,
     with_parse_errors,
 )
 from triplecheck.lms.copying import copies_example, names_of_examples, texts_of
@@ -68,11 +64,9 @@ def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
         return PromptTooLongError(
             f"{model} (role {role}): the prompt is too long for the model ({_text(error, lm)}); "
             "give it fewer or shorter facts, or use a model with a longer context",
-            role=role,
-            model=model,
         )
     return ModelUnavailableError(
-        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error, lm)}); {_way_out(error, lm)}", model=model
+        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error, lm)}); {_way_out(error, lm)}"
     )
 
 
@@ -208,34 +202,24 @@ class RolePredict(dspy.Predict):
     def forward(self, **kwargs: Any) -> dspy.Prediction:
         """Call the model, with one retry if the reply cannot be parsed."""
         attempt = self._attempt(kwargs)
-        with self._around(attempt):
-            try:
-                with _traced_if_accepted():
-                    return self._accepted(attempt, super().forward(**attempt.kwargs))
-            except AdapterParseError as error:
-                attempt = attempt.again(error)
-        with self._around(attempt):
-            try:
-                with _traced_if_accepted():
-                    return self._accepted(attempt, super().forward(**attempt.kwargs), last=True)
-            except AdapterParseError as error:
-                raise self._unreadable(error, attempt) from error
+        while True:
+            with self._around(attempt):
+                try:
+                    with _traced_if_accepted():
+                        return self._accepted(attempt, super().forward(**attempt.kwargs))
+                except AdapterParseError as error:
+                    attempt = self._again(attempt, error)
 
     async def aforward(self, **kwargs: Any) -> dspy.Prediction:
         """Like `forward`, without blocking."""
         attempt = self._attempt(kwargs)
-        with self._around(attempt):
-            try:
-                with _traced_if_accepted():
-                    return self._accepted(attempt, await super().aforward(**attempt.kwargs))
-            except AdapterParseError as error:
-                attempt = attempt.again(error)
-        with self._around(attempt):
-            try:
-                with _traced_if_accepted():
-                    return self._accepted(attempt, await super().aforward(**attempt.kwargs), last=True)
-            except AdapterParseError as error:
-                raise self._unreadable(error, attempt) from error
+        while True:
+            with self._around(attempt):
+                try:
+                    with _traced_if_accepted():
+                        return self._accepted(attempt, await super().aforward(**attempt.kwargs))
+                except AdapterParseError as error:
+                    attempt = self._again(attempt, error)
 
     def _sound(self, prediction: dspy.Prediction) -> dspy.Prediction:
         """The prediction without half surrogate pairs, which JSON can spell.
@@ -250,7 +234,7 @@ class RolePredict(dspy.Predict):
             prediction[name] = _valid(value)
         return prediction
 
-    def _accepted(self, attempt: _Attempt, reply: dspy.Prediction, *, last: bool = False) -> dspy.Prediction:
+    def _accepted(self, attempt: _Attempt, reply: dspy.Prediction) -> dspy.Prediction:
         """The reply, cleaned.
 
         Raises:
@@ -264,7 +248,7 @@ class RolePredict(dspy.Predict):
             if names:
                 listed = ", ".join(sorted(names))
                 problem = Doubt(f"it names {listed}, which only an example does; answer what is asked here")
-        if problem is None or (last and isinstance(problem, Doubt)):
+        if problem is None or (attempt.is_last and isinstance(problem, Doubt)):
             reply._doubted = attempt.doubted
             return reply
         outputs = dict(reply.items())
@@ -319,11 +303,6 @@ class RolePredict(dspy.Predict):
         if roles is None or roles is BASELINE:
             warn_of_baseline()
         return (roles or BASELINE).lm(self.role)
-
-    @property
-    def adapter(self) -> Any:
-        """The adapter that a call here and now would use."""
-        return _adapter_for(self.lm or self._lm_of_role())
 
     @property
     def model(self) -> str:
@@ -420,18 +399,22 @@ class RolePredict(dspy.Predict):
             except LMError as error:
                 raise explain(error, attempt.lm, self.role) from error
 
-    def _unreadable(self, error: AdapterParseError, attempt: _Attempt) -> ModelReplyError:
-        model, problem = model_name(attempt.lm), problem_of(error)
+    def _again(self, attempt: _Attempt, error: AdapterParseError) -> _Attempt:
+        """The attempt after one whose reply cannot be read.
+
+        Raises:
+            ModelReplyError: it was the last one.
+        """
+        if not attempt.is_last:
+            return attempt.again(error)
         shown = " ".join(str(error.lm_response).split())
-        return ModelReplyError(
-            f"{model} (role {self.role}, {self.signature.__name__}): two replies cannot be read; {problem}. "
-            f"The last one was {shown[:200]!r}. Use a model that keeps to the format; `triplecheck lm check` tells",
-            role=self.role,
-            model=model,
+        raise ModelReplyError(
+            f"{model_name(attempt.lm)} (role {self.role}, {self.signature.__name__}): two replies cannot be read; "
+            f"{problem_of(error)}. The last one was {shown[:200]!r}. Use a model that keeps to the format; "
+            "`triplecheck lm check` tells",
             reply=str(error.lm_response),
-            problem=problem,
             signature=error.signature,
-        )
+        ) from error
 
 
 @contextmanager
@@ -463,34 +446,6 @@ def _valid(value: Any) -> Any:
     return [_valid(item) for item in value] if isinstance(value, list) else value
 
 
-class StreamListener(_StreamListener):
-    """A `dspy.streaming.StreamListener` that knows the formats of this project.
-
-    DSPy finds the field delimiters by the class name of the configured adapter; a `RolePredict` may use another one.
-    Fields with other headers than the adapter asks for, such as bold ones, are not streamed; they are in the final
-    prediction.
-    """
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        self.adapter_identifiers[TolerantAdapter.__name__] = self.adapter_identifiers["ChatAdapter"]
-        label = label_of(self.signature_field_name)
-        self.adapter_identifiers[LabelAdapter.__name__] = {
-            "start_identifier": f"{label}:",
-            "end_identifier": re.compile(r"\n[A-Z][a-z ]*+:"),
-            "start_indicator": label[0],
-            "end_pattern_prefixes": ["\n"],
-            "end_pattern_contains": "\n",
-        }
-
-    def receive(self, chunk: Any) -> Any:
-        """See `dspy.streaming.StreamListener`."""
-        if not isinstance(self.predict, RolePredict):
-            return super().receive(chunk)
-        with dspy.context(adapter=self.predict.adapter):
-            return super().receive(chunk)
-
-
 def _shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:
     """A demonstration as prompts show it: the fields of the step, with numbered lists."""
     fields = {name: value for name, value in demo.items() if name in signature.fields}
@@ -506,6 +461,7 @@ class _Attempt:
     inputs: dict[str, Any]
     adapter: Any
     doubted: Mapping[str, Any] | None = None
+    is_last: bool = False
 
     @property
     def kwargs(self) -> dict[str, Any]:
@@ -533,7 +489,7 @@ class _Attempt:
         copied = copies_example(str(error.lm_response), self.inputs)
         inputs = self.inputs | {"demos": []} if copied else self.inputs
         doubted = error.parsed_result if isinstance(getattr(error, "problem", None), Doubt) else None
-        return _Attempt(self.lm, config, inputs, adapter, doubted)
+        return _Attempt(self.lm, config, inputs, adapter, doubted, is_last=True)
 
 
 _SECOND_TRY = 1_000_003

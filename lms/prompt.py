@@ -7,6 +7,7 @@ import json
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import TypeAlias
 
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.language.pipeline import ENGLISH
@@ -271,12 +272,12 @@ def _known_name(item: str, question: str) -> KnownName:
     return known
 
 
-def read_request(messages: Sequence[tuple[str, str]]) -> Prompt:
-    """The request at the end of a chat. A repair request has no inputs; it gets those of the request before it.
+Chat: TypeAlias = Sequence[tuple[str, str]]
+"""(role, content) of each message, in order."""
 
-    Args:
-        messages: (role, content) in order.
-    """
+
+def read_request(messages: Chat) -> Prompt:
+    """The request at the end of a chat. A repair request has no inputs; it gets those of the request before it."""
     system = next((content for role, content in messages if role == "system"), "")
     requests = [read_prompt(content) for role, content in messages if role == "user"][-2:]
     if not requests:

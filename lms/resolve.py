@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import copyreg
+import functools
 import os
 import threading
 from collections.abc import Callable, Mapping
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.parse import parse_qsl, urlencode
@@ -26,12 +28,6 @@ if TYPE_CHECKING:
     from triplecheck.lms.local.backend import LocalConfig
     from triplecheck.lms.local.engine import LocalEngine
     from triplecheck.lms.prompt import Prompt
-
-_SETTINGS = frozenset(
-    "guided longest_field max_new_tokens context_length prefix_memory repetition_penalty batch_size batch_wait device "
-    "threads".split()
-)
-"""What a model string may set of `LocalConfig`."""
 
 Checked = TypeVar("Checked")
 
@@ -82,114 +78,70 @@ _OF_LOCAL_CALLS = ("temperature", "max_tokens")
 _OWN_CLIENT = "lm15"
 
 
-def _settings(model: str) -> dict[str, str]:
-    """The settings in a model string of the rule-based baseline or a student."""
-    return dict(parse_qsl(model.partition("?")[2], keep_blank_values=True))
+_lock = threading.RLock()
+_models: dict[tuple[Any, ...], MeteredLM] = {}
+"""One per model string, options and weights."""
+_registered: dict[str, EmbeddedEngine] = {}
 
 
-class Resolver:
-    """Creates and caches language models: one per model string, options and weights."""
+def _local_model(model: str, options: dict[str, Any]) -> MeteredLM:
+    name, config, options = _configured(model, options)
+    engine = _local_engine(config)
+    model_id = engine.model_id(name)
+    general = is_gguf_file(name) and not config.guided
+    return _kept((model, model_id), options, lambda: _embed(model_id, engine, options, general=general))
 
-    def __init__(self) -> None:
-        self._lock = threading.RLock()
-        self._models: dict[tuple[Any, ...], MeteredLM] = {}
-        self._engines: dict[str, EmbeddedEngine] = {}
-        self._own: dict[str, EmbeddedEngine] = {}
-        self._local: dict[LocalConfig, LocalEngine] = {}
 
-    def language_model(self, model: str, **options: Any) -> MeteredLM:
-        """See the function of this name."""
-        model = model.strip()
-        with self._lock:
-            if model in self._engines:
-                return self._embedded(model, self._engines[model], options)
-            if is_no_language_model(model):
-                return self._embedded(model, self._engine(model), options)
-            if model.startswith((LOCAL, LLAMA_CPP)):
-                return self._local_model(model, options)
-            plain, settings = _separated(model)
-            options = _address(model) | _checked(CallSettings, settings, model).options(model) | options
-            options = _key_of_own_server(model, options) | options
-            return self._kept((model,), options, lambda: self._remote(plain, options))
+@functools.cache
+def _local_engine(config: LocalConfig) -> LocalEngine:
+    from triplecheck.lms.local.engine import LocalEngine
 
-    def suited(self, model: Any, settings: Mapping[str, str]) -> Any:
-        """See the function of this name."""
-        name = model.name if isinstance(model, MeteredLM) else model
-        if not (isinstance(name, str) and is_no_language_model(name)):
-            return model
-        plain = name.strip().partition("?")[0]
-        with self._lock:
-            engine = self._engine(f"{plain}?{urlencode({**settings, **_settings(name)})}")
-            return self._embedded(name, engine, {})
+    return LocalEngine(config)
 
-    def register(self, name: str, engine: EmbeddedEngine) -> None:
-        """See `register_engine`."""
-        with self._lock:
-            if name in self._engines or name == EXTRACTIVE:
-                raise UserError(f"a model called {name!r} exists already: register the engine under another name")
-            self._engines[name] = engine
 
-    def unregister(self, name: str) -> None:
-        """See `unregister_engine`."""
-        with self._lock:
-            self._engines.pop(name, None)
-            for key in [key for key in self._models if key[0] == name]:
-                del self._models[key]
+def _embedded(name: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
+    return _kept((name, id(engine)), options, lambda: _embed(f"{name}@{engine.fingerprint}", engine, options))
 
-    def _engine(self, model: str) -> EmbeddedEngine:
-        if model not in self._own:
-            self._own[model] = _without_language_model(model)
-        return self._own[model]
 
-    def _local_model(self, model: str, options: dict[str, Any]) -> MeteredLM:
-        from triplecheck.lms.local.engine import LocalEngine
-
-        name, config, options = _configured(model, options)
-        engine = self._local.setdefault(config, LocalEngine(config))
-        model_id = engine.model_id(name)
-        general = is_gguf_file(name) and not config.guided
-        return self._kept((model, model_id), options, lambda: _embed(model_id, engine, options, general=general))
-
-    def _embedded(self, name: str, engine: EmbeddedEngine, options: dict[str, Any]) -> MeteredLM:
-        return self._kept((name, id(engine)), options, lambda: _embed(f"{name}@{engine.fingerprint}", engine, options))
-
-    def _remote(self, model: str, options: dict[str, Any]) -> MeteredLM:
-        is_own = _is_own_server(model, options)
-        try:
-            timeout = OWN_TIMEOUT if is_own else TIMEOUT
-            lm = MeteredLM(model, **{"timeout": timeout, "num_retries": RETRIES, **options})
-        except ValueError as error:
-            raise UserError(f"{model!r} is not a model string: {error}; write provider/model") from error
-        # DSPy sets `max_completion_tokens` only for OpenAI's reasoning models, which refuse these settings.
-        if "max_completion_tokens" in lm.kwargs:
-            return lm
-        if "temperature" not in options:  # a server would use its own
-            lm.kwargs["temperature"] = TEMPERATURE
-            lm.has_default_temperature = True
-        if "max_tokens" not in options and is_own:
-            lm.kwargs["max_tokens"] = OWN_MAX_TOKENS
+def _remote(model: str, options: dict[str, Any]) -> MeteredLM:
+    is_own = _is_own_server(model, options)
+    try:
+        timeout = OWN_TIMEOUT if is_own else TIMEOUT
+        lm = MeteredLM(model, **{"timeout": timeout, "num_retries": RETRIES, **options})
+    except ValueError as error:
+        raise UserError(f"{model!r} is not a model string: {error}; write provider/model") from error
+    # DSPy sets `max_completion_tokens` only for OpenAI's reasoning models, which refuse these settings.
+    if "max_completion_tokens" in lm.kwargs:
         return lm
+    if "temperature" not in options:  # a server would use its own
+        lm.kwargs["temperature"] = TEMPERATURE
+        lm.has_default_temperature = True
+    if "max_tokens" not in options and is_own:
+        lm.kwargs["max_tokens"] = OWN_MAX_TOKENS
+    return lm
 
-    def _kept(self, key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]) -> MeteredLM:
-        full = (*key, *sorted((name, repr(value)) for name, value in options.items()))
-        if full not in self._models:
-            self._models[full] = make()
-        return self._models[full]
+
+def _kept(key: tuple[Any, ...], options: dict[str, Any], make: Callable[[], MeteredLM]) -> MeteredLM:
+    full = (*key, *sorted((name, repr(value)) for name, value in options.items()))
+    if full not in _models:
+        _models[full] = make()
+    return _models[full]
 
 
+@functools.cache
 def _without_language_model(model: str) -> EmbeddedEngine:
     """The rule-based baseline, or a student with this baseline for all other steps."""
     from triplecheck.kg.ranker import GENERAL
     from triplecheck.lms.extractive.engine import ExtractiveEngine
 
-    plain, settings = _separated(model.strip())
+    plain, settings = _separated(model)
     ranker, language = settings.pop("ranker", str(GENERAL)), settings.pop("language", ENGLISH)
     if settings:
         raise UserError(f"{model}: there is no setting {min(settings)!r}; there are ranker and language")
     rules = ExtractiveEngine(ranker=None if ranker == "none" else Path(ranker), language=check_language(language))
     if plain == EXTRACTIVE:
         return rules
-    from triplecheck.lms.reader import ReaderEngine
+    from triplecheck.lms.reader.engine import ReaderEngine
 
     return ReaderEngine(folder_of_student(model), rules)
 
@@ -211,18 +163,19 @@ def _configured(model: str, options: dict[str, Any]) -> tuple[str, LocalConfig, 
     plain, query = _separated(model)
     of_calls = {name: query.pop(name) for name in _OF_LOCAL_CALLS if name in query}
     options = _checked(CallSettings, of_calls, model).options(model) | options
-    given = query | {name: value for name, value in options.items() if name in _SETTINGS}
+    known = {field.name for field in fields(LocalConfig)} - {"backend", "stop"}
+    given = query | {name: value for name, value in options.items() if name in known}
     config: dict[str, Any] = {"backend": "llama.cpp"} if plain.startswith(LLAMA_CPP) else {}
     if is_gguf_file(plain):
         if not config:
             raise UserError(f"{model}: GGUF files run on llama.cpp: write {LLAMA_CPP}{plain.removeprefix(LOCAL)}")
         # A model of any size, which keeps to a format by itself.
         config |= {"guided": False, "context_length": None, "max_new_tokens": 512}
-    if unknown := given.keys() - _SETTINGS:
-        there = ", ".join(sorted(_SETTINGS.union(_OF_LOCAL_CALLS)))
+    if unknown := given.keys() - known:
+        there = ", ".join(sorted(known.union(_OF_LOCAL_CALLS)))
         raise UserError(f"{model}: there is no setting {min(unknown)!r}; there are {there}")
     made = _checked(LocalConfig, config | given, model)
-    return plain, made, {name: value for name, value in options.items() if name not in _SETTINGS}
+    return plain, made, {name: value for name, value in options.items() if name not in known}
 
 
 def _separated(model: str) -> tuple[str, dict[str, str]]:
@@ -269,9 +222,6 @@ def _key_of_own_server(model: str, options: Mapping[str, Any]) -> dict[str, str]
     return {"api_key": "none"} if _is_own_server(model, options) and not os.environ.get("OPENAI_API_KEY") else {}
 
 
-_resolver = Resolver()
-
-
 def language_model(model: Any, **options: Any) -> Any:
     """The language model for a model string, the same object each time within a process.
 
@@ -283,7 +233,7 @@ def language_model(model: Any, **options: Any) -> Any:
             `local/DIRECTORY` (a LoRA adapter for it, or a merged model, as fine-tuning writes them);
             `llama.cpp/...` (the same on llama.cpp instead of transformers, with the extra `llama-cpp`);
             `llama.cpp/PATH.gguf` (any chat model as a GGUF file); settings of these follow `?`, as in
-            `llama.cpp/PATH.gguf?context_length=4096&threads=2` (see `lms.local.LocalConfig`); a name given to
+            `llama.cpp/PATH.gguf?context_length=4096&threads=2` (see `lms.local.backend.LocalConfig`); a name given to
             `register_engine`; anything else is a DSPy/LiteLLM string such as `openai/gpt-4o-mini`, whose key and
             address come from the environment (`OPENAI_API_KEY`, `OPENAI_API_BASE` ...), or from its settings
             (`CallSettings`), as in `openai/gpt-4o-mini?temperature=0.7&max_tokens=500` and
@@ -295,7 +245,20 @@ def language_model(model: Any, **options: Any) -> Any:
         ModelUnavailableError: an embedded model is not installed or no such directory exists.
         UserError: the string names no known provider.
     """
-    return _resolver.language_model(model, **options) if isinstance(model, str) else model
+    if not isinstance(model, str):
+        return model
+    model = model.strip()
+    with _lock:
+        if model in _registered:
+            return _embedded(model, _registered[model], options)
+        if is_no_language_model(model):
+            return _embedded(model, _without_language_model(model), options)
+        if model.startswith((LOCAL, LLAMA_CPP)):
+            return _local_model(model, options)
+        plain, settings = _separated(model)
+        options = _address(model) | _checked(CallSettings, settings, model).options(model) | options
+        options = _key_of_own_server(model, options) | options
+        return _kept((model,), options, lambda: _remote(plain, options))
 
 
 def _reduced(lm: MeteredLM) -> tuple[Any, ...]:
@@ -311,9 +274,13 @@ def suited(model: Any, ranker: Path | None, language: str | None) -> Any:
 
     What its model string names stays.
     """
-    settings = {"ranker": None if ranker is None else str(ranker), "language": language}
-    given = {name: value for name, value in settings.items() if value is not None}
-    return _resolver.suited(model, given) if given else model
+    given = {name: str(value) for name, value in (("ranker", ranker), ("language", language)) if value is not None}
+    name = model.name if isinstance(model, MeteredLM) else model
+    if not given or not isinstance(name, str) or not is_no_language_model(name):
+        return model
+    plain, own = _separated(name.strip())
+    with _lock:
+        return _embedded(name, _without_language_model(f"{plain}?{urlencode(given | own)}"), {})
 
 
 def register_engine(name: str, engine: EmbeddedEngine) -> None:
@@ -322,12 +289,18 @@ def register_engine(name: str, engine: EmbeddedEngine) -> None:
     Raises:
         UserError: the name is taken.
     """
-    _resolver.register(name, engine)
+    with _lock:
+        if name in _registered or name == EXTRACTIVE:
+            raise UserError(f"a model called {name!r} exists already: register the engine under another name")
+        _registered[name] = engine
 
 
 def unregister_engine(name: str) -> None:
     """Remove an engine given to `register_engine`; unknown names are ignored."""
-    _resolver.unregister(name)
+    with _lock:
+        _registered.pop(name, None)
+        for key in [key for key in _models if key[0] == name]:
+            del _models[key]
 
 
 def baseline_reply(prompt: Prompt, encoder: Encoder, ranker: PathRanker | None) -> dict[str, object]:

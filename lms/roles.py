@@ -208,38 +208,27 @@ def session(
     own = {name: value for name, value in own.items() if value is not None}
     with (
         dspy.context(lm_roles=roles, ledger=ledger, lm=default, adapter=adapter, **own),
-        _sessions.open() if is_own else nullcontext(),
+        _counted() if is_own else nullcontext(),
     ):
         yield ledger
 
 
-class _Sessions:
-    """How many sessions with models or a budget are open, by thread."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._open: Counter[int] = Counter()
-
-    @contextmanager
-    def open(self) -> Iterator[None]:
-        """Count one session of this thread while the block runs."""
-        thread = threading.get_ident()
-        with self._lock:
-            self._open[thread] += 1
-        try:
-            yield
-        finally:
-            with self._lock:
-                self._open[thread] -= 1
-
-    def elsewhere(self) -> bool:
-        """Whether one is open in another thread."""
-        here = threading.get_ident()
-        with self._lock:
-            return any(number > 0 for thread, number in self._open.items() if thread != here)
+_lock = threading.Lock()
+_sessions: Counter[int] = Counter()
+"""How many sessions with models or a budget are open, by thread."""
 
 
-_sessions = _Sessions()
+@contextmanager
+def _counted() -> Iterator[None]:
+    """Count a session of this thread while the block runs."""
+    thread = threading.get_ident()
+    with _lock:
+        _sessions[thread] += 1
+    try:
+        yield
+    finally:
+        with _lock:
+            _sessions[thread] -= 1
 
 
 def check_thread() -> None:
@@ -248,7 +237,10 @@ def check_thread() -> None:
     Raises:
         UserError: a session is open in another thread: this one would use other models, and no ledger would count.
     """
-    if _sessions.elsewhere():
+    here = threading.get_ident()
+    with _lock:
+        elsewhere = any(number > 0 for thread, number in _sessions.items() if thread != here)
+    if elsewhere:
         raise UserError(
             "this thread has no session, and one is open in another thread: threads do not inherit sessions. Run many "
             "questions with dspy.Parallel, hand the session on with contextvars.copy_context().run, or open one here"

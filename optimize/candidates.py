@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from triplecheck.evals.metrics import randomisation
+from triplecheck.evals.metrics.statistics import randomisation
 from triplecheck.evals.run_directory import JsonLines, repair_lines
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import write_text

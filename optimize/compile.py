@@ -330,7 +330,6 @@ class _CompileRun:
                 self._plan.budget.check(self._ledger.charged())  # report the whole budget, not the rest that was left
             except BudgetExceededError as whole:
                 error = whole
-            return BudgetExceededError(f"{error}; {again}", limit=error.limit, allowed=error.allowed, used=error.used)
         return type(error)(f"{error}; {again}")
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import bootstrap_interval, mcnemar
+from triplecheck.evals.metrics.statistics import bootstrap_interval, mcnemar
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import ROWS, read_rows
@@ -136,7 +136,7 @@ def resumable(out: Path) -> Iterator[None]:
         yield
     except BudgetExceededError as error:
         told = f"{error}; run the same command again, with a larger budget, to resume {out}"
-        raise BudgetExceededError(told, limit=error.limit, allowed=error.allowed, used=error.used) from error
+        raise BudgetExceededError(told) from error
 
 
 def gain_over(new: Measured, old: Measured) -> Gain:

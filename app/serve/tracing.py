@@ -21,7 +21,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from triplecheck.app.serve.types import Answer, Step
-from triplecheck.lms.ledger import Spent
+from triplecheck.lms.ledger import Usage
 
 
 class Tracing:
@@ -53,25 +53,25 @@ class Tracing:
         with self._tracer.start_as_current_span(f"invoke_agent {program}", attributes=attributes) as span:
             yield Question(span, show_texts=self._show_texts)
 
-    def call(self, role: str, model: str, spent: Spent) -> None:
+    def call(self, role: str, model: str, usage: Usage) -> None:
         """The span of a call to a language model that has just ended; see `lms.metering.ON_CALL`."""
         now = time.time_ns()
         provider, _, name = model.rpartition("/")
         span = self._tracer.start_span(
             f"chat {name}",
             kind=SpanKind.CLIENT,
-            start_time=now - int(spent.seconds * 1e9),
+            start_time=now - int(usage.seconds * 1e9),
             attributes={
                 "gen_ai.operation.name": "chat",
                 "gen_ai.provider.name": provider or "triplecheck",
                 "gen_ai.request.model": name,
-                "gen_ai.usage.input_tokens": spent.prompt_tokens,
-                "gen_ai.usage.output_tokens": spent.completion_tokens,
+                "gen_ai.usage.input_tokens": usage.prompt_tokens,
+                "gen_ai.usage.output_tokens": usage.completion_tokens,
                 "triplecheck.role": role,
-                "triplecheck.cached": spent.cached,
+                "triplecheck.cached": usage.cached_calls > 0,
             },
         )
-        if spent.failed:
+        if usage.failed_calls:
             span.set_attribute("error.type", "failed")
             span.set_status(Status(StatusCode.ERROR))
         span.end(end_time=now)

@@ -124,11 +124,8 @@ def bundled_case(split: str = "test") -> DataFolder:
     return next(case for case in read_folder(path.parent) if case.questions == path)
 
 
-def find_cases(data: Path | str, options: Mapping[str, DataFolderOptions] | None = None) -> list[DataFolder]:
-    """The cases of a folder and its direct subfolders.
-
-    Args:
-        options: options by name pattern (`read_options`); None: read `cases.toml` in the folder, if it exists.
+def find_cases(data: Path | str) -> list[DataFolder]:
+    """The cases of a folder and its direct subfolders, with the options in its `cases.toml`, if it exists.
 
     Raises:
         UserError: the folder is missing or has no case, or `cases.toml` is invalid.
@@ -136,8 +133,7 @@ def find_cases(data: Path | str, options: Mapping[str, DataFolderOptions] | None
     data = Path(data)
     if not data.is_dir():
         raise UserError(f"{data}: no such folder")
-    if options is None:
-        options = read_options(data / OPTIONS_FILE) if (data / OPTIONS_FILE).is_file() else {}
+    options = _options_in(data)
     folders = [data, *sorted(path for path in data.iterdir() if path.is_dir())]
     found = [case for folder in folders for case in read_folder(folder, options)]
     if not found:
@@ -149,11 +145,10 @@ def read_folder(folder: Path | str, options: Mapping[str, DataFolderOptions] | N
     """The cases of one folder; an empty list if it has no questions.
 
     Args:
-        options: options by name pattern; None: read `cases.toml` in the folder, if it exists.
+        options: options by name pattern; None: those in the folder's `cases.toml`, if it exists.
     """
     folder = Path(folder)
-    if options is None:
-        options = read_options(folder / OPTIONS_FILE) if (folder / OPTIONS_FILE).is_file() else {}
+    options = _options_in(folder) if options is None else options
     files = sorted(path for path in folder.iterdir() if path.is_file())
     triples = _triples(files)
     found = []
@@ -177,17 +172,15 @@ def read_folder(folder: Path | str, options: Mapping[str, DataFolderOptions] | N
     return found
 
 
-def read_options(path: Path | str) -> dict[str, DataFolderOptions]:
-    """Read the options in a `cases.toml`, by name pattern.
+def _options_in(folder: Path) -> dict[str, DataFolderOptions]:
+    """The options in a folder's `cases.toml`, by name pattern; none without the file.
 
     Raises:
-        ReadError: the file is missing or malformed, or an option is unknown or of the wrong type.
+        ReadError: the file is malformed, or an option is unknown or of the wrong type.
     """
-    path = Path(path)
+    path = folder / OPTIONS_FILE
     try:
-        tables = tomllib.loads(path.read_text("utf-8"))
-    except FileNotFoundError:
-        raise ReadError(path, None, "no such file") from None
+        tables = tomllib.loads(path.read_text("utf-8")) if path.is_file() else {}
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise ReadError(path, None, f"not valid TOML ({error})") from error
     return {pattern: _options(path, pattern, table) for pattern, table in tables.items()}

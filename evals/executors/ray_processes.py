@@ -99,8 +99,7 @@ class Blueprint:
     @property
     def roles(self) -> Roles:
         """The model of each role."""
-        by_role = dict(self.configuration["roles"])
-        return Roles(by_role.pop("default"), by_role)
+        return Roles.from_json(self.configuration["roles"])
 
     def open(self) -> Asker:
         """Open the program in this process.
@@ -163,12 +162,12 @@ class Account:
             ledger._add("before", "before", spent)
         self._ledger = ledger or Ledger()
 
-    def begin(self, role: str, model: str) -> dict[str, Any] | None:
-        """Count a call; if a budget forbids it, return the arguments of `BudgetExceededError`."""
+    def begin(self, role: str, model: str) -> str | None:
+        """Count a call; if a budget forbids it, return the message of the error."""
         try:
             self._ledger.begin(role, model)
         except BudgetExceededError as error:
-            return {"message": str(error), "limit": error.limit, "allowed": error.allowed, "used": error.used}
+            return str(error)
         return None
 
     def take(self, role: str, model: str, usage: Usage) -> None:
@@ -189,8 +188,7 @@ class SharedLedger(Ledger):
 
         refused = ray.get(self._account.begin.remote(role, model))
         if refused is not None:
-            message = refused.pop("message")
-            raise BudgetExceededError(message, **refused)
+            raise BudgetExceededError(refused)
 
     def _add(self, role: str, model: str, more: Usage) -> None:
         if not more.calls:  # `begin` has counted the call
@@ -201,12 +199,7 @@ class SharedLedger(Ledger):
 
 
 class Worker:
-    """Ray actor that asks questions. Several threads may call `ask` at once.
-
-    Args:
-        blueprint: how to open the program.
-        account: handle of the account; None without a budget.
-    """
+    """Ray actor that asks questions. Several threads may call `ask` at once. Without a budget there is no account."""
 
     def __init__(self, blueprint: Blueprint, account: Any, limits: list[tuple[Budget, Usage]]) -> None:
         self._roles = blueprint.roles
@@ -259,8 +252,6 @@ class RayProcesses:
     """`auto` (the cluster of this machine), `ray://host:port`, or None: a local cluster for the duration of the run."""
     processes: int | None = None
     """Number of processes; None: one per core of the cluster. At most the number of questions asked in parallel."""
-
-    name = "ray"
 
     def run(
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event

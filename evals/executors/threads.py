@@ -42,20 +42,12 @@ class QuestionJob:
 class Executor(Protocol):
     """Asks questions in parallel. Only the caller writes rows."""
 
-    @property
-    def name(self) -> str:
-        """The name on the command line."""
-        ...
-
     def run(
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
     ) -> Iterator[Result]:
         """Yield results as they finish, one per started question.
 
-        Args:
-            job: what all questions share.
-            workers: maximum number of questions asked in parallel.
-            stop: once set, no further question is started; started ones are awaited.
+        Once `stop` is set, no further question is started; started ones are awaited.
         """
         ...
 
@@ -66,8 +58,6 @@ Value = TypeVar("Value")
 
 class Threads:
     """Asks questions in threads that have the settings of the calling thread."""
-
-    name = "threads"
 
     def run(
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event

@@ -77,8 +77,6 @@ class RowSpec:
     """The model of this row in place of the table's; `given` is that of `--lm`, without which the row is left out."""
     cascade: bool = False
     """Ask the rule-based baseline with the students first, and then the models of the table (`programs.cascade`)."""
-    bundle: Path | None = None
-    """A bundle with the compiled program, run with the models of the table. The row is left out if it is missing."""
     paper: Sign | None = None
     """In a table of directions: whether the first row is better than this row in the paper."""
     why: str = ""
@@ -205,8 +203,11 @@ class Experiment:
     """How the setup differs from the paper's."""
     seed: int = 0
     limit: int = 200
-    timeout: float | None = None
     figures: tuple[FigureSpec, ...] = ()
+
+    def title_of(self, data: str) -> str:
+        """The heading of a data set."""
+        return self.data[data].title or data
 
     def graph_of(self, data: str) -> str:
         """The name of the graph of a data set; several sets may ask about one graph."""

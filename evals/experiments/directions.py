@@ -7,13 +7,14 @@ is better; "-": it is worse; "0": no difference was shown, because the interval 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from triplecheck.evals.experiments.config import RowSpec, Sign, TableSpec
+from triplecheck.evals.experiments.markdown import figures, markdown_table, title
 from triplecheck.evals.experiments.run import Cell
-from triplecheck.evals.metrics import bootstrap_interval, paired_bootstrap
+from triplecheck.evals.metrics.statistics import bootstrap_interval, paired_bootstrap
 
 _CRAG: Mapping[str, Mapping[str, float]] = {
     "accuracy": {"accurate": 1.0, "hallucinated": 0.0, "missing": 0.0},
@@ -124,21 +125,9 @@ def _given(row: Mapping[str, Any]) -> tuple[Any, Any]:
     return row["answer"], row.get("ranking")
 
 
-def direction_tables(
-    table: TableSpec,
-    groups: Mapping[str, Sequence[Cell]],
-    title: Callable[[str], str],
-    figures: Callable[[Cell, Sequence[str]], list[str]],
-    draw: Callable[[Sequence[str], Sequence[Sequence[str]]], str],
-) -> list[str]:
-    """A table for each group, and a sentence for each row whose direction is not that of the paper.
-
-    Args:
-        table: with the metric to compare by first.
-        groups: the cells of each data set and choice of models, by its title.
-        figures: writes other metrics of a cell.
-        draw: writes a table, of a head and rows.
-    """
+def direction_tables(table: TableSpec, groups: Mapping[str, Sequence[Cell]]) -> list[str]:
+    """A table for each data set and choice of models, by title, and a sentence for each row whose direction is not that
+    of the paper. Rows are compared by the first metric."""
     metric, *others = table.metrics
     parts = []
     for place, cells in groups.items():
@@ -159,8 +148,8 @@ def direction_tables(
                 own += ["", "", ""]
             else:
                 own = ["0", "-", "-", cell.row.paper or "", "-"]
-            rows.append([cell.row.label, *own, *figures(cell, others)])
-        parts.append(draw([place, "n", title(metric), *_COMPARED, *map(title, others)], rows))
+            rows.append([cell.row.label, *own, *figures(cell.summary.scores, others)])
+        parts.append(markdown_table([place, "n", title(metric), *_COMPARED, *map(title, others)], rows))
         sentences = [(label, one.why()) for label, one in found.items()]
         parts += [f"- {label}: {sentence}" for label, sentence in sentences if sentence]
         parts.append("")

@@ -20,7 +20,6 @@ def picture(path: Path, size: tuple[float, float], **said: str) -> Iterator[Any]
     """A figure of matplotlib to draw on; it is written when the block ends.
 
     Args:
-        path: where it is written; its directory is created.
         size: width and height in inches.
         said: texts that are kept in the file.
 
@@ -42,8 +41,6 @@ def draw_series(path: Path, title: str, x: str, y: str, figures: Mapping[str, Ma
     """Draw shares of several series, each in its own colour; the file keeps the figures as JSON (`Description`).
 
     Args:
-        path: as `picture`.
-        title: above the picture.
         x: what the first figure of each name is, for points; empty for bars, which have no x.
         y: what the last figure is, from 0 to 1.
         figures: by series and name.

@@ -11,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from triplecheck.evals.configuration import plain
-from triplecheck.evals.experiments.config import DataSpec, Experiment, FigureSpec, ModelSpec, Published, TableSpec
+from triplecheck.evals.experiments.config import Experiment, FigureSpec, ModelSpec, Published, TableSpec
 from triplecheck.evals.experiments.directions import direction_tables
+from triplecheck.evals.experiments.markdown import escaped, figures, markdown_table, number, title
 from triplecheck.evals.experiments.paired import paired, paired_rows
 from triplecheck.evals.experiments.pictures import draw_series, picture
 from triplecheck.evals.experiments.run import Cell
@@ -32,7 +33,7 @@ from triplecheck.lms import Roles
 
 # Error analysis: the stage at which each wrong answer was lost, with examples.
 
-LOST_EXAMPLES = 2
+_LOST_EXAMPLES = 2
 _GOLD_SHOWN = 3
 
 MEANING = {
@@ -48,11 +49,8 @@ MEANING = {
 """What each stage of loss means (`evals.rows`)."""
 
 
-def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
+def error_analysis(run: Path) -> str:
     """Markdown with the number of questions lost at each stage, and the first examples by id.
-
-    Args:
-        examples: number of examples per stage.
 
     Raises:
         ReadError: the directory has no rows.
@@ -69,7 +67,7 @@ def error_analysis(run: Path, examples: int = LOST_EXAMPLES) -> str:
     for stage, rows in sorted(stages.items(), key=lambda item: -len(item[1])):
         meaning = MEANING.get(stage, "the program did not finish")
         lines.append(f"**{stage}** {len(rows)} ({len(rows) / count:.0%}): {meaning}\n")
-        lines += [_lost_example(row) for row in sorted(rows, key=lambda row: str(row["id"]))[:examples]]
+        lines += [_lost_example(row) for row in sorted(rows, key=lambda row: str(row["id"]))[:_LOST_EXAMPLES]]
         lines.append("")
     return "\n".join(lines)
 
@@ -81,11 +79,6 @@ def _lost_example(row: Mapping[str, Any]) -> str:
     else:
         outcome = row["answer"] or f"abstained ({row['reason']})"
     return f"- `{row['id']}` {escaped(row['question'])} Gold: {escaped(gold) or 'none'}. Answer: {escaped(outcome)}"
-
-
-def escaped(text: str) -> str:
-    """Escape a text for one line of Markdown."""
-    return " ".join(text.split()).replace("`", "'").replace("[", "\\[").replace("<", "&lt;").replace("*", "\\*")
 
 
 # Breakdowns computed from traces, and names of cells.
@@ -105,9 +98,7 @@ def names(experiment: Experiment, cells: Sequence[Cell]) -> list[str]:
     several_models = len({cell.model.title for cell in cells}) > 1
     return [
         ", ".join(
-            [experiment.data[cell.data].title or cell.data]
-            + [cell.row.label] * several_programs
-            + [cell.model.title] * several_models
+            [experiment.title_of(cell.data)] + [cell.row.label] * several_programs + [cell.model.title] * several_models
         )
         for cell in cells
     ]
@@ -173,49 +164,7 @@ def _share(count: int, total: int) -> str:
 
 # Tables of an experiment, as markdown and CSV.
 
-TITLES = {
-    "hits_at_1": "Hits@1",
-    "hit": "Hit",
-    "f1": "F1",
-    "exact_match": "EM",
-    "token_f1": "token F1",
-    "accuracy": "accurate",
-    "hallucination": "hallucinated",
-    "retrieval_recall": "retrieval recall",
-    "link_recall": "link recall",
-    "hits_at_1_grounded": "Hits@1 where grounded",
-    "hits_at_1_ungrounded": "Hits@1 where ungrounded",
-    "lenient_match": "lenient",
-    "hit_at_1_ranked": "Hit@1",
-    "hit_at_5": "Hit@5",
-    "recall_at_20": "Recall@20",
-    "mrr": "MRR",
-    "ece": "ECE",
-    "aurc": "AURC",
-    "proved_right": "of these right",
-    "seconds": "s",
-    "seconds_outside_lm": "s outside LM",
-}
-"""Headings of metrics; other metrics have their name as heading."""
-
-_DIGITS = {"calls": 1, "tokens": 0, "n": 0, "seconds": 3}
 _KEYS = ("table", "label", "program", "options", "withheld", "model", "roles", "data")
-
-
-def title(metric: str) -> str:
-    """The heading of a metric."""
-    return TITLES.get(metric, metric.replace("_", " "))
-
-
-def data_title(name: str, spec: DataSpec) -> str:
-    """The heading of a data set."""
-    return spec.title or name
-
-
-def markdown_table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """A GitHub Markdown table; the first column is left-aligned, the others right-aligned."""
-    lines = [_line(header), _line(["---", *["---:"] * (len(header) - 1)]), *map(_line, rows)]
-    return "\n".join(lines) + "\n"
 
 
 def markdown(
@@ -239,12 +188,12 @@ def markdown(
     elif table.layout == "directions":
         groups: dict[str, list[Cell]] = {}
         for cell in own:
-            place = f"{data_title(cell.data, experiment.data[cell.data])}, {cell.model.title}"
+            place = f"{experiment.title_of(cell.data)}, {cell.model.title}"
             groups.setdefault(place, []).append(cell)
-        parts += direction_tables(table, groups, title, _figures, markdown_table)
+        parts += direction_tables(table, groups)
     elif table.layout == "verdicts":
         judged = judged or verdict_report(experiment, own)
-        parts += verdict_tables(experiment, judged.of(own), markdown_table)
+        parts += verdict_tables(experiment, judged.of(own))
     else:
         parts += _blocks(experiment, table, own)
     if found := _thetas(experiment, own):
@@ -263,7 +212,7 @@ def _thetas(experiment: Experiment, cells: Sequence[Cell]) -> str:
         value = theta_0(cell.rows(), float(cell.row.options.get("c", 128.0)))
         if value is not None:
             used = "no embeddings, no scores" if cell.knowledge_base.embeddings is None else f"{value:.3g}"
-            found.setdefault(data_title(cell.data, experiment.data[cell.data]), {})[used] = None
+            found.setdefault(experiment.title_of(cell.data), {})[used] = None
     return (
         "theta_0: " + "; ".join(f"{data}: {' and '.join(used)}" for data, used in found.items()) + "." if found else ""
     )
@@ -283,11 +232,6 @@ def to_csv(experiment: Experiment, cells: Sequence[Cell]) -> str:
     return out.getvalue()
 
 
-def number(value: float | None, metric: str) -> str:
-    """Format a figure for a table; None is a dash."""
-    return "-" if value is None else f"{value:,.{_DIGITS.get(metric, 3)}f}"
-
-
 def _blocks(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> list[str]:
     """A table per data set and choice of models, with a row per program.
 
@@ -296,7 +240,7 @@ def _blocks(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> 
     alone, several_models = len(table.rows) == 1, len(table.models) > 1
     groups: dict[str, list[tuple[str, Cell]]] = {}
     for cell in cells:
-        data = data_title(cell.data, experiment.data[cell.data])
+        data = experiment.title_of(cell.data)
         if alone and several_models:
             place, name = f"{cell.row.label}, {data}", cell.model.title
         elif alone:
@@ -307,14 +251,10 @@ def _blocks(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> 
     return [
         markdown_table(
             [place, "n", *map(title, table.metrics)],
-            [[name, str(cell.summary.scores.n), *_figures(cell, table.metrics)] for name, cell in group],
+            [[name, str(cell.summary.scores.n), *figures(cell.summary.scores, table.metrics)] for name, cell in group],
         )
         for place, group in groups.items()
     ]
-
-
-def _figures(cell: Cell, metrics: Sequence[str]) -> list[str]:
-    return [number(getattr(cell.summary.scores, metric), metric) for metric in metrics]
 
 
 def _matrix(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
@@ -329,7 +269,7 @@ def _matrix(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> 
             found = [by_place.get((label, lm, name)) for name in columns]
             figures = ["-" if cell is None else _with_size(cell, metric) for cell in found]
             rows.append([label, lm, *figures])
-    heads = [data_title(name, experiment.data[name]) for name in columns]
+    heads = [experiment.title_of(name) for name in columns]
     return markdown_table([f"{title(metric)} (n)", "model", *heads], rows)
 
 
@@ -346,7 +286,7 @@ def _drops(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> s
         own = {cell.data: _accurate(cell) for cell in cells if (cell.row.label, cell.model.lm) == (label, lm)}
         first = own.get(table.data[0], {})
         rows.append([label, lm, *(_drop(own.get(name, {}), first, name == table.data[0]) for name in columns)])
-    heads = [data_title(name, experiment.data[name]) for name in columns]
+    heads = [experiment.title_of(name) for name in columns]
     return markdown_table(["accurate (change, n)", "model", *heads], rows)
 
 
@@ -392,7 +332,7 @@ def _misled(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> 
     parts = []
     for data, lm in dict.fromkeys((cell.data, cell.model.lm) for cell in cells):
         group = [cell for cell in cells if (cell.data, cell.model.lm) == (data, lm)]
-        place = f"{data_title(data, experiment.data[data])}, {lm}"
+        place = f"{experiment.title_of(data)}, {lm}"
         if group[0].row != table.rows[0] or len(group) == 1:
             parts.append(f"{place}: run {table.rows[0].label!r} and another row to compare them.\n")
             continue
@@ -425,10 +365,6 @@ def _published(rows: Sequence[Published]) -> str:
 
 def _is_number(name: str, cells: Sequence[Cell]) -> bool:
     return all(isinstance(getattr(cell.summary.scores, name), int | float | None) for cell in cells)
-
-
-def _line(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(cell.replace("|", "\\|").replace("\n", " ") for cell in cells) + " |"
 
 
 # Charts of an experiment, as PNG.
@@ -472,7 +408,7 @@ def _points(
     for cell in cells:
         point = [getattr(cell.summary.scores, metric) for metric in (over, figure.metric)]
         if point[0]:
-            found.setdefault(data_title(cell.data, experiment.data[cell.data]), {})[cell.row.label] = point
+            found.setdefault(experiment.title_of(cell.data), {})[cell.row.label] = point
     return found
 
 
@@ -482,7 +418,7 @@ def _series(cells: Sequence[Cell]) -> list[tuple[str, str]]:
 
 
 def _name(experiment: Experiment, data: str, models: str, cells: Sequence[Cell]) -> str:
-    name = data_title(data, experiment.data[data])
+    name = experiment.title_of(data)
     return name if len({cell.model.title for cell in cells}) == 1 else f"{name}, {models}"
 
 
@@ -502,10 +438,10 @@ def _bars(experiment: Experiment, figure: FigureSpec, cells: Sequence[Cell], axe
     series = _series(cells)
     labels = list(dict.fromkeys(cell.row.label for cell in cells))
     width = 0.8 / len(series)
-    for number, (data, models) in enumerate(series):
+    for at, (data, models) in enumerate(series):
         own = {c.row.label: c.summary.scores for c in cells if (c.data, c.model.title) == (data, models)}
         named = [label for label in labels if label in own]
-        places = [labels.index(label) + (number - (len(series) - 1) / 2) * width for label in named]
+        places = [labels.index(label) + (at - (len(series) - 1) / 2) * width for label in named]
         heights = [getattr(own[label], figure.metric) for label in named]
         bars = axes.bar(places, heights, width, label=_name(experiment, data, models, cells))
         if figure.above is not None:
@@ -524,9 +460,9 @@ def _groups(experiment: Experiment, figure: FigureSpec, layout: str, cells: Sequ
     found = [breakdown(layout, cell) for cell in cells]
     groups = list(dict.fromkeys(group for of in found for group in of))
     width = 0.8 / len(cells)
-    for number, (name, of) in enumerate(zip(names(experiment, cells), found, strict=True)):
+    for at, (name, of) in enumerate(zip(names(experiment, cells), found, strict=True)):
         known = {group: share for group in groups if (share := of.get(group, {}).get(figure.metric)) is not None}
-        places = [groups.index(group) + (number - (len(cells) - 1) / 2) * width for group in known]
+        places = [groups.index(group) + (at - (len(cells) - 1) / 2) * width for group in known]
         axes.bar(places, list(known.values()), width, label=name)
     axes.set_xticks(range(len(groups)), groups, rotation=20, ha="right")
     axes.set_xlabel(figure.x_label)
@@ -538,9 +474,7 @@ def _groups(experiment: Experiment, figure: FigureSpec, layout: str, cells: Sequ
 def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, command: str = "") -> Path:
     """Write `report.md`, `cells.csv`, `errors.md` and the charts; return the path of the report.
 
-    Args:
-        cells: the results; a table without results says so.
-        out: directory; created if it does not exist.
+    A table without results says so.
     """
     out.mkdir(parents=True, exist_ok=True)
     parts = [f"# {experiment.title}\n"]
@@ -563,7 +497,7 @@ def write_report(experiment: Experiment, cells: Sequence[Cell], out: Path, *, co
         if draw(experiment, figure, cells, out / f"{figure.name}.png"):
             parts.append(f"![{figure.title}]({figure.name}.png)\n")
     if judged is not None:
-        parts += ["## Confidence\n", *confidence_tables(judged, markdown_table)]
+        parts += ["## Confidence\n", *confidence_tables(judged)]
         parts += [f"![{name}]({path.name})\n" for name, path in draw_verdicts(judged, out)]
         write_text(out / "confidence.json", judged.models.to_json())
         parts.append("The coefficients of the confidence models of all graphs: [confidence.json](confidence.json).\n")
@@ -580,6 +514,6 @@ def _errors(experiment: Experiment, cells: Sequence[Cell]) -> str:
     parts = [f"# {experiment.title}: error analysis\n"]
     plain = [cell for cell in cells if not cell.row.withheld and experiment.data[cell.data].variant is None]
     for cell in {cell.out: cell for cell in plain}.values():
-        data = data_title(cell.data, experiment.data[cell.data])
+        data = experiment.title_of(cell.data)
         parts.append(f"## {cell.row.label}, {data}, {cell.model.title}\n\n{error_analysis(cell.out)}")
     return "\n".join(parts)

@@ -6,8 +6,9 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from functools import partial
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.datasets.folder import DataFolder, DataFolderOptions, bundled_case, find_cases
@@ -17,7 +18,7 @@ from triplecheck.evals.questions import Question, part_of, sampled
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.evals.summary import Summary
-from triplecheck.evals.variants import make_variant
+from triplecheck.evals.variants.make import make_variant
 from triplecheck.evals.withheld import withhold
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import TextEncoder
@@ -43,7 +44,7 @@ class SetOpener:
 
     Args:
         data: folder of benchmarks (`evals.datasets.folder`); None: no folder.
-        missing: called once for each data set, model and bundle that is not available; None: raise UserError.
+        missing: called once for each data set and model that is not available; None: raise UserError.
     """
 
     def __init__(self, data: Path | None, kbs: Path, missing: Callable[[str], None] | None = None) -> None:
@@ -173,13 +174,6 @@ Trainer = Callable[[str, KnowledgeBase, Sequence[Question], int, Path], Trained]
 """Trains a student, by its name, on questions, with a seed, and writes it below a directory."""
 
 
-class CompiledProgram(Protocol):
-    """A compiled program without a graph."""
-
-    def program(self, sources: Sources, options: Mapping[str, Any] | None = None) -> Program:
-        """Return the program on a graph."""
-
-
 @dataclass(frozen=True)
 class Cell:
     """One program on one data set with one choice of models."""
@@ -223,18 +217,15 @@ def run_experiment(
     runs: Path,
     selection: Selection | None = None,
     tell: CellProgress | None = None,
-    bundles: Callable[[Path], CompiledProgram] | None = None,
     trainer: Trainer | None = None,
     preparing: ProgressCallback = no_progress,
 ) -> list[Cell]:
     """Evaluate every cell. A cell that is in several tables is evaluated once.
 
     Args:
-        opener: opens knowledge bases and questions.
         runs: directory of the evaluation directories; finished evaluations there are reused.
         selection: the part to run; None: all.
         tell: called with the name of the cell and its progress.
-        trainer: trains the students of a row.
         preparing: called while what a program needs is made, such as vectors.
 
     Raises:
@@ -251,32 +242,37 @@ def run_experiment(
         name = "/".join((table.name, data, row.label, own.title))
         if not all(part in name for part in chosen.only):
             continue
-        if row.bundle is not None and (bundles is None or not row.bundle.is_dir()):
-            opener.leave_out(row.label, f"no bundle {row.bundle}")
-            continue
         opened = opener.open(data, experiment.data[data], model.limit or experiment.limit, experiment.seed)
         if opened is None:
             continue
+        base = opened.knowledge_base
         out, asked = runs / _slug(experiment, row, data, own), frozenset(q.id for q in opened.questions)
         if (out, asked) not in finished:
             if table.shows_cost:
-                _forget(opened.knowledge_base)
+                _forget(base)
             try:
-                base, place = opened.knowledge_base, runs / "students" / f"{data}-{row.questions}"
+                place = runs / "students" / f"{data}-{row.questions}"
                 trained = _trained(experiment, row, data, opener, base, place, trainer)
             except UserError as error:
                 opener.leave_out(f"{data}, {row.label}", str(error))
                 continue
-            program = _program(row, base, trained, bundles)
+            program = _program(row, base, trained)
             program.prepare(preparing)
             try:
-                finished[out, asked] = _evaluate(
-                    experiment, program, opened, row, _roles(row, own, trained), out, name, chosen.workers, tell
+                finished[out, asked] = evaluate(
+                    program,
+                    opened.questions,
+                    out,
+                    roles=_roles(row, own, trained),
+                    knowledge_base=base,
+                    workers=chosen.workers,
+                    progress=None if tell is None else partial(tell, name),
+                    settings={"seed": experiment.seed, "withheld": row.withheld},
                 )
             except ModelUnavailableError as error:
                 opener.leave_out(own.title, str(error))
                 continue
-        cells.append(Cell(table.name, row, data, model, out, finished[out, asked], opened.knowledge_base, asked))
+        cells.append(Cell(table.name, row, data, model, out, finished[out, asked], base, asked))
     return cells
 
 
@@ -314,7 +310,6 @@ def _forget(base: KnowledgeBase) -> None:
 def _slug(experiment: Experiment, row: RowSpec, data: str, model: ModelSpec) -> str:
     """A directory name that depends on program, options, data and models, not on the row's label."""
     what = [row.program, plain(dict(row.options)), row.withheld, model.lm, plain(dict(model.roles))]
-    what += [] if row.bundle is None else [str(row.bundle)]
     what += [] if row.questions is None else [row.questions]
     what += [] if row.students == ("ranker",) else [list(row.students)]
     what += ["cascade"] if row.cascade else []
@@ -341,16 +336,11 @@ def _trained(
     return Trained(next(iter(rankers), None), {role: lm for one in found for role, lm in one.roles.items()})
 
 
-def _program(
-    row: RowSpec, base: KnowledgeBase, trained: Trained, bundles: Callable[[Path], CompiledProgram] | None
-) -> Program:
+def _program(row: RowSpec, base: KnowledgeBase, trained: Trained) -> Program:
     kind, sources = resolve_program(row.program), Sources.of(base)
     if trained.ranker is not None:
         sources = sources.with_ranker(trained.ranker)
     sources, options = withhold(sources) if row.withheld else sources, check_options(kind, row.options)
-    if row.bundle is not None:
-        assert bundles is not None
-        return bundles(row.bundle).program(sources, options)
     program = kind(sources, **options)
     return Cascade([(program, Roles(EXTRACTIVE, trained.roles)), program]) if row.cascade else program
 
@@ -358,27 +348,3 @@ def _program(
 def _roles(row: RowSpec, model: ModelSpec, trained: Trained) -> Roles:
     """The models of a row; the students of a cascade are asked before them."""
     return Roles(model.lm, model.roles if row.cascade else {**model.roles, **trained.roles})
-
-
-def _evaluate(
-    experiment: Experiment,
-    program: Program,
-    opened: OpenedSet,
-    row: RowSpec,
-    roles: Roles,
-    out: Path,
-    name: str,
-    workers: int,
-    tell: CellProgress | None,
-) -> Summary:
-    return evaluate(
-        program,
-        opened.questions,
-        out,
-        roles=roles,
-        knowledge_base=opened.knowledge_base,
-        workers=workers,
-        timeout=experiment.timeout,
-        progress=None if tell is None else lambda progress: tell(name, progress),
-        settings={"seed": experiment.seed, "withheld": row.withheld},
-    )

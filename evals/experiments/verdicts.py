@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from triplecheck.evals.experiments.config import Experiment, ModelSpec
+from triplecheck.evals.experiments.markdown import markdown_table, number
 from triplecheck.evals.experiments.pictures import picture
 from triplecheck.evals.experiments.run import Cell
 from triplecheck.evals.metrics.statistics import risk_coverage
@@ -26,6 +27,7 @@ _HEADER = (
     *("n", "proved", "of these right", "supported", "of these right", "unsupported", "abstained"),
     *("given: right", "given: wrong", "not given"),
 )
+_WORTH = ("n", "answers", "of these right", "proved", "of these right", "AUROC", "ECE", "AURC")
 
 
 @dataclass(frozen=True)
@@ -65,37 +67,30 @@ def _program(cell: Cell) -> str:
     )
 
 
-def verdict_tables(
-    experiment: Experiment, report: VerdictReport, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
-) -> list[str]:
-    """Markdown: verdicts in all, and by program and data set.
-
-    Args:
-        experiment: names the data sets.
-    """
+def verdict_tables(experiment: Experiment, report: VerdictReport) -> list[str]:
+    """Markdown: verdicts in all, and by program and data set."""
     rows = report.rows
     able = [row for row in rows if row.answerable]
     groups = {"all": rows, "questions with an answer": able, "questions without an answer": _without(rows, able)}
-    parts = [table(["", *_HEADER], [[name, *_figures(worth(own))] for name, own in groups.items() if own])]
+    parts = [markdown_table(["", *_HEADER], [[name, *_figures(worth(own))] for name, own in groups.items() if own])]
     for program in dict.fromkeys(row.program for row in rows):
         lines = []
         for data in dict.fromkeys(row.data for row in rows if row.program == program):
             own = [row for row in rows if (row.program, row.data) == (program, data)]
-            lines.append([experiment.data[data].title or data, *_figures(worth(own))])
-        parts.append(table([program, *_HEADER], lines))
+            lines.append([experiment.title_of(data), *_figures(worth(own))])
+        parts.append(markdown_table([program, *_HEADER], lines))
     return parts
 
 
-def confidence_tables(
-    report: VerdictReport, table: Callable[[Sequence[str], Sequence[Sequence[str]]], str]
-) -> list[str]:
+def confidence_tables(report: VerdictReport) -> list[str]:
     """Markdown: what confidence is worth on left-out graphs, by kind of model and way to the answer, and by graph."""
     able = [row for row in report.rows if row.answerable]
     groups = {_group(*group): [r for r in able if r.features and r.group == group] for group in _groups(able)}
     graphs = {graph: [row for row in able if row.graph == graph] for graph in dict.fromkeys(row.graph for row in able)}
-    figures = ("n", "answers", "of these right", "proved", "of these right", "AUROC", "ECE", "AURC")
     tables = {"confidence of left-out graphs, questions with an answer": groups, "left-out graph": graphs}
-    parts = [table([first, *figures], [_line(*one) for one in found.items()]) for first, found in tables.items()]
+    parts = [
+        markdown_table([first, *_WORTH], [_line(*one) for one in found.items()]) for first, found in tables.items()
+    ]
     levels = [
         f"{_group(kind, way)}: {model.proved:.3f}"
         for kind, ways in report.models.models.items()
@@ -126,7 +121,8 @@ def _line(name: str, rows: Sequence[Judged]) -> list[str]:
     found, (_, correct) = worth(rows), curve(rows)
     right = sum(correct) / len(correct) if correct else None
     shares = [_share(right), _share(sum(found.shares["proved"])), _share(found.proved_right)]
-    return [name, str(found.n), str(len(correct)), *shares, *map(_number, (found.auroc, found.ece, found.aurc))]
+    worth_of = [number(value, "ece") for value in (found.auroc, found.ece, found.aurc)]
+    return [name, str(found.n), str(len(correct)), *shares, *worth_of]
 
 
 def _without(rows: Sequence[Judged], able: Sequence[Judged]) -> list[Judged]:
@@ -146,10 +142,6 @@ def _figures(found: Worth) -> list[str]:
 
 def _share(value: float | None) -> str:
     return "-" if value is None else f"{value:.1%}"
-
-
-def _number(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"
 
 
 def draw_verdicts(report: VerdictReport, out: Path) -> list[tuple[str, Path]]:

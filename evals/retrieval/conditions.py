@@ -153,7 +153,7 @@ def _at_most(kb: KnowledgeBase, node: int, relation: str, limit: float) -> bool:
 
 # Hand-written questions, each with the condition that defines its answers.
 #
-# A line is an object with `id`, `question`, `condition` (see `Condition`) and optionally `kind` and `note`.
+# A line is an object with `id`, `question`, `condition` (see `Condition`) and optionally `kind`.
 # Answers are not stored: they depend on the release of the data and are computed from the condition.
 
 DEBIAN = "debian"
@@ -168,7 +168,6 @@ class Written:
     question: str
     condition: Condition
     kind: str | None = None
-    note: str = ""
 
 
 def bundled_path(name: str = DEBIAN) -> Path:
@@ -187,13 +186,8 @@ def read_written(path: Path | str) -> list[Written]:
     for number, line in text_lines(path):
         try:
             row = parse_row(line)
-            one = Written(
-                str(row["id"]),
-                str(row["question"]),
-                Condition.from_json(row["condition"]),
-                row.get("kind"),
-                str(row.get("note", "")),
-            )
+            condition = Condition.from_json(row["condition"])
+            one = Written(str(row["id"]), str(row["question"]), condition, row.get("kind"))
         except (ValueError, KeyError, TypeError, AttributeError, UserError) as error:
             reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
             raise ReadError(path, number, reason) from error

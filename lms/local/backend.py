@@ -33,8 +33,6 @@ class LocalConfig:
     prefix_memory: int = 1024
     """MiB that llama.cpp keeps of evaluated prompt beginnings (instructions and demonstrations), so that each is
     evaluated once; 0: none."""
-    repetition_penalty: float = 1.0
-    """Repetition penalty: above 1, repeated tokens are less likely."""
     stop: tuple[str, ...] = (COMPLETED,)
     """Stop texts; they are not part of the reply."""
     batch_size: int = 8

@@ -8,18 +8,15 @@ import json
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 
 from dspy.lm15 import Request, Response
 
-from triplecheck.lms.engines import code_hash, messages_of, reply
+from triplecheck.lms.engines import Shared, code_hash, messages_of, reply
 from triplecheck.lms.local.backend import Backend, Generated, GenerationRequest, LocalConfig
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import Weights, find_weights
-
-Generate = Callable[[Sequence[GenerationRequest]], "list[Generated | Exception]"]
 
 
 @dataclass
@@ -34,8 +31,8 @@ class MicroBatcher:
     The daemon thread starts with the first request.
     """
 
-    def __init__(self, generate: Generate, size: int, wait: float) -> None:
-        self._generate = generate
+    def __init__(self, backend: Backend, size: int, wait: float) -> None:
+        self.backend = backend
         self._size = max(1, size)
         self._wait = wait
         self._waiting: queue.Queue[_Job] = queue.Queue()
@@ -77,7 +74,7 @@ class MicroBatcher:
 
     def _answer(self, batch: list[_Job]) -> None:
         try:
-            results = self._generate([job.prompt for job in batch])
+            results = self.backend.generate([job.prompt for job in batch])
         except BaseException as error:  # noqa: BLE001 - the worker continues; each caller gets the error
             results = [error if isinstance(error, Exception) else RuntimeError(repr(error))] * len(batch)
         for job, result in zip(batch, results, strict=True):
@@ -87,13 +84,7 @@ class MicroBatcher:
                 job.future.set_result(result)
 
 
-@dataclass(frozen=True)
-class _Loaded:
-    backend: Backend
-    batcher: MicroBatcher
-
-
-class LocalEngine:
+class LocalEngine(Shared):
     """Runs embedded models; one engine serves all of them, by the model of each request.
 
     A model is loaded at its first request and stays in memory. Fine-tuning can reuse the engine with a new model id.
@@ -107,7 +98,7 @@ class LocalEngine:
     def __init__(self, config: LocalConfig | None = None) -> None:
         self.config = config or LocalConfig()
         self._lock = threading.Lock()
-        self._loaded: dict[str, _Loaded] = {}
+        self._loaded: dict[str, MicroBatcher] = {}
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -128,7 +119,7 @@ class LocalEngine:
     def complete(self, request: Request) -> Response:
         """Answer one request; called from many threads."""
         prompt = self._prompt(request)
-        written = self._load(request.model).batcher.submit(prompt).result()
+        written = self._load(request.model).submit(prompt).result()
         return reply(
             request,
             as_numbers(prompt.fields, written.text),
@@ -138,20 +129,11 @@ class LocalEngine:
             reused_tokens=written.reused_tokens,
         )
 
-    def __copy__(self) -> LocalEngine:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> LocalEngine:
-        """Optimizers deep-copy LMs; weights and queue are shared."""
-        return self
-
-    def _load(self, model_id: str) -> _Loaded:
+    def _load(self, model_id: str) -> MicroBatcher:
         with self._lock:
             if model_id not in self._loaded:
-                weights: Weights = find_weights(model_id)
-                backend = load_backend(weights, self.config)
-                batcher = MicroBatcher(backend.generate, self.config.batch_size, self.config.batch_wait)
-                self._loaded[model_id] = _Loaded(backend, batcher)
+                backend = load_backend(find_weights(model_id), self.config)
+                self._loaded[model_id] = MicroBatcher(backend, self.config.batch_size, self.config.batch_wait)
             return self._loaded[model_id]
 
     def _prompt(self, request: Request) -> GenerationRequest:

@@ -19,7 +19,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from triplecheck.lms.prompt import HEADER, ForeignPromptError, read_request
+from triplecheck.lms.prompt import HEADER, Chat, ForeignPromptError, read_request
 from triplecheck.signatures import STEPS, AnswerFromFacts, Step, without_reasoning
 from triplecheck.signatures.notation import read_facts
 from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
@@ -64,24 +64,17 @@ class Field:
     """Of copies: other allowed texts, such as yes and no."""
 
 
-def fields_of(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _STEPS) -> list[Field]:
-    """The fields that a chat's last message asks for; none if the message has another format.
-
-    Args:
-        messages: (role, content) in order.
-    """
+def fields_of(messages: Chat, steps: Sequence[type[Step]] = _STEPS) -> list[Field]:
+    """The fields that a chat's last message asks for; none if the message has another format."""
     return _fields(messages, len(messages), steps)
 
 
-def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _STEPS) -> tuple[tuple[str, str], ...]:
+def shown(messages: Chat, steps: Sequence[type[Step]] = _STEPS) -> tuple[tuple[str, str], ...]:
     """A chat as a small model reads it.
 
     Replies in it, such as demonstrations, write items as the model's own replies do. The reminder at the end of a
     request is left out: it repeats the first message, the guide writes the headers that it asks for, and it would
     have to be processed again for each request.
-
-    Args:
-        messages: (role, content) in order.
     """
 
     def as_shown(at: int, role: str, content: str) -> str:
@@ -92,13 +85,9 @@ def shown(messages: Sequence[tuple[str, str]], steps: Sequence[type[Step]] = _ST
     return tuple((role, as_shown(at, role, content)) for at, (role, content) in enumerate(messages))
 
 
-def written(messages: Sequence[tuple[str, str]], reply: str, steps: Sequence[type[Step]] = _STEPS) -> str:
-    """A reply as a small model writes it: items by their prefixes in place of their numbers (`as_numbers` is the way
-    back).
-
-    Args:
-        messages: (role, content) in order, up to the request.
-    """
+def written(messages: Chat, reply: str, steps: Sequence[type[Step]] = _STEPS) -> str:
+    """A reply to a chat as a small model writes it: items by their prefixes in place of their numbers (`as_numbers` is
+    the way back)."""
     return _rewritten(fields_of(messages, steps), reply, _items)
 
 
@@ -156,7 +145,7 @@ def _without_reminder(content: str) -> tuple[str, list[tuple[str, str]]]:
     return before, fields
 
 
-def _fields(messages: Sequence[tuple[str, str]], at: int, steps: Sequence[type[Step]]) -> list[Field]:
+def _fields(messages: Chat, at: int, steps: Sequence[type[Step]]) -> list[Field]:
     """The fields that the last message asks for, with the lists that a reply at this position refers to."""
     reminder = _without_reminder(messages[-1][1])[1] if messages else []
     if not reminder:

@@ -11,7 +11,7 @@ import re
 from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import Any
 
 from triplecheck.lms.local.form import NONE, Field, as_items
 from triplecheck.lms.prompt import COMPLETED, HEADER
@@ -20,53 +20,10 @@ _RESERVED = 8
 """Tokens reserved for the value of each remaining field."""
 
 
-class GuideVocabulary(Protocol):
-    """What a guide needs of a tokenizer. Sets hold token ids."""
-
-    @property
-    def ends(self) -> frozenset[int]:
-        """Tokens that end a message."""
-        ...
-
-    @property
-    def digits(self) -> frozenset[int]:
-        """Tokens of digits alone."""
-        ...
-
-    @property
-    def commas(self) -> frozenset[int]:
-        """Tokens of a comma, blanks, or both."""
-        ...
-
-    @property
-    def point(self) -> frozenset[int]:
-        """The token of a full stop."""
-        ...
-
-    @property
-    def minus(self) -> frozenset[int]:
-        """The token of a minus."""
-        ...
-
-    def text(self, token: int) -> str:
-        """The text of a token."""
-        ...
-
-    def encode(self, text: str) -> list[int]:
-        """A text as token ids, without marks of its beginning or end."""
-        ...
-
-
 class Guide:
-    """The allowed next tokens of one reply.
+    """The allowed next tokens of one reply, of at most `limit` tokens, `longest` in a field."""
 
-    Args:
-        fields: of the reply, in order.
-        limit: maximum tokens of the reply.
-        longest: maximum tokens of one field.
-    """
-
-    def __init__(self, fields: Sequence[Field], vocabulary: GuideVocabulary, limit: int, longest: int) -> None:
+    def __init__(self, fields: Sequence[Field], vocabulary: TokenVocabulary, limit: int, longest: int) -> None:
         self._fields = list(fields)
         self._vocabulary = vocabulary
         self._left = limit
@@ -265,14 +222,13 @@ def _going_on(options: Sequence[list[int]], start: list[int]) -> list[list[int]]
 
 
 def dictated(
-    fields: Sequence[Field], values: Sequence[str], vocabulary: GuideVocabulary, limit: int, longest: int
+    fields: Sequence[Field], values: Sequence[str], vocabulary: TokenVocabulary, limit: int, longest: int
 ) -> list[int] | None:
     """The tokens of a guided reply with these values; None if the guide does not allow them.
 
     Args:
-        fields: of the reply, in order.
         values: as text, one per field; items by their numbers.
-        vocabulary: see `Guide`; `limit` and `longest` as well.
+        limit, longest: see `Guide`.
     """
     guide = Guide(fields, vocabulary, limit, longest)
     end = min(vocabulary.ends)
@@ -299,7 +255,7 @@ def dictated(
     return tokens
 
 
-def _written(field: Field, value: str, vocabulary: GuideVocabulary) -> list[int] | None:
+def _written(field: Field, value: str, vocabulary: TokenVocabulary) -> list[int] | None:
     if field.kind not in ("items", "copies"):
         return vocabulary.encode(value)
     items = as_items(field, value) if field.kind == "items" else value.split("\n")
@@ -310,7 +266,7 @@ def _written(field: Field, value: str, vocabulary: GuideVocabulary) -> list[int]
 
 
 class TokenVocabulary(ABC):
-    """The tokens of a model as `lms.local.guide.GuideVocabulary`; classified at first use."""
+    """What a guide needs of a tokenizer. Sets hold token ids; `ends` are the tokens that end a message."""
 
     def __init__(self, ends: frozenset[int]) -> None:
         self.ends = ends

@@ -25,7 +25,7 @@ from triplecheck.lms.local.gguf_file import Value, read_metadata
 from triplecheck.lms.local.gguf_lora import write_gguf_lora
 from triplecheck.lms.local.guide import Guide, LlamaVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
-from triplecheck.lms.prompt import without_repetitions
+from triplecheck.lms.prompt import Chat, without_repetitions
 
 _SEEDS = 2**32
 _SHORTEST_CONTEXT = 2048
@@ -51,13 +51,11 @@ class LlamaCppBackend:
             raise ModelUnavailableError(
                 f"{weights.name}: llama.cpp needs llama-cpp-python; pip install 'triplecheck[llama-cpp]' "
                 "(it compiles for some minutes), or use the backend transformers for a small model",
-                model=weights.name,
             )
         if weights.gguf is None:
             raise ModelUnavailableError(
                 f"{weights.name}: {weights.directory} holds no GGUF file, which the backend llama.cpp needs; "
                 "use the backend transformers",
-                model=weights.name,
             )
         import llama_cpp
 
@@ -68,7 +66,6 @@ class LlamaCppBackend:
         if not isinstance(template, str):
             raise ModelUnavailableError(
                 f"{weights.name}: {base} has no chat template, so it is no chat model; use an instruct model",
-                model=weights.name,
             )
         self._context = context_length(metadata, config.context_length)
         with _lora(weights, base) as lora:
@@ -87,7 +84,6 @@ class LlamaCppBackend:
                     f"{weights.name}: llama.cpp {llama_cpp.__version__} cannot load {base} ({error}); the file may be "
                     "incomplete, the memory too small, or the architecture "
                     f"{metadata.get('general.architecture', 'unknown')!r} too new",
-                    model=weights.name,
                 ) from error
         self._vocabulary = LlamaVocabulary(self._model)
         self._prefixes = _Prefixes(self._model, config.prefix_memory << 20)
@@ -118,7 +114,7 @@ class LlamaCppBackend:
         whole = stopped or written[-1] in self._vocabulary.ends
         return Generated(reply, len(tokens), len(written), "stop" if whole else "length", reused)
 
-    def _chat(self, messages: Sequence[tuple[str, str]]) -> tuple[str, list[int]]:
+    def _chat(self, messages: Chat) -> tuple[str, list[int]]:
         """A chat in the model's template, and where the text of each message begins."""
         chat = [{"role": role, "content": content} for role, content in messages]
         try:
@@ -156,7 +152,7 @@ class LlamaCppBackend:
                 top_p=prompt.top_p,
                 top_k=0,
                 min_p=0.0,
-                repeat_penalty=self._config.repetition_penalty,
+                repeat_penalty=1.0,
                 logits_processor=[processor],
             ):
                 if processor.error is not None:
@@ -302,7 +298,7 @@ def _lora(weights: Weights, base: Path) -> Iterator[str | None]:
         return
     if importlib.util.find_spec("gguf") is None:
         raise ModelUnavailableError(
-            f"{weights.name}: the backend llama.cpp needs gguf for an adapter; pip install gguf", model=weights.name
+            f"{weights.name}: the backend llama.cpp needs gguf for an adapter; pip install gguf"
         )
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "adapter.gguf"

@@ -17,6 +17,7 @@ from triplecheck.lms.errors import ModelUnavailableError
 from triplecheck.lms.local.backend import TAIL, Generated, GenerationRequest, LocalConfig, room_for_reply, until_stop
 from triplecheck.lms.local.guide import Guide, TokenizerVocabulary, likeliest
 from triplecheck.lms.local.weights import Weights
+from triplecheck.lms.prompt import Chat
 
 _LOADING = threading.Lock()
 """Held while what the libraries share is changed."""
@@ -88,7 +89,6 @@ class TransformersBackend:
             sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
         settings = self._transformers.GenerationConfig(
             max_new_tokens=max(limits),
-            repetition_penalty=self._config.repetition_penalty,
             pad_token_id=self._tokenizer.pad_token_id,
             eos_token_id=self._tokenizer.eos_token_id,
             **sampling,
@@ -199,12 +199,8 @@ def load_model(weights: Weights, dtype: Any) -> Any:
     return model
 
 
-def prompt_tokens(tokenizer: Any, messages: Sequence[tuple[str, str]]) -> list[int]:
-    """The prompt text of a chat, up to the start of the reply.
-
-    Args:
-        messages: (role, content) in order.
-    """
+def prompt_tokens(tokenizer: Any, messages: Chat) -> list[int]:
+    """The prompt text of a chat, up to the start of the reply."""
     chat = [{"role": role, "content": content} for role, content in messages]
     text = tokenizer.apply_chat_template(chat, add_generation_prompt=True, tokenize=False)
     return list(tokenizer(text, add_special_tokens=False)["input_ids"])
@@ -224,7 +220,6 @@ def _libraries(weights: Weights) -> tuple[Any, Any]:
     if missing:
         raise ModelUnavailableError(
             f"{weights.name}: running it needs {', '.join(missing)}; pip install {' '.join(missing)}",
-            model=weights.name,
         )
     import torch
     import transformers

@@ -71,7 +71,7 @@ def find_weights(model: str) -> Weights:
     try:
         return _found(name, Path(name).expanduser())
     except (OSError, ValueError, RuntimeError) as error:  # too long, with a null character, of an unknown user
-        raise ModelUnavailableError(f"{model[:200]}: cannot be looked for ({error})"[:400], model=model) from error
+        raise ModelUnavailableError(f"{model[:200]}: cannot be looked for ({error})"[:400]) from error
 
 
 def _found(name: str, directory: Path) -> Weights:
@@ -105,10 +105,10 @@ def plain_name(model_id: str) -> str:
 
 def _gguf_file(model: str, path: Path) -> Weights:
     if not path.is_file():
-        raise ModelUnavailableError(f"{model}: there is no file {path}", model=model)
+        raise ModelUnavailableError(f"{model}: there is no file {path}")
     with path.open("rb") as file:
         if file.read(4) != GGUF_MAGIC:
-            raise ModelUnavailableError(f"{model}: {path} is no GGUF file; llama.cpp runs no other format", model=model)
+            raise ModelUnavailableError(f"{model}: {path} is no GGUF file; llama.cpp runs no other format")
     return Weights(model, path.parent, path.name, None)
 
 
@@ -119,9 +119,7 @@ def _smollm2(model: str) -> Weights:
         ggufs = sorted(Path(place).glob("*.gguf"))
         if ggufs:
             return Weights(model, Path(place), ggufs[0].name, None)
-    raise ModelUnavailableError(
-        f"{model}: the weights are not installed; get them with `{SMOLLM2_INSTALL}` (93 MB)", model=model
-    )
+    raise ModelUnavailableError(f"{model}: the weights are not installed; get them with `{SMOLLM2_INSTALL}` (93 MB)")
 
 
 def _base_of(directory: Path, model: str) -> Weights:
@@ -130,7 +128,6 @@ def _base_of(directory: Path, model: str) -> Weights:
     except (ValueError, KeyError, TypeError, OSError) as error:
         raise ModelUnavailableError(
             f"{model}: {directory / ADAPTER_CONFIG} does not name the model it adapts; write the adapter anew",
-            model=model,
         ) from error
     if named.rstrip("/").endswith(SMOLLM2_PACKAGE) or _IS_SMOLLM2.search(named.casefold()):
         return _smollm2(SMOLLM2)
@@ -140,7 +137,6 @@ def _base_of(directory: Path, model: str) -> Weights:
     raise ModelUnavailableError(
         f"{model}: the adapter in {directory} is for {named!r}, which is neither {SMOLLM2} nor a directory here; "
         "copy that model here and put its path into adapter_config.json",
-        model=model,
     )
 
 
@@ -157,12 +153,10 @@ def _check_safetensors(path: Path, model: str) -> None:
             raise ValueError(f"{size - length:,} bytes of weights instead of {max(ends, default=0):,}")
     except FileNotFoundError as error:
         raise ModelUnavailableError(
-            f"{model}: there is no {path}; weights in other formats than safetensors are not read", model=model
+            f"{model}: there is no {path}; weights in other formats than safetensors are not read"
         ) from error
     except (ValueError, KeyError, TypeError, IndexError, AttributeError) as error:
-        raise ModelUnavailableError(
-            f"{model}: {path} is damaged ({error}); copy the adapter again", model=model
-        ) from error
+        raise ModelUnavailableError(f"{model}: {path} is damaged ({error}); copy the adapter again") from error
 
 
 def _unknown(model: str, directory: Path) -> ModelUnavailableError:
@@ -173,7 +167,6 @@ def _unknown(model: str, directory: Path) -> ModelUnavailableError:
         f"{model}: the directory {directory} {found}. There is {SMOLLM2} ({state}) and local/DIRECTORY, where the "
         "directory holds a LoRA adapter (adapter_config.json) or a model (config.json and safetensors, or one GGUF "
         "file); fine-tuning writes both",
-        model=model,
     )
 
 

@@ -11,7 +11,7 @@ from dspy.lm15 import Request, Response
 
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import UserError
-from triplecheck.lms.engines import code_hash, in_fields, messages_of
+from triplecheck.lms.engines import Shared, code_hash, in_fields, messages_of
 from triplecheck.lms.extractive.engine import ExtractiveEngine
 from triplecheck.lms.prompt import ForeignPromptError, Prompt, read_request
 from triplecheck.lms.reader.model import Reader, load_reader
@@ -19,11 +19,8 @@ from triplecheck.lms.reader.readings import readings
 from triplecheck.signatures import AnswerFromFacts
 
 
-class ReaderEngine:
+class ReaderEngine(Shared):
     """Answers `AnswerFromFacts` with the likeliest reading of the facts, and other steps by rules.
-
-    Args:
-        rules: that answer all other steps.
 
     Raises:
         UserError: the folder holds no reader.
@@ -59,13 +56,6 @@ class ReaderEngine:
                 "again"
             )
         return in_fields(request, reply_of(self._reader, replace(prompt, language=self._rules.language), encoder))
-
-    def __copy__(self) -> ReaderEngine:
-        return self
-
-    def __deepcopy__(self, memo: dict[int, object]) -> ReaderEngine:
-        """Optimizers deep-copy LMs; the weights are shared."""
-        return self
 
 
 def reply_of(reader: Reader, prompt: Prompt, encoder: Encoder) -> dict[str, object]:

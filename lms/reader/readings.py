@@ -14,7 +14,6 @@ import numpy as np
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.ranker import LONGEST, PathRanker
-from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question, spelling
 from triplecheck.language.relevance import Encode, PathRelevance, phrases, sense_of
 from triplecheck.lms.conclusions import (
@@ -119,11 +118,17 @@ class _Described:
         features = np.concatenate([kinds, self._asked, [agrees, float(len(at) > 1)], own.mean(axis=0), least])
         return Reading(kind, conclusion, features.astype(np.float32))
 
+    def others(self, path: FactPath) -> set[str]:
+        """The topics that are another thing than that of a path."""
+        own = self.spellings.get(path.topic)
+        return {name for name, spelt in self.spellings.items() if spelt != own}
+
     def _sense(self, at: tuple[int, ...]) -> str:
-        compares = self.question.compares
+        compares, path = self.question.compares, self.paths[at[0]]
         if compares is None:
             return ""
-        return _operation(compares, self.paths[at[0]], self._encode)
+        kind = "time" if path.dated else "number"
+        return sense_of(compares, path.hops[-1].label, kind, self._encode).operation
 
     def _of_question(self) -> FloatArray:
         question, subjects = self.question, len(set(self.spellings.values()))
@@ -148,7 +153,6 @@ class _Described:
         similar = relevance.similarity([hop.label for hop in path.hops])
         whole = similar.max(axis=0) if similar.size else np.zeros(1)
         longer = [one for one in self.paths if one.topic == path.topic and one.hops[:-1] == path.hops]
-        others = {name for name, spelt in self.spellings.items() if spelt != self.spellings.get(path.topic)}
         asked = self.question.asked
         return [
             relevance.support(path.hops),
@@ -165,7 +169,7 @@ class _Described:
             float(asked.is_list and len(ends) > 1),
             relevance.backwards(path.hops) / len(path.hops),
             float(path.topic in ends),
-            float(not others.isdisjoint(ends)),
+            float(not self.others(path).isdisjoint(ends)),
             float(any(fact.more for fact in path.facts)),
             (len(relevance.segments) - len(path.hops)) / 3,
         ]
@@ -194,11 +198,6 @@ def _chances_of_lengths(chances: FloatArray, lengths: Sequence[int]) -> FloatArr
     return shares
 
 
-def _operation(compares: Comparison, path: FactPath, encode: Encode) -> str:
-    kind = "time" if path.dated else "number"
-    return sense_of(compares, path.hops[-1].label, kind, encode).operation
-
-
 # --- the readings --------------------------------------------------------------------------------
 def _listed(described: _Described) -> Iterator[Listed]:
     yield KINDS[0], Conclusion(), ()
@@ -219,7 +218,7 @@ def _of_one(described: _Described, at: int, path: FactPath) -> Iterator[Listed]:
         if len(path.hops) > 1 and len({fact.anchor for fact in path.facts}) > 1:
             yield "max", compared(path, "max"), (at,)
             yield "min", compared(path, "min"), (at,)
-    others = {name for name, spelt in described.spellings.items() if spelt != described.spellings.get(path.topic)}
+    others = described.others(path)
     hit = others & set(ends)
     told = _TRUTHS.get(" ".join(ends))
     if hit:

@@ -11,7 +11,7 @@ from itertools import takewhile
 from typing import Any, Literal, get_args
 
 from triplecheck.kg import UserError
-from triplecheck.lms.local import LocalConfig
+from triplecheck.lms.local.backend import LocalConfig
 from triplecheck.lms.local.form import LISTS, NONE, Field, fields_of, shown
 from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
 from triplecheck.lms.local.transformers_backend import prompt_tokens

@@ -16,7 +16,7 @@ from dspy.clients.utils_finetune import TrainDataFormat
 
 from triplecheck.kg import UserError
 from triplecheck.kg.progress import ProgressCallback
-from triplecheck.lms.local import LocalEngine
+from triplecheck.lms.local.engine import LocalEngine
 from triplecheck.lms.local.weights import plain_name
 from triplecheck.lms.metering import MeteredLM
 from triplecheck.optimize.distil.data import DistilOptions, chat_row

@@ -9,7 +9,7 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import bootstrap_interval, mcnemar, write_p
+from triplecheck.evals.metrics.statistics import bootstrap_interval, mcnemar, write_p
 from triplecheck.kg._atomic import write_text
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import counts

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from triplecheck.evals.configuration import plain
-from triplecheck.evals.metrics import area_under_risk_coverage, expected_calibration_error
+from triplecheck.evals.metrics.statistics import area_under_risk_coverage, expected_calibration_error
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError

@@ -248,10 +248,7 @@ class Asking:
                 if allowed is not None and needed and getattr(spent, name) + needed > allowed:
                     raise UnaffordableError(
                         f"{questions} more questions may take {needed:.6g} {name}, and of {allowed:g} "
-                        f"{max(0, allowed - getattr(spent, name)):.6g} are left",
-                        limit=name,
-                        allowed=allowed,
-                        used=getattr(spent, name),
+                        f"{max(0, allowed - getattr(spent, name)):.6g} are left"
                     )
 
 

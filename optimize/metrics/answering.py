@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import dspy
 
 from triplecheck.evals.gold import comparable, resolve_predicted
-from triplecheck.evals.metrics import Predicted, set_scores
+from triplecheck.evals.metrics.answers import Predicted, set_scores
 from triplecheck.lms import RolePredict
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall, listed
 from triplecheck.optimize.traces.derivations import Derivation

@@ -12,7 +12,7 @@ from rapidfuzz import fuzz
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.executors.threads import spread
 from triplecheck.evals.questions import Question, sampled
-from triplecheck.evals.variants import make_variant
+from triplecheck.evals.variants.make import make_variant
 from triplecheck.kg import KnowledgeBase, UserError, Words, normalize
 from triplecheck.kg.progress import no_progress
 from triplecheck.lms import ModelReplyError, RolePredict, Roles, session

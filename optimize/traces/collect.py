@@ -18,8 +18,7 @@ import dspy
 
 from triplecheck.evals import Progress, evaluate
 from triplecheck.evals.asking import Asker, Finished, OutOfBudget
-from triplecheck.evals.executors import QuestionJob, Result
-from triplecheck.evals.executors.threads import spread
+from triplecheck.evals.executors.threads import QuestionJob, Result, spread
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import JsonLines
 from triplecheck.kg import KnowledgeBase, UserError
@@ -276,12 +275,11 @@ class _Recording:
     records: JsonLines
     collector: Collector
     planned: _Planned
-    name: str = "threads"
 
     def run(
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
     ) -> Iterator[Result]:
-        """See `evals.executors.Executor`."""
+        """See `evals.executors.threads.Executor`."""
         asker = Asker(job.program, job.knowledge_base, job.timeout)
 
         def ask(question: Question) -> tuple[Question, Finished | OutOfBudget, Recorder]:

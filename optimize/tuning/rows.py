@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from triplecheck.evals.configuration import switches
-from triplecheck.evals.metrics import write_p
+from triplecheck.evals.metrics.statistics import write_p
 from triplecheck.evals.summary import Scores, score
 from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.paired import Measured, gain_of

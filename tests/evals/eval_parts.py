@@ -1,11 +1,7 @@
-"""A small knowledge base and programs whose behaviour the question itself decides.
-
-Run as a script (`python eval_parts.py KB OUT QUESTIONS`), it evaluates slowly, so that somebody can kill it.
-"""
+"""A small knowledge base and programs whose behaviour the question itself decides."""
 
 from __future__ import annotations
 
-import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,12 +10,11 @@ from typing import Any, ClassVar
 import dspy
 from dspy.lm15 import Request, Response
 
-from triplecheck.evals import Question, Summary, evaluate, read_questions
-from triplecheck.kg import Direction, GraphUnavailableError, KnowledgeBase, build
+from triplecheck.evals import Question, Summary, evaluate
+from triplecheck.kg import Direction, GraphUnavailableError, KnowledgeBase, TriplecheckError, build
 from triplecheck.kg.readers import read_graph
-from triplecheck.lms import ModelReplyError, RolePredict, register_engine
+from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.lms.engines import reply
-from triplecheck.optimize.traces.gold import NoRightReplyError
 from triplecheck.programs import Outcome, Program, ProgramOptions, Sources
 from triplecheck.programs.steps import Expanded, Linked, Stopped, Trace
 
@@ -62,10 +57,13 @@ def build_knowledge_base(folder: Path) -> KnowledgeBase:
     return build(read_graph([folder / "triples.tsv"], folder / "entities.tsv"), folder / "kb", encoder=None)
 
 
+class LastingError(TriplecheckError):
+    lasting = True
+
+
 @dataclass(frozen=True)
 class OneHopOptions(ProgramOptions):
     order: str = "first"
-    pause: float = 0.0
 
 
 class OneHop(Program):
@@ -100,11 +98,10 @@ class OneHop(Program):
         words, relation, topic = self._parse(question)
         if topic is not None and "unlinked" not in words:
             trace.add(Linked(question.split()[-1], [], [self.graph.node_id(topic)]))
-        time.sleep(self.options.pause)
         if "crash" in words:
             raise ZeroDivisionError("it broke")
         if "uncomputable" in words:
-            raise NoRightReplyError("nothing can be computed")
+            raise LastingError("nothing can be computed")
         if "unreadable" in words:
             raise ModelReplyError("two replies cannot be read")
         if "unavailable" in words:
@@ -163,13 +160,3 @@ def run(
 ) -> Summary:
     program = program or OneHop(sources(knowledge_base))
     return evaluate(program, questions, out, roles=SILENT, knowledge_base=knowledge_base, **options)
-
-
-def main(kb: str, out: str, questions: str) -> None:
-    register_engine(SILENT, SilentEngine())
-    knowledge_base = KnowledgeBase.open(kb)
-    run(knowledge_base, read_questions(questions), Path(out), OneHop(sources(knowledge_base), pause=0.05), workers=2)
-
-
-if __name__ == "__main__":
-    main(*sys.argv[1:])

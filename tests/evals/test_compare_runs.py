@@ -11,7 +11,7 @@ from eval_parts import OneHop, run, sources
 
 from triplecheck.evals import Question
 from triplecheck.evals.compare import compare, read_run
-from triplecheck.evals.metrics import mcnemar, randomisation
+from triplecheck.evals.metrics.statistics import mcnemar, randomisation
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 
 EASY = [Question(f"easy{i}", "capital of Q142", ("Q90",)) for i in range(8)]

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from triplecheck.evals.datasets import bundled_case, find_cases, read_folder
+from triplecheck.evals.datasets.folder import bundled_case, find_cases, read_folder
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 
 

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.evals.gold import comparable, linker_names, resolve_gold, resolve_predicted
-from triplecheck.evals.metrics import hits_at_1, set_scores
+from triplecheck.evals.gold import comparable, linker_names, resolve_gold, resolve_predicted, spellings
+from triplecheck.evals.metrics.answers import hits_at_1, set_scores
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
@@ -120,6 +120,43 @@ def test_topics_are_looked_up_like_answers(knowledge_base: KnowledgeBase) -> Non
         _asks("x", topic=("Q90", "Paris", "Atlantis")), knowledge_base.graph, linker_names(knowledge_base.linker)
     )
     assert [len(nodes) for nodes in gold.topics] == [1, 2, 0]
+
+
+def test_an_alias_is_its_answer_and_no_answer_of_its_own(knowledge_base: KnowledgeBase) -> None:
+    question = _asks("Gallia", "Helvetia", answer_aliases=(("Frankreich", "France"), ("CH",)))
+    assert _scores(knowledge_base, question, _answered("frankreich")) == (1, pytest.approx(2 / 3))
+    assert _scores(knowledge_base, question, _answered("CH"))[0] == 1
+    assert _scores(knowledge_base, question, _answered("Frank")) == (0, 0)
+    texts = resolve_gold(question, knowledge_base.graph, linker_names(knowledge_base.linker)).texts
+    assert {"Gallia", "Frankreich", "CH"} <= set(texts)
+
+
+def test_an_alias_finds_the_node_that_the_answer_does_not(knowledge_base: KnowledgeBase) -> None:
+    question = _asks("BRD", answer_aliases=(("Federal Republic", "Deutschland"),))
+    assert _scores(knowledge_base, question, _answered("Germany", ("Q183",), ("Germany",))) == (1, 1)
+    assert _scores(knowledge_base, question, _answered("Paris", ("Q90",), ("Paris",))) == (0, 0)
+
+
+def test_an_id_of_wikidata_is_found_however_it_is_written(knowledge_base: KnowledgeBase) -> None:
+    question = _asks("http://www.wikidata.org/entity/Q183")
+    assert _scores(knowledge_base, question, _answered("Germany", ("Q183",), ("Germany",))) == (1, 1)
+
+
+def test_a_topic_is_found_by_its_label_where_its_id_is_unknown(knowledge_base: KnowledgeBase) -> None:
+    question = _asks("x", topic=("m.0zz", "m.0yy"), topic_labels=("Germany", ""))
+    topics = resolve_gold(question, knowledge_base.graph, linker_names(knowledge_base.linker)).topics
+    assert [len(nodes) for nodes in topics] == [1, 0]
+
+
+@pytest.mark.parametrize("id", ["m.0d060g", "/m/0d060g", "http://rdf.freebase.com/ns/m.0d060g"])
+def test_an_id_of_freebase_has_three_spellings(id: str) -> None:
+    assert spellings(id)[0] == id
+    assert set(spellings(id)) == {"m.0d060g", "/m/0d060g", "http://rdf.freebase.com/ns/m.0d060g"}
+
+
+@pytest.mark.parametrize("text", ["m.street", "Quebec", "Q", "Q0", "m/0", "Paris", ""])
+def test_other_texts_have_one(text: str) -> None:
+    assert spellings(text) == (text,)
 
 
 @pytest.mark.parametrize(

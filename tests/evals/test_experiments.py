@@ -11,25 +11,16 @@ from typing import Any
 import pytest
 from model_stand_ins import costly_rules
 
-from triplecheck.evals.experiments import (
-    Selection,
-    SetOpener,
-    Trained,
-    experiment_names,
-    read_experiment,
-    run_experiment,
-    write_report,
-)
-from triplecheck.evals.experiments.config import FOLDER, RowSpec
+from triplecheck.evals.experiments.config import FOLDER, RowSpec, experiment_names, read_experiment
 from triplecheck.evals.experiments.directions import direction
 from triplecheck.evals.experiments.paired import Pairs, paired_rows
+from triplecheck.evals.experiments.report import write_report
+from triplecheck.evals.experiments.run import Selection, SetOpener, Trained, run_experiment
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.ranker import GENERAL
-from triplecheck.lms import Roles
-from triplecheck.optimize import load_bundle, save_bundle
-from triplecheck.programs import KERAG, Sources, resolve_program
+from triplecheck.programs import resolve_program
 from triplecheck.programs.assists import ASSISTS
 from triplecheck.programs.options import check_options
 
@@ -395,22 +386,6 @@ def test_an_invalid_experiment_is_rejected_before_anything_is_run(
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_compiled_program_is_run_with_what_it_was_compiled_with(
-    small: Path, opener: SetOpener, tmp_path: Path, bundled: KnowledgeBase
-) -> None:
-    def kerag(**options: Any) -> KERAG:
-        return KERAG(Sources.of(bundled), **options)
-
-    save_bundle(kerag(hops=1), tmp_path / "compiled", Roles(), kerag(hops=1))
-    compiled = f'{{ label = "compiled", program = "kerag", bundle = "{tmp_path / "compiled"}" }},'
-    small.write_text(SMALL.replace('  { label = "withheld"', f'  {compiled}\n  {{ label = "withheld"', 1), "utf-8")
-    cells = run_experiment(
-        read_experiment(small), opener, tmp_path / "runs", Selection(("switches/films",)), bundles=load_bundle
-    )
-    by_label = {cell.row.label: cell.summary.configuration["switches"]["hops"] for cell in cells}
-    assert by_label == {"two hops": None, "one hop": 1, "compiled": 1, "withheld": None}
-
-
 def test_a_ranker_is_trained_on_the_other_half_of_the_questions(small: Path, opener: SetOpener, tmp_path: Path) -> None:
     text = SMALL.replace('bundled = "dev"', 'bundled = "dev"\npart = "dev"', 1)
     text = text.replace(
@@ -487,19 +462,15 @@ def test_students_stand_beside_their_teacher_and_before_it(tmp_path: Path, opene
     assert (tmp_path / "report" / "cost.png").is_file()
 
 
-def test_unavailable_models_and_bundles_are_left_out_and_reported(small: Path, tmp_path: Path) -> None:
+def test_unavailable_models_are_left_out_and_reported(small: Path, tmp_path: Path) -> None:
     models = f'models = [{{ lm = "extractive" }}, {{ lm = "local/{tmp_path / "nowhere"}" }}]'
     table = SMALL.index('name = "sets"')
     text = SMALL[:table] + SMALL[table:].replace('data = ["films", "misspelt"]', f'data = ["films"]\n{models}', 1)
-    small.write_text(text.replace("withheld = true", 'bundle = "neither/here"', 1), "utf-8")
+    small.write_text(text, "utf-8")
     told: list[str] = []
     experiment = read_experiment(small)
-    cells = run_experiment(
-        experiment, SetOpener(None, tmp_path / "kbs", told.append), tmp_path / "runs", bundles=load_bundle
-    )
+    cells = run_experiment(experiment, SetOpener(None, tmp_path / "kbs", told.append), tmp_path / "runs")
     assert [cell.model.lm for cell in cells if cell.table == "sets"] == ["extractive"]
-    assert "withheld" not in {cell.row.label for cell in cells}
-    assert any("neither/here" in line for line in told)
     assert any("nowhere" in line for line in told)
     report = write_report(experiment, cells, tmp_path / "report", command="it").read_text("utf-8")
     assert "| KERAG, films | n |" in report

@@ -18,8 +18,8 @@ import pytest
 
 from triplecheck.kg import KnowledgeBase
 
-QUESTIONS = [f"w{n} borders of Q142" for n in range(400)]
-KILLS = 6
+QUESTIONS = [f"w{n} borders of Q142" for n in range(200)]
+KILLS = 4
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.evals.metrics import area_under_risk_coverage, expected_calibration_error, risk_coverage
+from triplecheck.evals.metrics.statistics import area_under_risk_coverage, expected_calibration_error, risk_coverage
 
 answers = st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30)
 

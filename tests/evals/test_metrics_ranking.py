@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from triplecheck.evals.metrics import (
-    GoldAnswer,
+from triplecheck.evals.metrics.answers import GoldAnswer
+from triplecheck.evals.metrics.retrieval import (
     anchor_accuracy,
     bands,
     citation_precision,

@@ -9,7 +9,9 @@ import pytest
 from skb_parts import debian
 
 from triplecheck.evals import Question, evaluate
-from triplecheck.evals.experiments import Selection, SetOpener, read_experiment, run_experiment, write_report
+from triplecheck.evals.experiments.config import read_experiment
+from triplecheck.evals.experiments.report import write_report
+from triplecheck.evals.experiments.run import Selection, SetOpener, run_experiment
 from triplecheck.evals.prefilter import DEPTH, Prefiltered, prefiltered, relations_at_fault
 from triplecheck.evals.questions import write_questions
 from triplecheck.evals.run_directory import read_rows

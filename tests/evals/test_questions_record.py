@@ -1,4 +1,4 @@
-"""The fields that published data sets need, and how gold answers are looked up with them."""
+"""The fields that published data sets need."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import json
 from pathlib import Path
 from typing import Any
 
-import dspy
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.evals import Question, read_questions, write_questions
-from triplecheck.evals.gold import linker_names, resolve_gold, resolve_predicted, spellings
-from triplecheck.evals.metrics import hits_at_1, set_scores
 from triplecheck.evals.questions import parse_question, question_row
-from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg import UserError
 
 ROW = {"id": "q", "question": "?", "answers": ["a", "b"]}
 
@@ -25,14 +22,13 @@ def test_every_new_field_finds_its_place() -> None:
         "answer_aliases": [["A"], []],
         "topic": ["t", "u", "t"],
         "topic_labels": ["T", None, "T"],
-        "triples": [["h", "r", "t"], ["h", "r", "t"]],
         "documents": ["d"],
         "popularity": "tail",
     }
     found = parse_question(ROW | more)
     assert found.answer_aliases == (("A",), ())
     assert (found.topic, found.topic_labels) == (("t", "u"), ("T", ""))
-    assert (found.triples, found.documents, found.popularity) == ((("h", "r", "t"),), ("d",), "tail")
+    assert (found.documents, found.popularity) == (("d",), "tail")
     assert found.extra == {}
     assert parse_question(ROW | {"s_pop": 12}).popularity == 12
 
@@ -50,7 +46,6 @@ def test_no_answer_and_a_hidden_one_are_two_things() -> None:
         ({"answer_aliases": [["A"]]}, "one list for each answer"),
         ({"answer_aliases": ["A", "B"]}, "one list for each answer"),
         ({"topic": ["t"], "topic_labels": ["T", "U"]}, "topic_labels has 2 items and topic 1"),
-        ({"triples": [["h", "r"]]}, "head, relation, tail"),
         ({"popularity": -1}, "popularity"),
         ({"popularity": True}, "popularity"),
         ({"answerable": False}, "but there are answers"),
@@ -95,46 +90,3 @@ def test_only_json_lines_are_written(tmp_path: Path) -> None:
     write_questions([Question("q", "?", ("Ærø",))], tmp_path / "new" / "out.jsonl")
     assert "Ærø" in (tmp_path / "new" / "out.jsonl").read_text("utf-8")
     assert read_questions(tmp_path / "new" / "out.jsonl") == [Question("q", "?", ("Ærø",))]
-
-
-@pytest.mark.parametrize("id", ["m.0d060g", "/m/0d060g", "http://rdf.freebase.com/ns/m.0d060g"])
-def test_an_id_of_freebase_has_three_spellings(id: str) -> None:
-    assert spellings(id)[0] == id
-    assert set(spellings(id)) == {"m.0d060g", "/m/0d060g", "http://rdf.freebase.com/ns/m.0d060g"}
-
-
-@pytest.mark.parametrize("text", ["m.street", "Quebec", "Q", "Q0", "m/0", "Paris", ""])
-def test_other_texts_have_one(text: str) -> None:
-    assert spellings(text) == (text,)
-
-
-def _scores(kb: KnowledgeBase, question: Question, text: str = "", id: str = "") -> tuple[float, float]:
-    gold = resolve_gold(question, kb.graph, linker_names(kb.linker))
-    answers = [{"id": id, "label": kb.graph.entity(node).label}] if id and (node := kb.graph.find(id)) else []
-    predicted = resolve_predicted(dspy.Prediction(answer=text, answers=answers, abstained=False), kb.graph)
-    return hits_at_1(predicted, gold.answers), set_scores(predicted, gold.answers).f1
-
-
-def test_an_alias_is_its_answer_and_no_answer_of_its_own(knowledge_base: KnowledgeBase) -> None:
-    question = Question("q", "?", ("Gallia", "Helvetia"), answer_aliases=(("Frankreich", "France"), ("CH",)))
-    assert _scores(knowledge_base, question, "frankreich") == (1, pytest.approx(2 / 3))
-    assert _scores(knowledge_base, question, "CH")[0] == 1
-    assert _scores(knowledge_base, question, "Frank") == (0, 0)
-    texts = resolve_gold(question, knowledge_base.graph, linker_names(knowledge_base.linker)).texts
-    assert {"Gallia", "Frankreich", "CH"} <= set(texts)
-
-
-def test_an_alias_finds_the_node_that_the_answer_does_not(knowledge_base: KnowledgeBase) -> None:
-    question = Question("q", "?", ("BRD",), answer_aliases=(("Federal Republic", "Deutschland"),))
-    assert _scores(knowledge_base, question, id="Q183") == (1, 1)
-    assert _scores(knowledge_base, question, id="Q90") == (0, 0)
-
-
-def test_an_id_of_wikidata_is_found_however_it_is_written(knowledge_base: KnowledgeBase) -> None:
-    assert _scores(knowledge_base, Question("q", "?", ("http://www.wikidata.org/entity/Q183",)), id="Q183") == (1, 1)
-
-
-def test_a_topic_is_found_by_its_label_where_its_id_is_unknown(knowledge_base: KnowledgeBase) -> None:
-    question = Question("q", "?", ("x",), topic=("m.0zz", "m.0yy"), topic_labels=("Germany", ""))
-    topics = resolve_gold(question, knowledge_base.graph, linker_names(knowledge_base.linker)).topics
-    assert [len(nodes) for nodes in topics] == [1, 0]

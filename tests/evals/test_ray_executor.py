@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import threading
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ from model_stand_ins import STAND_IN, stand_in_server
 from ray_parts import Deadly
 
 from triplecheck.evals import Question, evaluate
-from triplecheck.evals.executors import RayProcesses
+from triplecheck.evals.executors.ray_processes import RayProcesses
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, session
 
@@ -44,20 +46,39 @@ def server() -> Iterator[Any]:
 
 
 @pytest.fixture(scope="module")
-def cluster(server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """One small cluster for all tests here, like a person's own; its processes have a cache of their own."""
+def cluster(server: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """One cluster for all tests here, of two nodes with a core each; its processes have a cache of their own."""
+    from ray.cluster_utils import Cluster
+
     with pytest.MonkeyPatch.context() as environment:
         environment.setenv("RAY_USAGE_STATS_ENABLED", "0")
         environment.setenv("DSPY_CACHEDIR", str(tmp_path_factory.mktemp("cache")))
-        ray.init(num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level="ERROR")
-        yield
-        ray.shutdown()
+        running = Cluster(initialize_head=True, head_node_args={"num_cpus": 1, "include_dashboard": False})
+        try:
+            running.add_node(num_cpus=1)
+            running.wait_for_nodes()
+            yield running
+        finally:
+            running.shutdown()
 
 
 @pytest.fixture
+def connected(cluster: Any) -> Iterator[None]:
+    """A connection to the cluster that is there before the run."""
+    ray.init(address=cluster.address, log_to_driver=False, logging_level="ERROR")
+    yield
+    ray.shutdown()
+
+
+@pytest.fixture(autouse=True)
 def reachable(server: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_BASE", server.api_base)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
+
+
+def asked_in(folder: Path) -> list[str]:
+    """The process and the question of each time that the program was asked one."""
+    return (folder / "asked").read_text().splitlines() if (folder / "asked").exists() else []
 
 
 def rows_of(out: Path) -> dict[str, dict[str, Any]]:
@@ -66,12 +87,12 @@ def rows_of(out: Path) -> dict[str, dict[str, Any]]:
     return {row["id"]: {name: value for name, value in row.items() if name not in TIMES} for row in rows}
 
 
-@pytest.mark.usefixtures("cluster", "reachable")
+@pytest.mark.usefixtures("connected")
 def test_processes_write_what_threads_write_and_a_death_loses_nothing(
     knowledge_base: KnowledgeBase, tmp_path: Path
 ) -> None:
     program = Deadly(sources(knowledge_base), folder=str(tmp_path))
-    usual: dict[str, Any] = {"roles": STAND_IN, "knowledge_base": knowledge_base, "timeout": 12.0}
+    usual: dict[str, Any] = {"roles": STAND_IN, "knowledge_base": knowledge_base, "timeout": 8.0}
     evaluate(program, ASKED, tmp_path / "threads", workers=4, **usual)
     (tmp_path / "asked").unlink()
     summary = evaluate(
@@ -87,23 +108,21 @@ def test_processes_write_what_threads_write_and_a_death_loses_nothing(
             assert row.pop(scores) == pytest.approx(expected[id].pop(scores), abs=0.05), id
     assert rows == expected
     assert summary.scores.n == len(ASKED) + 3
-    processes = {line.split()[0] for line in (tmp_path / "asked").read_text().splitlines()}
-    assert str(os.getpid()) not in processes
-    times = Counter(line.split(maxsplit=1)[1] for line in (tmp_path / "asked").read_text().splitlines())
+    assert str(os.getpid()) not in {line.split()[0] for line in asked_in(tmp_path)}
+    times = Counter(line.split(maxsplit=1)[1] for line in asked_in(tmp_path))
     assert times[ALWAYS.question] == 3
     assert times[ONCE.question] in (2, 3), "it may have been beside the other killer once"
 
     again = evaluate(program, [ONCE, *ASKED[:3]], tmp_path / "ray", executor=RayProcesses(processes=2), **usual)
     assert again.scores.coverage == 1
-    assert len((tmp_path / "asked").read_text().splitlines()) == times.total(), "finished questions are not redone"
+    assert len(asked_in(tmp_path)) == times.total(), "finished questions are not redone"
 
 
-@pytest.mark.usefixtures("cluster", "reachable")
 def test_a_budget_of_calls_is_exact_over_all_processes(
-    knowledge_base: KnowledgeBase, tmp_path: Path, server: Any
+    knowledge_base: KnowledgeBase, tmp_path: Path, server: Any, cluster: Any
 ) -> None:
     program = Deadly(sources(knowledge_base), folder=str(tmp_path), asks=True)
-    asked = [Question(f"q{n}", f"v{n} borders of Q142", ("Q183", "Q39")) for n in range(30)]
+    asked = [Question(f"q{n}", f"v{n} borders of Q142", ("Q183", "Q39")) for n in range(20)]
     before = server.calls
     with session(STAND_IN) as ledger:
         summary = evaluate(
@@ -113,13 +132,43 @@ def test_a_budget_of_calls_is_exact_over_all_processes(
             knowledge_base=knowledge_base,
             workers=6,
             budget=Budget(calls=11),
-            executor=RayProcesses(processes=2),
+            executor=RayProcesses(address=cluster.address, processes=2),
         )
     assert summary.stopped is not None and "budget of 11 calls" in summary.stopped
     assert server.calls - before == 11
-    assert summary.scores.status == {"not_run": 19, "ok": 11}
+    assert summary.scores.status == {"not_run": 9, "ok": 11}
     assert ledger.usage().calls == 11, "the ledger around the run has all of it"
     assert ledger.usage().by_model[STAND_IN].completion_tokens == 11 * 6
+
+
+def test_a_lost_node_loses_no_question_and_asks_none_for_ever(
+    knowledge_base: KnowledgeBase, tmp_path: Path, cluster: Any
+) -> None:
+    """The node that stays asks the questions of the other one too."""
+    asked = [Question(f"q{n}", f"wait w{n} borders of Q142", ("Q183", "Q39"), ("Q142",)) for n in range(8)]
+
+    def lose() -> None:
+        while len({line.split()[0] for line in asked_in(tmp_path)}) < 2:
+            time.sleep(0.05)
+        cluster.remove_node(next(iter(cluster.worker_nodes)), allow_graceful=False)
+        (tmp_path / "gone").touch()
+
+    threading.Thread(target=lose, daemon=True).start()
+    summary = evaluate(
+        Deadly(sources(knowledge_base), folder=str(tmp_path), asks=True),
+        asked,
+        tmp_path / "out",
+        roles=STAND_IN,
+        knowledge_base=knowledge_base,
+        workers=4,
+        budget=Budget(calls=1000),
+        executor=RayProcesses(address=cluster.address, processes=2),
+    )
+    rows = rows_of(tmp_path / "out")
+    assert rows.keys() == {question.id for question in asked}
+    assert {row["status"] for row in rows.values()} == {"ok"}, [row["error"] for row in rows.values()]
+    assert summary.scores.n == len(asked)
+    assert len(asked_in(tmp_path)) > len(asked), "some were under way on the lost node"
 
 
 def test_a_program_that_other_processes_cannot_open_is_rejected(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -10,6 +10,7 @@ import pytest
 from eval_parts import OneHop, run, sources
 
 from triplecheck.evals import Question, summarize
+from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.summary import Scores
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import Outcome
@@ -45,22 +46,23 @@ class Telling(OneHop):
         return edge  # type: ignore[return-value]
 
 
-def rows_of(out: Path) -> dict[str, dict[str, Any]]:
-    return {row["id"]: row for row in map(json.loads, (out / "rows.jsonl").read_text("utf-8").splitlines())}
+Asked = Callable[..., tuple[dict[str, dict[str, Any]], Scores]]
 
 
-def run_and_read(
-    knowledge_base: KnowledgeBase, out: Path, *questions: Question
-) -> tuple[dict[str, dict[str, Any]], Scores]:
-    summary = run(knowledge_base, list(questions), out, Telling(sources(knowledge_base)))
-    return rows_of(out), summary.scores
+@pytest.fixture
+def asked(knowledge_base: KnowledgeBase, tmp_path: Path) -> Asked:
+    """Asks questions; gives their rows by id, and the scores of all."""
+
+    def ask(*questions: Question) -> tuple[dict[str, dict[str, Any]], Scores]:
+        summary = run(knowledge_base, list(questions), tmp_path, Telling(sources(knowledge_base)))
+        return {row["id"]: row for row in read_rows(tmp_path)}, summary.scores
+
+    return ask
 
 
 class TestRanking:
-    def test_a_ranking_is_kept_and_scored(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, scores = run_and_read(
-            knowledge_base,
-            tmp_path,
+    def test_a_ranking_is_kept_and_scored(self, asked: Asked) -> None:
+        rows, scores = asked(
             Question("second", "rank=Q64,Q90,Q39 capital of Q142", ("Q90",)),
             Question("none", "capital of Q142", ("Q90",)),
             Question("two", "rank=Q39,Q64 borders of Q142", ("Q183", "Q39")),
@@ -73,18 +75,14 @@ class TestRanking:
         assert [rows["none"][name] for name in fields] == [None] * 4
         assert [getattr(scores, name) for name in fields] == [0.5, 1, 0.75, 0.75]
 
-    def test_where_nothing_ranks_there_are_no_such_scores(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        _, scores = run_and_read(knowledge_base, tmp_path, Question("a", "capital of Q142", ("Q90",)))
+    def test_where_nothing_ranks_there_are_no_such_scores(self, asked: Asked) -> None:
+        _, scores = asked(Question("a", "capital of Q142", ("Q90",)))
         assert scores.mrr is scores.hit_at_5 is None
 
 
 class TestOrigin:
-    def test_what_the_graph_and_what_the_model_got_right_are_told_apart(
-        self, knowledge_base: KnowledgeBase, tmp_path: Path
-    ) -> None:
-        _, scores = run_and_read(
-            knowledge_base,
-            tmp_path,
+    def test_what_the_graph_and_what_the_model_got_right_are_told_apart(self, asked: Asked) -> None:
+        _, scores = asked(
             Question("graph", "capital of Q142", ("Q90",)),
             Question("graph, wrong", "capital of Q183", ("Q90",)),
             Question("memory", "memory capital of Q183", ("Q64",)),
@@ -97,13 +95,9 @@ class TestOrigin:
         assert scores.right_from_graph == scores.right_from_model == pytest.approx(1 / 6)
         assert scores.hits_at_1 == pytest.approx(2 / 6)
 
-    def test_what_was_proved_is_counted_and_how_much_of_it_is_right(
-        self, knowledge_base: KnowledgeBase, tmp_path: Path
-    ) -> None:
+    def test_what_was_proved_is_counted_and_how_much_of_it_is_right(self, asked: Asked) -> None:
         right, wrong = Question("right", "capital of Q142", ("Q90",)), Question("wrong", "capital of Q183", ("Q90",))
-        rows, scores = run_and_read(
-            knowledge_base, tmp_path, right, wrong, Question("memory", "memory capital of Q183", ("Q64",))
-        )
+        rows, scores = asked(right, wrong, Question("memory", "memory capital of Q183", ("Q64",)))
         assert {id: row["verdict"] for id, row in rows.items() if row["verdict"] == "proved"}.keys() == {
             "right",
             "wrong",
@@ -112,12 +106,8 @@ class TestOrigin:
 
 
 class TestCitations:
-    def test_a_triple_outside_the_proof_lowers_the_precision(
-        self, knowledge_base: KnowledgeBase, tmp_path: Path
-    ) -> None:
-        rows, scores = run_and_read(
-            knowledge_base,
-            tmp_path,
+    def test_a_triple_outside_the_proof_lowers_the_precision(self, asked: Asked) -> None:
+        rows, scores = asked(
             Question("proof", "capital of Q142", ("Q90",), ("Q142",)),
             Question("beside", "chain capital of Q142", ("Q90",), ("Q142",)),
             Question("counted", "count borders of Q142", ("2",), ("Q142",)),
@@ -145,10 +135,8 @@ class TestCitations:
 
 
 class TestConfidence:
-    def test_it_is_in_the_row_and_in_the_summary(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, scores = run_and_read(
-            knowledge_base,
-            tmp_path,
+    def test_it_is_in_the_row_and_in_the_summary(self, asked: Asked) -> None:
+        rows, scores = asked(
             Question("right", "sure=0.9 capital of Q142", ("Q90",)),
             Question("wrong", "wrong sure=0.3 capital of Q142", ("Q90",)),
             Question("unsaid", "wrong capital of Q142", ("Q90",)),
@@ -157,18 +145,14 @@ class TestConfidence:
         assert scores.ece == scores.ece_equal_mass == pytest.approx((0.1 + 0.3) / 2)
         assert scores.aurc == pytest.approx((0 + 0.5) / 2)
 
-    def test_one_that_is_none_is_an_error_of_the_program(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, _ = run_and_read(knowledge_base, tmp_path, Question("a", "sure=1.5 capital of Q142", ("Q90",)))
+    def test_one_that_is_none_is_an_error_of_the_program(self, asked: Asked) -> None:
+        rows, _ = asked(Question("a", "sure=1.5 capital of Q142", ("Q90",)))
         assert rows["a"]["error"]["kind"] == "ValueError"
 
 
 class TestLenient:
-    def test_the_lenient_score_counts_an_empty_answer_as_correct(
-        self, knowledge_base: KnowledgeBase, tmp_path: Path
-    ) -> None:
-        rows, scores = run_and_read(
-            knowledge_base,
-            tmp_path,
+    def test_the_lenient_score_counts_an_empty_answer_as_correct(self, asked: Asked) -> None:
+        rows, scores = asked(
             Question("none", "abstain capital of Q142", ("Q90",)),
             Question("wrong", "wrong capital of Q142", ("Q90",)),
         )
@@ -202,10 +186,8 @@ class TestGroups:
         assert low < scores.hits_at_1 == 0.5 < high
         assert summarize([]).scores.intervals == {}
 
-    def test_a_hidden_answer_is_in_no_score(self, knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
-        rows, scores = run_and_read(
-            knowledge_base,
-            tmp_path,
+    def test_a_hidden_answer_is_in_no_score(self, asked: Asked) -> None:
+        rows, scores = asked(
             Question("hidden", "capital of Q142", answers_known=False),
             Question("known", "capital of Q142", ("Q90",)),
         )

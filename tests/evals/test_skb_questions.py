@@ -12,9 +12,8 @@ from kg_parts import built
 from skb_parts import debian
 
 from triplecheck.evals.questions import read_questions, write_questions
-from triplecheck.evals.retrieval import Condition, answers, generate, materialise, read_written
-from triplecheck.evals.retrieval.conditions import bundled_path
-from triplecheck.evals.retrieval.generate import SHAPES, by_way_of, clause_of, keywords, pattern
+from triplecheck.evals.retrieval.conditions import Condition, answers, bundled_path, materialise, read_written
+from triplecheck.evals.retrieval.generate import SHAPES, by_way_of, clause_of, generate, keywords, pattern
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 
 

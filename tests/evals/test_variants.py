@@ -10,7 +10,7 @@ from triplecheck.evals import bundled_questions, read_questions
 from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import within_hops
-from triplecheck.evals.variants import make_variant, variants
+from triplecheck.evals.variants.make import make_variant, variants
 from triplecheck.kg import KnowledgeBase, UserError, normalize
 
 REWRITINGS = ("typo1", "typo2", "alias", "partial", "word-order")

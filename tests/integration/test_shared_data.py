@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from triplecheck.evals.datasets import find_cases
+from triplecheck.evals.datasets.folder import find_cases
 from triplecheck.evals.runner import evaluate
 from triplecheck.lms import Roles
 from triplecheck.programs import KERAG, Sources, replay

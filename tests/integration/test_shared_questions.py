@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from triplecheck.evals import read_questions, write_questions
-from triplecheck.evals.datasets import find_cases
+from triplecheck.evals.datasets.folder import find_cases
 from triplecheck.evals.gold import resolve_gold
 from triplecheck.kg import KnowledgeBase, build, normalize
 from triplecheck.kg.readers import read_graph

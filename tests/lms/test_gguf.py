@@ -13,11 +13,12 @@ from dspy.lm15 import Config, ContextLengthError, Message, Request
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms import ModelUnavailableError, RolePredict, Roles, language_model, session
-from triplecheck.lms.local import LocalConfig, LocalEngine, find_weights
 from triplecheck.lms.local import weights as weights_module
-from triplecheck.lms.local.engine import load_backend
+from triplecheck.lms.local.backend import LocalConfig
+from triplecheck.lms.local.engine import LocalEngine, load_backend
 from triplecheck.lms.local.gguf_file import read_metadata
 from triplecheck.lms.local.llama_cpp_backend import context_length
+from triplecheck.lms.local.weights import find_weights
 
 needs_llama_cpp = pytest.mark.skipif(
     importlib.util.find_spec("llama_cpp") is None, reason="llama-cpp-python is not installed"

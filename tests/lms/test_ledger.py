@@ -8,19 +8,18 @@ import pytest
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms import Budget, BudgetExceededError, Ledger, Usage
-from triplecheck.lms.ledger import Spent
 
 
 def _call(ledger: Ledger, role: str = "answer", model: str = "m", **spent: object) -> None:
     ledger.begin(role, model)
-    ledger.end(role, model, Spent(**{"seconds": 1.0, "prompt_tokens": 10, "completion_tokens": 2, **spent}))  # type: ignore[arg-type]
+    ledger.take(role, model, Usage(**{"seconds": 1.0, "prompt_tokens": 10, "completion_tokens": 2, **spent}))  # type: ignore[arg-type]
 
 
 def test_what_calls_took_is_added_up_by_role_and_by_model() -> None:
     ledger = Ledger()
     _call(ledger, "answer", "a", dollars=0.25)
     _call(ledger, "answer", "b")
-    _call(ledger, "prune", "b", prompt_tokens=0, completion_tokens=0, cached=True)
+    _call(ledger, "prune", "b", prompt_tokens=0, completion_tokens=0, cached_calls=1)
     usage = ledger.usage()
     assert (usage.calls, usage.cached_calls, usage.prompt_tokens, usage.completion_tokens) == (3, 1, 20, 4)
     assert (usage.tokens, usage.seconds, usage.dollars) == (24, 3.0, 0.25)
@@ -29,12 +28,6 @@ def test_what_calls_took_is_added_up_by_role_and_by_model() -> None:
     assert usage.by_model["a"].dollars == 0.25
     assert set(ledger.rows()) == {("answer", "a"), ("answer", "b"), ("prune", "b")}
     assert json.loads(json.dumps(usage.to_json()))["by_role"]["answer"]["prompt_tokens"] == 20
-
-
-def test_an_unknown_price_is_counted_as_unknown_not_as_nothing() -> None:
-    ledger = Ledger()
-    _call(ledger, dollars=None)
-    assert (ledger.usage().unpriced_calls, ledger.usage().dollars) == (1, 0.0)
 
 
 @pytest.mark.parametrize(
@@ -50,10 +43,8 @@ def test_the_call_that_would_start_over_budget_is_refused_and_the_rest_is_kept(b
     ledger = Ledger(budget)
     _call(ledger, dollars=0.25)
     _call(ledger, dollars=0.25)
-    with pytest.raises(BudgetExceededError, match=rf"{limit} is used up \(2 calls, 24 tokens") as raised:
+    with pytest.raises(BudgetExceededError, match=rf"{limit} is used up \(2 calls, 24 tokens"):
         ledger.begin("answer", "m")
-    assert raised.value.limit == limit
-    assert raised.value.used >= raised.value.allowed
     assert ledger.usage().calls == 2
 
 

@@ -21,13 +21,12 @@ from safetensors.numpy import save_file
 
 from triplecheck.lms import ModelUnavailableError, PromptTooLongError, RolePredict, language_model, session
 from triplecheck.lms.adapter import TolerantAdapter
-from triplecheck.lms.local import LocalConfig, LocalEngine, find_weights
 from triplecheck.lms.local import engine as engine_module
 from triplecheck.lms.local import weights as weights_module
-from triplecheck.lms.local.backend import Generated, GenerationRequest, room_for_reply, until_stop
-from triplecheck.lms.local.engine import MicroBatcher, load_backend
+from triplecheck.lms.local.backend import Generated, GenerationRequest, LocalConfig, room_for_reply, until_stop
+from triplecheck.lms.local.engine import LocalEngine, MicroBatcher, load_backend
 from triplecheck.lms.local.form import as_numbers, fields_of
-from triplecheck.lms.local.weights import Weights
+from triplecheck.lms.local.weights import Weights, find_weights
 from triplecheck.signatures.summarize import AnswerFromFacts
 
 GREEDY = GenerationRequest((("user", "hi"),), max_new_tokens=8, temperature=0.0, top_p=1.0, seed=None, stop=("END",))
@@ -79,7 +78,7 @@ def test_a_merged_model_and_an_adapter_are_found_by_their_files(tmp_path: Path) 
 def test_the_id_of_a_model_changes_with_its_weights_its_adapter_and_the_settings(tmp_path: Path) -> None:
     merged = _model_directory(tmp_path / "merged")
     name = f"local/{merged}"
-    ids = [LocalEngine().model_id(name), LocalEngine(LocalConfig(repetition_penalty=1.2)).model_id(name)]
+    ids = [LocalEngine().model_id(name), LocalEngine(LocalConfig(longest_field=64)).model_id(name)]
     _model_directory(merged, "other weights")
     ids.append(LocalEngine().model_id(name))
     assert len(set(ids)) == 3
@@ -129,7 +128,7 @@ def test_a_missing_part_of_transformers_is_reported(tmp_path: Path, monkeypatch:
 
 def test_requests_at_the_same_time_are_answered_side_by_side() -> None:
     backend = EchoBackend()
-    batcher = MicroBatcher(backend.generate, size=4, wait=0.05)
+    batcher = MicroBatcher(backend, size=4, wait=0.05)
     backend.open.clear()
     first = batcher.submit(_prompt("0"))
     others = [batcher.submit(_prompt(str(number))) for number in range(1, 9)]
@@ -141,7 +140,7 @@ def test_requests_at_the_same_time_are_answered_side_by_side() -> None:
 
 def test_prompts_that_cannot_share_a_batch_are_generated_separately() -> None:
     backend = EchoBackend()
-    batcher = MicroBatcher(backend.generate, size=4, wait=0.05)
+    batcher = MicroBatcher(backend, size=4, wait=0.05)
     prompts = [_prompt("a"), _prompt("b", temperature=0.7), _prompt("c"), _prompt("d", stop=()), _prompt("e", seed=3)]
     futures = [batcher.submit(prompt) for prompt in prompts]
     assert [future.result(5).text for future in futures] == list("abcde")
@@ -150,7 +149,7 @@ def test_prompts_that_cannot_share_a_batch_are_generated_separately() -> None:
 
 def test_one_bad_prompt_does_not_spoil_its_batch_and_a_crash_does_not_end_the_worker() -> None:
     backend = EchoBackend()
-    batcher = MicroBatcher(backend.generate, size=4, wait=0.05)
+    batcher = MicroBatcher(backend, size=4, wait=0.05)
     good, long = batcher.submit(_prompt("good")), batcher.submit(_prompt("too long"))
     assert good.result(5).text == "good"
     with pytest.raises(ContextLengthError):
@@ -269,7 +268,13 @@ def test_a_prompt_that_does_not_fit_is_refused(smollm2: LocalEngine) -> None:
 
 
 @pytest.mark.small_model
-def test_an_adapter_changes_what_the_model_says(smollm2: LocalEngine, tmp_path: Path) -> None:
+def test_an_adapter_changes_what_the_model_says(
+    smollm2: LocalEngine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import transformers
+
+    from triplecheck.lms.local import transformers_backend
+
     torch = pytest.importorskip("torch")
     safetensors = pytest.importorskip("safetensors.torch")
     config = {
@@ -290,8 +295,17 @@ def test_an_adapter_changes_what_the_model_says(smollm2: LocalEngine, tmp_path: 
     model = f"local/{tmp_path}"
     assert smollm2.model_id(model) != smollm2.model_id("local/smollm2")
     question = "What is the capital of France?"
-    changed = _ask(smollm2, question, model, max_tokens=3).message.text
-    assert changed != _ask(smollm2, question, max_tokens=3).message.text
+    plain = _ask(smollm2, question, max_tokens=3).message.text
+    base: Any = smollm2._load(smollm2.model_id("local/smollm2")).backend
+
+    def in_memory(_: Path, **source: Any) -> Any:
+        """The base, which is in memory already: reading its file again takes long."""
+        assert source["gguf_file"].endswith(".gguf")
+        return copy.deepcopy(base._model)
+
+    monkeypatch.setattr(transformers.AutoModelForCausalLM, "from_pretrained", in_memory)
+    monkeypatch.setattr(transformers_backend, "load_tokenizer", lambda _: base._tokenizer)
+    assert _ask(smollm2, question, model, max_tokens=3).message.text != plain
 
 
 def test_llama_cpp_is_another_model_than_transformers_with_the_same_weights() -> None:

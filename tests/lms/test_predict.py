@@ -154,7 +154,7 @@ def test_two_unreadable_replies_are_an_error_that_names_the_role_the_model_and_t
     ):
         RolePredict("question -> answer", role="judge")(question="Q?")
     error = raised.value
-    assert (error.role, error.model, error.reply) == ("judge", "a", "Paris!")
+    assert error.lm_response == "Paris!"
     assert isinstance(error, TriplecheckError)
     assert isinstance(error, AdapterParseError)
 

@@ -37,11 +37,8 @@ class Dying(Pupil):
 def test_a_used_up_budget_stops_the_run_and_a_larger_one_resumes_it(bundled: KnowledgeBase, tmp_path: Path) -> None:
     pupil = Pupil()
     with engines(pupil=pupil):
-        with pytest.raises(
-            BudgetExceededError, match=r"budget of .* calls is used up.*same command again to resume"
-        ) as stop:
+        with pytest.raises(BudgetExceededError, match=r"budget of .* calls is used up.*same command again to resume"):
             compile_program(plan(bundled, SEARCH, budget=Budget(calls=25), **TAUGHT), tmp_path / "run")
-        assert stop.value.limit == "calls"
         first = len(pupil.requests)
         assert first <= 25
         assert not (tmp_path / "run" / "bundle").exists()

@@ -18,8 +18,7 @@ from typer.testing import CliRunner, Result
 
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.lms import Roles, TolerantAdapter, language_model
-from triplecheck.lms.local import LocalConfig
-from triplecheck.lms.local.backend import BackendName, GenerationRequest
+from triplecheck.lms.local.backend import BackendName, GenerationRequest, LocalConfig
 from triplecheck.lms.local.engine import load_backend
 from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer, prompt_tokens
 from triplecheck.lms.local.weights import find_weights

@@ -20,9 +20,9 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.lms import Roles, session
 from triplecheck.lms.prompt import Prompt
-from triplecheck.lms.reader import Reading, load_reader, readings
 from triplecheck.lms.reader.engine import reply_of
-from triplecheck.lms.reader.model import FILE, for_reading
+from triplecheck.lms.reader.model import FILE, for_reading, load_reader
+from triplecheck.lms.reader.readings import Reading, readings
 from triplecheck.optimize import load_bundle, save_bundle
 from triplecheck.optimize.distil.path_ranker import FURTHER
 from triplecheck.optimize.distil.reader import DistilledReader, distil_reader, read_tasks, student

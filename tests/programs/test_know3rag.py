@@ -201,7 +201,7 @@ class TestReferenceGeneration:
         def first_is_gone(request: Any) -> str:
             gone.append(request)
             if len(gone) == 1:
-                raise ModelUnavailableError("gone", model="scripted")
+                raise ModelUnavailableError("gone")
             return fields(passage="Heiden studied under Hindemith.")
 
         program = know3rag(plain, turns=1, corpus="none", paper_calls=True)

@@ -155,7 +155,7 @@ def _write_official(folder: Path) -> None:
 def _read_official(folder: Path) -> None:
     from official_files import OFFICIAL
 
-    from triplecheck.evals.datasets import load_dataset
+    from triplecheck.evals.datasets.load import load_dataset
 
     damaged = Path(os.environ["TORTURE_DAMAGED"]).relative_to(folder).parts[0]
     (official,) = (one for one in OFFICIAL if one.name == damaged)

@@ -1,4 +1,4 @@
-"""Questions over text and semi-structured data: HotpotQA, 2WikiMultiHopQA, PopQA, CRAG, STaRK."""
+"""Questions over text and semi-structured data: HotpotQA, 2WikiMultiHopQA, PopQA, STaRK."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ _ALIASES = "id_aliases.json"
 
 
 def adapt_two_wiki(row: Record, id: str) -> Question:
-    """A question whose answer is a text, or yes or no, with the triples that support the answer."""
+    """A question whose answer is a text, or yes or no."""
     answer = text(row.get("answer"))
     aliases = [name for name in texts(row.get("answer_aliases")) if name != answer]
     return question(
@@ -87,7 +87,6 @@ def adapt_two_wiki(row: Record, id: str) -> Question:
         answer_aliases=[aliases] if answer and aliases else None,
         answerable=True,
         kind=text(row.get("type")),
-        triples=_triples(_plain(row.get("evidences"))),
         documents=texts(titles(_plain(row.get("supporting_facts")))),
     )
 
@@ -95,13 +94,6 @@ def adapt_two_wiki(row: Record, id: str) -> Question:
 def _plain(value: Any) -> Any:
     """Parse JSON text; some copies on the hub store fields that way."""
     return parse_json(value) if isinstance(value, str) else value
-
-
-def _triples(evidences: Any) -> list[list[str]]:
-    if isinstance(evidences, Mapping):
-        evidences = list(zip(evidences["fact"], evidences["relation"], evidences["entity"], strict=True))
-    whole = ([text(part) for part in triple] for triple in evidences or ())
-    return [[part for part in triple if part] for triple in whole if all(triple) and len(triple) == 3]
 
 
 def read_two_wiki(path: Path, split: str) -> Iterator[tuple[None, Record]]:
@@ -143,8 +135,6 @@ TWO_WIKI = DataSet(
 def adapt_popqa(row: Record, id: str) -> Question:
     """A question about one Wikidata fact: one answer, with all its accepted names."""
     names = texts([row.get("obj"), *_list(row.get("possible_answers")), *_list(row.get("o_aliases"))])
-    subject, object_ = _entity(row, "s", "subj"), _entity(row, "o", "obj")
-    relation = text(row.get("prop"))
     return question(
         id=f"popqa-{required(row, 'id')}",
         question=required(row, "question"),
@@ -152,8 +142,7 @@ def adapt_popqa(row: Record, id: str) -> Question:
         answer_aliases=[names[1:]] if names[1:] else None,
         topic=texts([row.get("subj")]),
         hops=1,
-        kind=relation,
-        triples=[[subject, relation, object_]] if subject and relation and object_ else None,
+        kind=text(row.get("prop")),
         documents=texts([row.get("s_wiki_title")]),
         popularity=_number(row.get("s_pop")),
         o_pop=_number(row.get("o_pop")),
@@ -165,12 +154,6 @@ def _list(value: Any) -> list[Any]:
     if found is not None and not isinstance(found, list):
         raise ValueError(f"{value!r} is not a list")
     return found or []
-
-
-def _entity(row: Record, short: str, name: str) -> str | None:
-    """The Wikidata id at the end of the URI; without a URI the name."""
-    uri = text(row.get(f"{short}_uri"))
-    return uri.rsplit("/", 1)[-1] if uri else text(row.get(name))
 
 
 def _number(value: Any) -> int | None:
@@ -192,58 +175,6 @@ POPQA = DataSet(
     licence="MIT",
     hub=Hub("akariasai/PopQA", {"test": "test"}, revision="098765c79ea10a2cb19c828324e33281b8336ec0"),
     sizes={"test": 14_267},
-)
-
-
-# CRAG: Yang et al. 2024, "CRAG - Comprehensive RAG Benchmark".
-
-_FALSE_PREMISE = "false_premise"
-_INVALID = "invalid question"
-
-
-def adapt_crag(row: Record, id: str) -> Question:
-    """A question with one answer and its aliases; a question with a false premise has no answer."""
-    kind, answer = text(row.get("question_type")), text(row.get("answer"))
-    unanswerable = kind == _FALSE_PREMISE or (answer or "").casefold().rstrip(".") == _INVALID
-    others = [name for name in texts(row.get("alt_ans")) if name != answer]
-    answers = [answer] if answer and not unanswerable else []
-    return question(
-        id=required(row, "interaction_id"),
-        question=required(row, "query"),
-        answers=answers,
-        answer_aliases=[others] if answers and others else None,
-        answerable=not unanswerable,
-        kind=kind,
-        popularity=text(row.get("popularity")),
-        domain=text(row.get("domain")),
-        static_or_dynamic=text(row.get("static_or_dynamic")),
-        query_time=text(row.get("query_time")),
-    )
-
-
-def _keep(row: Record, split: str) -> bool:
-    return row.get("split") == {"dev": 0, "test": 1}[split]
-
-
-CRAG = DataSet(
-    name="crag",
-    title="CRAG",
-    about="Five domains, eight question types, some with a false premise; changing facts, popular to rare entities.",
-    splits={"dev": ("crag_task_1_and_2_dev_v4.jsonl",), "test": ("crag_task_1_and_2_dev_v4.jsonl",)},
-    default_split="test",
-    read=lambda path, split: json_line_rows(path),
-    adapt=adapt_crag,
-    get="Download data/crag_task_1_and_2_dev_v4.jsonl.bz2 from https://github.com/facebookresearch/CRAG.",
-    url="https://github.com/facebookresearch/CRAG",
-    paper="arXiv 2406.04744",
-    licence="CC BY-NC 4.0",
-    hub=Hub(
-        "Quivr/CRAG",
-        {"dev": "train", "test": "train"},
-        files={"train": "crag_task_1_and_2_dev_v4_subsample_*.jsonl.bz2"},
-        unused=("search_results",),
-    ),
-    keep=_keep,
 )
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import bootstrap_interval
+from triplecheck.evals.metrics.statistics import bootstrap_interval
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, LEFT_OUT, LEFT_OUT_BASE, TUNED, TUNED_BASE, Form, Reply
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
 from triplecheck.optimize.distil.report import Score

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from triplecheck.evals.run_directory import JsonLines
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.lms.local import LocalConfig
+from triplecheck.lms.local.backend import LocalConfig
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights
 from triplecheck.optimize.distil.data import DistilOptions
 from triplecheck.optimize.distil.lora.forms import (

@@ -16,7 +16,7 @@ from triplecheck.kg.encode import Encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.prompt import Prompt
-from triplecheck.lms.reader import Reading, readings
+from triplecheck.lms.reader.readings import Reading, readings
 from triplecheck.optimize.distil.lora.verify import answers_of, cited_of
 from triplecheck.optimize.distil.trace_ranker import answered
 from triplecheck.optimize.traces import TraceRow

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import mcnemar, write_p
+from triplecheck.evals.metrics.statistics import mcnemar, write_p
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, load_ranker
-from triplecheck.lms.reader import Reader, readings
+from triplecheck.lms.reader.model import Reader
+from triplecheck.lms.reader.readings import readings
 from triplecheck.lms.resolve import baseline_reply
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer
 from triplecheck.optimize.distil.reader.examples import without_answers

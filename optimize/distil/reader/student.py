@@ -25,8 +25,7 @@ from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.lms.kinds import STUDENT
-from triplecheck.lms.reader import Reader, save_reader
-from triplecheck.lms.reader.model import CARD, FORMAT, for_reading, load_reader
+from triplecheck.lms.reader.model import CARD, FORMAT, Reader, for_reading, load_reader, save_reader
 from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, check_installed, train
 from triplecheck.optimize.distil.reader.examples import Example, examples_of
 from triplecheck.optimize.distil.reader.measure import measured, table
