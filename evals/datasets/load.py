@@ -10,9 +10,9 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from triplecheck.evals.datasets.sets.freebase import WEBQSP
-from triplecheck.evals.datasets.sets.generated import METAQA, PATH_QUESTION
-from triplecheck.evals.datasets.sets.open_domain import HOTPOTQA, POPQA, STARK, TWO_WIKI
+from triplecheck.evals.datasets.sets.freebase import CWQ, GRAILQA, WEBQSP, WEBQUESTIONS
+from triplecheck.evals.datasets.sets.generated import HEAD_TO_TAIL, METAQA, PATH_QUESTION
+from triplecheck.evals.datasets.sets.open_domain import CRAG, HOTPOTQA, POPQA, STARK, TWO_WIKI
 from triplecheck.evals.datasets.spec import Adapter, DataSet, Hub, Record
 from triplecheck.evals.questions import Question, check_limit, sampled
 from triplecheck.kg import ReadError, UnavailableError, UserError
@@ -23,7 +23,20 @@ from triplecheck.kg.errors import extra
 
 def data_sets() -> dict[str, DataSet]:
     """All known data sets, by name."""
-    found = (HOTPOTQA, TWO_WIKI, POPQA, WEBQSP, *STARK, *METAQA, PATH_QUESTION)
+    found = (
+        HOTPOTQA,
+        TWO_WIKI,
+        POPQA,
+        WEBQSP,
+        CWQ,
+        GRAILQA,
+        WEBQUESTIONS,
+        *STARK,
+        CRAG,
+        HEAD_TO_TAIL,
+        *METAQA,
+        PATH_QUESTION,
+    )
     return {one.name: one for one in found}
 
 
@@ -250,13 +263,17 @@ def _found(folder: Path, pattern: str) -> Path | None:
 def _adapted(
     spec: DataSet, split: str, adapt: Adapter, place: Path, rows: Iterable[tuple[int | None, Record]], start: int
 ) -> Iterator[Question]:
-    for number, (line, row) in enumerate(rows, start):
+    number = start
+    for line, row in rows:
+        if spec.keep is not None and not spec.keep(row, split):
+            continue
         try:
             yield adapt(row, f"{spec.name}-{split}-{number}")
         except (ValueError, KeyError, TypeError, AttributeError) as error:
             reason = f"has no {error}" if isinstance(error, KeyError) else str(error)
             which = "" if line is not None else f"question {number}: "
             raise ReadError(place, line, f"{which}{reason}; is this a file of {spec.title}?") from error
+        number += 1
 
 
 def _distinct(questions: Iterable[Question]) -> Iterator[Question]:

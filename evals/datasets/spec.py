@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
@@ -69,6 +70,8 @@ class DataSet:
     licence: str
     read: Reader = lambda path, split: json_rows(path)
     hub: Hub | None = None
+    keep: Callable[[Record, str], bool] | None = None
+    """Whether a row belongs to a split, if a file has several splits."""
     sizes: Mapping[str, int] = field(default_factory=dict)
     """Published number of questions by split."""
 
@@ -97,9 +100,12 @@ def texts(values: Iterable[Any] | None) -> list[str]:
 
 
 def records(value: Any) -> list[Mapping[str, Any]]:
-    """A list of objects, or None for an empty one."""
+    """A list of objects. The value may also be an object of lists, as `datasets` stores it, or None."""
     if value is None:
         return []
+    if isinstance(value, Mapping):
+        names, columns = list(value), list(value.values())
+        return [dict(zip(names, cells, strict=True)) for cells in zip(*columns, strict=True)]
     if isinstance(value, list) and all(isinstance(one, Mapping) for one in value):
         return value
     raise ValueError(f"{str(value)[:80]!r} is not a list of objects")
@@ -114,15 +120,22 @@ def named(pairs: Iterable[tuple[str | None, str | None]]) -> tuple[list[str], li
     return list(found), list(found.values())
 
 
-def required(row: Record, name: str) -> Any:
-    """The value of a field.
+def ids_in(query: str | None, pattern: str) -> list[str]:
+    """The distinct matches of a pattern's groups in a query, in order."""
+    found = re.finditer(pattern, query or "")
+    return list(dict.fromkeys(group for match in found for group in match.groups() if group))
+
+
+def required(row: Record, *names: str) -> Any:
+    """The value of the first of these fields that the row has.
 
     Raises:
-        ValueError: the row has none.
+        ValueError: the row has none of them.
     """
-    if row.get(name) is None:
-        raise ValueError(f"has no {name}")
-    return row[name]
+    for name in names:
+        if row.get(name) is not None:
+            return row[name]
+    raise ValueError(f"has no {' or '.join(names)}")
 
 
 # Readers of file formats, also compressed with `.gz` or `.bz2`.
@@ -146,6 +159,14 @@ def opened(path: Path) -> Iterator[IO[str]]:
         raise ReadError(path, None, f"is not UTF-8 ({error.reason})") from error
     except (OSError, EOFError, zlib.error) as error:
         raise ReadError(path, None, f"cannot be read ({error})") from error
+
+
+def json_object(path: Path) -> dict[str, Any]:
+    """The object in a JSON file."""
+    content = _json(path)
+    if not isinstance(content, dict):
+        raise ReadError(path, None, f"is a JSON {type(content).__name__}, not an object")
+    return content
 
 
 def json_rows(path: Path, *keys: str) -> Iterator[tuple[None, Record]]:

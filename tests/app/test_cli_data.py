@@ -22,7 +22,7 @@ def metaqa(elsewhere: Path) -> Path:
 
 def test_data_sets_are_listed_and_shown(run: Run) -> None:
     known = json.loads(run("data", "list", "--json").stdout)
-    assert {"hotpotqa", "popqa", "stark-prime", "webqsp", "metaqa"} <= set(known)
+    assert {"hotpotqa", "popqa", "stark-prime", "crag", "grailqa"} <= set(known)
     assert "popqa" in run("data", "list").stdout
     shown = run("data", "show", "popqa").stdout
     for part in ("14,267 questions", "MIT", "2212.10511", "akariasai/PopQA", "--path"):

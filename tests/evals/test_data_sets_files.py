@@ -77,6 +77,29 @@ def test_webqsp_joins_the_answers_of_all_parses(tmp_path: Path) -> None:
     assert (found["WebQTest-2"].answerable, found["WebQTest-2"].answers_known) == (False, True)
 
 
+def test_cwq_tells_no_answer_from_a_hidden_one(tmp_path: Path) -> None:
+    found = _by_id("cwq", tmp_path)
+    assert found["c0"].answers == ("m.0bb", "m.0ee")
+    assert found["c0"].answer_aliases == (("I. Ødegård",), ())
+    assert found["c0"].topic == ("m.0aa", "m.0dd")
+    assert [found[id].answerable for id in ("c1", "c2")] == [False, True]
+
+
+def test_grailqa_counts_are_computed(tmp_path: Path) -> None:
+    found = _by_id("grailqa", tmp_path)
+    rivers = found["grailqa-31"]
+    assert (rivers.answers, rivers.computed, rivers.kind, rivers.hops) == (("3",), True, "zero-shot", 1)
+    assert (rivers.topic, rivers.topic_labels) == (("m.0aa",), ("Tarvos",))
+    assert (found["grailqa-32"].answer_labels, found["grailqa-32"].computed) == (("Ilse",), False)
+    assert not found["grailqa-33"].answers_known
+
+
+def test_webquestions_read_names_in_and_out_of_quotes(tmp_path: Path) -> None:
+    (found,) = _by_id("webquestions", tmp_path).values()
+    assert found.answers == ('Brisa "Bri" Vey', "Tarvos", "Ærø (old)")
+    assert found.topic == ("ana vey",)
+
+
 def test_stark_takes_the_rows_of_the_split(tmp_path: Path) -> None:
     found = _by_id("stark-mag", tmp_path)
     assert list(found) == ["stark-mag-val-4", "stark-mag-val-6"]
@@ -89,6 +112,22 @@ def test_stark_takes_the_rows_of_the_split(tmp_path: Path) -> None:
         "stark-mag-test-0.1-4",
         "stark-mag-test-0.1-6",
     ]
+
+
+def test_crag_has_false_premises_alternatives_and_bands(tmp_path: Path) -> None:
+    found = _by_id("crag", tmp_path)
+    assert (found["k0"].answers, found["k0"].answer_aliases) == (("Ana Vey",), (("A. Vey",),))
+    assert (found["k0"].popularity, found["k1"].popularity) == ("tail", None)
+    assert (found["k1"].answers, found["k1"].answerable, found["k1"].kind) == ((), False, "false_premise")
+    (dev,) = load_dataset("crag", "dev", path=tmp_path)
+    assert dev.computed
+
+
+def test_head_to_tail_has_bands(tmp_path: Path) -> None:
+    head, torso, tail = _by_id("head-to-tail", tmp_path).values()
+    assert [one.popularity for one in (head, torso, tail)] == ["head", "torso", "tail"]
+    assert (head.answers, torso.answers) == (("1999",), ("Bo Vey", "Ana Vey"))
+    assert (tail.topic, tail.triples) == (("http://x/A",), (("http://x/A", "http://x/r", "http://x/B"),))
 
 
 def test_metaqa_topics_lose_their_brackets_and_kinds_come_from_the_qtype_file(tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import bz2
 import json
 import time
 from dataclasses import replace
@@ -9,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from official_files import HOTPOT, OFFICIAL, popqa_table
+from official_files import CRAG, GRAIL, HOTPOT, OFFICIAL, popqa_table
 
 from triplecheck.evals import Question
 from triplecheck.evals.datasets.load import data_set, load_dataset
@@ -92,10 +93,41 @@ def test_names_in_place_of_ids(tmp_path: Path) -> None:
     assert not found["WebQTest-1"].answerable
 
 
-def test_tables_are_read(tmp_path: Path) -> None:
-    (tmp_path / "test.tsv").write_text(popqa_table(), "utf-8")
-    ana = _load("popqa", "test", tmp_path)["popqa-7"]
+def test_grail_qa_answers_stored_by_column(tmp_path: Path) -> None:
+    rows = [
+        {
+            "qid": str(row["qid"]),
+            "question": row["question"],
+            "answer": {
+                "answer_type": ["Value"],
+                "answer_argument": ["3"],
+                "entity_name": [""],
+            },
+            "function": "count",
+            "num_edge": 1,
+            "level": "zero-shot",
+            "graph_query": {
+                "nodes": {"node_type": ["entity"], "id": ["m.0aa"], "friendly_name": ["Tarvos"]},
+                "edges": {"relation": ["geo.river.crosses"]},
+            },
+        }
+        for row in GRAIL[:1]
+    ]
+    _parquet(rows, tmp_path / "default" / "validation" / "0000.parquet")
+    (found,) = _load("grailqa", "dev", tmp_path).values()
+    assert (found.id, found.answers, found.computed, found.topic) == ("grailqa-31", ("3",), True, ("m.0aa",))
+
+
+def test_tables_and_packed_lines(tmp_path: Path) -> None:
+    (tmp_path / "pop").mkdir()
+    (tmp_path / "pop" / "test.tsv").write_text(popqa_table(), "utf-8")
+    ana = _load("popqa", "test", tmp_path / "pop")["popqa-7"]
     assert (ana.answer_aliases, ana.popularity) == ((("journo", "reporter"),), 236)
+    (tmp_path / "crag").mkdir()
+    lines = "".join(json.dumps(row) + "\n" for row in CRAG)
+    place = tmp_path / "crag" / "crag_task_1_and_2_dev_v4_subsample_0a.jsonl.bz2"
+    place.write_bytes(bz2.compress(lines.encode()))
+    assert list(_load("crag", "test", tmp_path / "crag")) == ["k0", "k1"]
 
 
 def test_a_split_that_is_a_list_of_ids(tmp_path: Path) -> None:

@@ -89,6 +89,7 @@ FOUND: list[tuple[str, str, bytes | Callable[[bytes], bytes]]] = [
     ("models", "adapter/adapter_model.safetensors", (1 << 60).to_bytes(8, "little") + b"{}"),
     ("models", "adapter/adapter_model.safetensors", lambda content: content[:-3]),
     ("official", "2wikimultihopqa/data/id_aliases.json", b'{"Q_id": "Q1", "aliases": 5, "demonyms": []}\n'),
+    ("official", "head-to-tail/head_to_tail_imdb.json", b'{"head": 5}'),
     ("official", "hotpotqa/hotpot_dev_distractor_v1.json", b"\xff"),
     ("official", "hotpotqa/hotpot_dev_distractor_v1.json", b"[" + b"9" * 5000 + b"]"),
     ("readers", "b.csv", b'a,"b\rc,d\n'),

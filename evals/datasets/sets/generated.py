@@ -1,12 +1,14 @@
-"""Questions generated from templates over facts: MetaQA, PathQuestion."""
+"""Questions generated from templates over facts: MetaQA, PathQuestion, Head-to-Tail."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
-from triplecheck.evals.datasets.spec import DataSet, Record, question, required, text, texts
+from triplecheck.evals.datasets.spec import DataSet, Record, json_object, question, required, text, texts
+from triplecheck.evals.metrics.retrieval import BANDS
 from triplecheck.evals.questions import Question, text_lines
 from triplecheck.kg import ReadError
 
@@ -142,4 +144,60 @@ PATH_QUESTION = DataSet(
     paper="arXiv 1801.04726",
     licence="none stated",
     sizes={"pq": 7_106, "pq-2h": 1_908, "pq-3h": 5_198},
+)
+
+
+# Head-to-Tail: Sun et al. 2024, "Head-to-Tail: How Knowledgeable are Large Language Models (LLMs)?".
+
+
+def adapt_head_to_tail(row: Record, id: str) -> Question:
+    """A question about one fact; several answers form a set. The topic may be a name, an id or a triple."""
+    about, answer = row["entity"], row["answer"]
+    triple = [_bare(part) for part in about] if isinstance(about, list) and len(about) == 3 else None
+    return question(
+        id=text(row.get("id")) or id,
+        question=required(row, "question"),
+        answers=texts(answer if isinstance(answer, list) else [answer]),
+        topic=triple[:1] if triple else texts([_bare(about)]),
+        hops=1,
+        kind=text(row["template"]),
+        triples=[triple] if triple else None,
+        popularity=row["band"],
+    )
+
+
+def _bare(part: Any) -> str:
+    return (text(part) or "").removeprefix("<").removesuffix(">")
+
+
+def read_head_to_tail(path: Path, split: str) -> Iterator[tuple[None, Record]]:
+    """The questions of the three popularity bands, each a list of entity, template, question and answer."""
+    content = json_object(path)
+    if not set(content) <= set(BANDS) or not all(isinstance(rows, list) for rows in content.values()):
+        raise ReadError(path, None, f"is not an object of lists {', '.join(BANDS)}")
+    for band, rows in content.items():
+        for number, row in enumerate(rows):
+            if not isinstance(row, list) or len(row) != 4:
+                raise ReadError(path, None, f"{band} {number} is not a list of entity, template, question, answer")
+            entity, template, asked, answer = row
+            id = f"{path.name.split('.')[0]}-{band}-{number}"
+            yield (
+                None,
+                {"id": id, "band": band, "entity": entity, "template": template, "question": asked, "answer": answer},
+            )
+
+
+HEAD_TO_TAIL = DataSet(
+    name="head-to-tail",
+    title="Head-to-Tail",
+    about="One-fact questions about films, books, papers and DBpedia entities, in three popularity bands.",
+    splits={base: (f"head_to_tail_{base}.json",) for base in ("imdb", "goodreads", "mag", "dblp", "dbpedia")},
+    default_split="dbpedia",
+    read=read_head_to_tail,
+    adapt=adapt_head_to_tail,
+    get="The licences of the sources forbid redistribution: generate the questions with the scripts in "
+    "https://github.com/facebookresearch/head-to-tail, head_to_tail_{imdb,goodreads,mag,dblp,dbpedia}.py.",
+    url="https://github.com/facebookresearch/head-to-tail",
+    paper="arXiv 2308.10168",
+    licence="CC BY-NC 4.0 (the scripts)",
 )

@@ -1,4 +1,4 @@
-"""Questions over text and semi-structured data: HotpotQA, 2WikiMultiHopQA, PopQA, STaRK."""
+"""Questions over text and semi-structured data: HotpotQA, 2WikiMultiHopQA, PopQA, CRAG, STaRK."""
 
 from __future__ import annotations
 
@@ -175,6 +175,58 @@ POPQA = DataSet(
     licence="MIT",
     hub=Hub("akariasai/PopQA", {"test": "test"}, revision="098765c79ea10a2cb19c828324e33281b8336ec0"),
     sizes={"test": 14_267},
+)
+
+
+# CRAG: Yang et al. 2024, "CRAG - Comprehensive RAG Benchmark".
+
+_FALSE_PREMISE = "false_premise"
+_INVALID = "invalid question"
+
+
+def adapt_crag(row: Record, id: str) -> Question:
+    """A question with one answer and its aliases; a question with a false premise has no answer."""
+    kind, answer = text(row.get("question_type")), text(row.get("answer"))
+    unanswerable = kind == _FALSE_PREMISE or (answer or "").casefold().rstrip(".") == _INVALID
+    others = [name for name in texts(row.get("alt_ans")) if name != answer]
+    answers = [answer] if answer and not unanswerable else []
+    return question(
+        id=required(row, "interaction_id"),
+        question=required(row, "query"),
+        answers=answers,
+        answer_aliases=[others] if answers and others else None,
+        answerable=not unanswerable,
+        kind=kind,
+        popularity=text(row.get("popularity")),
+        domain=text(row.get("domain")),
+        static_or_dynamic=text(row.get("static_or_dynamic")),
+        query_time=text(row.get("query_time")),
+    )
+
+
+def _keep(row: Record, split: str) -> bool:
+    return row.get("split") == {"dev": 0, "test": 1}[split]
+
+
+CRAG = DataSet(
+    name="crag",
+    title="CRAG",
+    about="Five domains, eight question types, some with a false premise; changing facts, popular to rare entities.",
+    splits={"dev": ("crag_task_1_and_2_dev_v4.jsonl",), "test": ("crag_task_1_and_2_dev_v4.jsonl",)},
+    default_split="test",
+    read=lambda path, split: json_line_rows(path),
+    adapt=adapt_crag,
+    get="Download data/crag_task_1_and_2_dev_v4.jsonl.bz2 from https://github.com/facebookresearch/CRAG.",
+    url="https://github.com/facebookresearch/CRAG",
+    paper="arXiv 2406.04744",
+    licence="CC BY-NC 4.0",
+    hub=Hub(
+        "Quivr/CRAG",
+        {"dev": "train", "test": "train"},
+        files={"train": "crag_task_1_and_2_dev_v4_subsample_*.jsonl.bz2"},
+        unused=("search_results",),
+    ),
+    keep=_keep,
 )
 
 
