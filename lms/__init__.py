@@ -4,7 +4,7 @@ from triplecheck.lms.adapter import LabelAdapter, TolerantAdapter
 from triplecheck.lms.check import CheckReport, check
 from triplecheck.lms.errors import BudgetExceededError, ModelReplyError, ModelUnavailableError, PromptTooLongError
 from triplecheck.lms.ledger import Budget, Ledger, Usage
-from triplecheck.lms.predict import Doubt, RolePredict, doubted_reply
+from triplecheck.lms.predict import Doubt, RolePredict, StreamListener, doubted_reply
 from triplecheck.lms.resolve import language_model, register_engine, unregister_engine
 from triplecheck.lms.roles import ROLES, Roles, session
 
@@ -21,6 +21,7 @@ __all__ = [
     "Doubt",
     "RolePredict",
     "Roles",
+    "StreamListener",
     "TolerantAdapter",
     "Usage",
     "check",

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
 
 import dspy
+from dspy.streaming import StreamListener as _StreamListener
 from dspy.utils.exceptions import (
     AdapterParseError,
     ContextWindowExceededError,
@@ -29,9 +31,11 @@ from triplecheck.kg.redaction import redacted
 from triplecheck.kg.values import valid
 from triplecheck.lms.adapter import (
     DEFAULT_ADAPTER,
+    LabelAdapter,
     TolerantAdapter,
     UnreadableReplyError,
     adapter_of,
+    label_of,
     with_parse_errors,
 )
 from triplecheck.lms.copying import copies_example, names_of_examples, texts_of
@@ -305,6 +309,11 @@ class RolePredict(dspy.Predict):
         return (roles or BASELINE).lm(self.role)
 
     @property
+    def adapter(self) -> Any:
+        """The adapter that a call here and now would use."""
+        return _adapter_for(self.lm or self._lm_of_role())
+
+    @property
     def model(self) -> str:
         """The name of the model that a call here and now would go to."""
         roles: Roles | None = dspy.settings.get("lm_roles")
@@ -444,6 +453,34 @@ def _valid(value: Any) -> Any:
     if isinstance(value, str):
         return valid(value)
     return [_valid(item) for item in value] if isinstance(value, list) else value
+
+
+class StreamListener(_StreamListener):
+    """A `dspy.streaming.StreamListener` that knows the formats of this project.
+
+    DSPy finds the field delimiters by the class name of the configured adapter; a `RolePredict` may use another one.
+    Fields with other headers than the adapter asks for, such as bold ones, are not streamed; they are in the final
+    prediction.
+    """
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.adapter_identifiers[TolerantAdapter.__name__] = self.adapter_identifiers["ChatAdapter"]
+        label = label_of(self.signature_field_name)
+        self.adapter_identifiers[LabelAdapter.__name__] = {
+            "start_identifier": f"{label}:",
+            "end_identifier": re.compile(r"\n[A-Z][a-z ]*+:"),
+            "start_indicator": label[0],
+            "end_pattern_prefixes": ["\n"],
+            "end_pattern_contains": "\n",
+        }
+
+    def receive(self, chunk: Any) -> Any:
+        """See `dspy.streaming.StreamListener`."""
+        if not isinstance(self.predict, RolePredict):
+            return super().receive(chunk)
+        with dspy.context(adapter=self.predict.adapter):
+            return super().receive(chunk)
 
 
 def _shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:

@@ -7,6 +7,7 @@ understood, and that a server that is slow, strict or dead is told as such.
 
 from __future__ import annotations
 
+import asyncio
 import importlib.util
 import os
 import socket
@@ -29,6 +30,7 @@ from triplecheck.lms import (
     ModelReplyError,
     ModelUnavailableError,
     RolePredict,
+    StreamListener,
     check,
     language_model,
     session,
@@ -206,6 +208,32 @@ def test_a_truncated_reply_is_detected(server: RealServer) -> None:
     with session(MODEL) as ledger, pytest.raises(ModelReplyError, match=r"openai/smollm2.*cut off.*too long"):
         RolePredict("question -> answer")(question="Why?", lm=_lm(server, max_tokens=2))
     assert (ledger.usage().calls, ledger.usage().completion_tokens) == (2, 4)
+
+
+def test_a_field_is_streamed_as_it_is_written(server: RealServer) -> None:
+    pieces: list[str] = []
+    times: list[float] = []
+
+    async def listen() -> dspy.Prediction:
+        stream = dspy.streamify(_shown(), stream_listeners=[StreamListener("answer")])
+        found = None
+        async for part in stream(question="What is the capital of Germany?", lm=_lm(server)):
+            if isinstance(part, dspy.Prediction):
+                found = part
+            elif isinstance(part, dspy.streaming.StreamResponse):
+                pieces.append(part.chunk)
+                times.append(time.monotonic())
+        assert found is not None
+        return found
+
+    with session(MODEL) as ledger:
+        prediction = asyncio.run(listen())
+    assert "Berlin" in prediction.answer
+    assert "".join(pieces) == prediction.answer
+    assert len([piece for piece in pieces if piece]) > 2
+    assert times[-1] > times[0]
+    assert ledger.usage().calls == 1
+    assert len(pieces) < ledger.usage().completion_tokens <= 24
 
 
 def test_a_timeout_is_reported(server: RealServer) -> None:
