@@ -160,7 +160,7 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
 def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> list[Cell]:
     """The finished cells of an experiment."""
     from triplecheck.evals.experiments import Selection, run_experiment
-    from triplecheck.optimize import load_bundle
+    from triplecheck.optimize.bundle import load_bundle
 
     with _calls(chosen, run.runs / chosen.name / "calls"), reporting(stderr(), "opening") as tell:
         return run_experiment(

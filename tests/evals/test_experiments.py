@@ -28,7 +28,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms import Roles
-from triplecheck.optimize import load_bundle, save_bundle
+from triplecheck.optimize.bundle import load_bundle, save_bundle
 from triplecheck.programs import KERAG, Sources, resolve_program
 from triplecheck.programs.assists import ASSISTS
 from triplecheck.programs.options import check_options

@@ -15,7 +15,7 @@ from dspy.lm15 import Request, Response
 from optimize_parts import WRITER, Pupil, Writer, engines, plan
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.optimize import compile_program
+from triplecheck.optimize.compile import compile_program
 
 SETTINGS = {
     "LabeledFewShot": {"demos": 1},

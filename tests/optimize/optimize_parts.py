@@ -16,7 +16,8 @@ from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import register_engine, unregister_engine
 from triplecheck.lms.engines import messages_of, reply
 from triplecheck.lms.extractive.engine import ExtractiveEngine
-from triplecheck.optimize import CompilePlan, Split
+from triplecheck.optimize.examples import Split
+from triplecheck.optimize.preflight import CompilePlan
 from triplecheck.programs import KERAG, Sources
 
 PUPIL, WRITER = "pupil", "writer"

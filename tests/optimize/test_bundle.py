@@ -19,7 +19,7 @@ import triplecheck.programs.kerag as module
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms import RolePredict, Roles, session
-from triplecheck.optimize import load_bundle, save_bundle
+from triplecheck.optimize.bundle import load_bundle, save_bundle
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.programs import KERAG, Sources
 from triplecheck.signatures import AnswerFromFacts

@@ -13,8 +13,9 @@ from optimize_parts import CAREFULLY, PUPIL, WRITER, Pupil, Writer, engines, ker
 from triplecheck import signatures
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Roles, session
-from triplecheck.optimize import compile_program, load_bundle
+from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.candidates import Candidates
+from triplecheck.optimize.compile import compile_program
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.programs import Sources, resolve_program, to_json
 from triplecheck.signatures.demonstrations import is_worked

@@ -12,7 +12,7 @@ from optimize_parts import ANSWERING, WRITER, Babbling, Pupil, Writer, engines, 
 from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
 from triplecheck.lms import Budget, BudgetExceededError, ModelReplyError
 from triplecheck.lms.engines import messages_of
-from triplecheck.optimize import compile_program
+from triplecheck.optimize.compile import compile_program
 from triplecheck.optimize.metrics import whole as whole_module
 from triplecheck.optimize.spec import OptimizerSpec, Runs
 

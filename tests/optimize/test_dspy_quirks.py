@@ -20,7 +20,8 @@ from triplecheck.lms import RolePredict, session
 from triplecheck.lms.adapter import UnreadableReplyError
 from triplecheck.lms.extractive.engine import ExtractiveEngine
 from triplecheck.lms.resolve import language_model
-from triplecheck.optimize import compile_program, load_bundle
+from triplecheck.optimize.bundle import load_bundle
+from triplecheck.optimize.compile import compile_program
 from triplecheck.optimize.dspy_patches import (
     calls_kept_in,
     keeping_instructions,

@@ -14,7 +14,7 @@ from triplecheck.evals import Question
 from triplecheck.evals.questions import question_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
-from triplecheck.optimize import load_bundle
+from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.cost import Cost, Purse

@@ -13,7 +13,7 @@ from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Roles, session
 from triplecheck.lms.engines import messages_of
-from triplecheck.optimize import load_bundle
+from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import measure
 from triplecheck.optimize.traces.gold import GoldEngine, WorstEngine
