@@ -136,6 +136,7 @@ def compile_program(
         program = run.compiled(chosen)
         before = run.measure(plan.program, "before", knowledge_base)
         after = run.measure(program, "after", knowledge_base)
+        is_new = chosen.key != run.written
         result = Compiled(
             spec.name,
             estimate,
@@ -143,9 +144,9 @@ def compile_program(
             chosen,
             tuple(candidates),
             tuple(pareto_front(candidates)),
-            run.gain(chosen),
-            run.gain_held_out(chosen),
-            dict(run.watch.failures),
+            run.gain(chosen) if is_new else None,
+            run.gain_held_out() if is_new else None,
+            run.watch.failures,
             before,
             after,
             ledger.usage(),
@@ -183,6 +184,9 @@ class _CompileRun:
         tell("preparing", 0, None)
         self._train = self._examples(plan.questions.train)
         self._validation = self._examples(plan.questions.validation)
+        self._keys = [inputs_key(example.inputs()) for example in self._validation]
+        self.written = state_key(state_of(self._student()))
+        """The key of the program as it was before."""
 
     def estimate(self) -> Estimate:
         """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache.
@@ -199,7 +203,7 @@ class _CompileRun:
             took = pilot(self._student(), shown)
             file.parent.mkdir(parents=True, exist_ok=True)
             write_text(file, json.dumps(asdict(took)) + "\n")
-        size = Size(len(self._train), len(self._validation), preflight.step_count(self._student()))
+        size = Size(len(self._train), len(self._validation), len(self._student().predictors()))
         estimate = preflight.estimate(self._spec, self._settings, plan, size, pilot=took)
         write_text(self._out / "estimate.json", json.dumps(estimate.to_json(), indent=1) + "\n")
         self._runs = estimate.runs
@@ -227,22 +231,14 @@ class _CompileRun:
                 # DSPy's optimizers raise errors of any type; the candidates are on disk, and the log has the details.
                 reason = f"{type(error).__name__}: {error}"
                 raise UserError(f"{self._spec.name} failed ({reason}); see {self._out / 'optimizer.log'}") from error
-        return self._candidates.over([inputs_key(example.inputs()) for example in self._validation])
+        return self._candidates.over(self._keys)
 
-    @property
-    def written(self) -> str:
-        """The key of the program as it was before."""
-        return state_key(state_of(self._student()))
+    def gain(self, chosen: CandidateProgram) -> Gain:
+        """The chosen candidate against the program as written, on the validation set."""
+        return self._candidates.gain(chosen.key, self.written, self._keys)
 
-    def gain(self, chosen: CandidateProgram) -> Gain | None:
-        """The chosen candidate against the program as written, on the validation set; None if it is that program."""
-        examples = [inputs_key(example.inputs()) for example in self._validation]
-        return None if chosen.key == self.written else self._candidates.gain(chosen.key, self.written, examples)
-
-    def gain_held_out(self, chosen: CandidateProgram) -> Gain | None:
+    def gain_held_out(self) -> Gain:
         """What the whole program gained on the held-out questions, by McNemar's exact test."""
-        if chosen.key == self.written:
-            return None
         asked = self._plan.questions.held_out
         before, after = (Measured.read(self._out / name, asked) for name in ("before", "after"))
         return gain_over(after, before)
@@ -261,15 +257,13 @@ class _CompileRun:
         Raises:
             BudgetExceededError: the budget is used up.
         """
-        questions = self._plan.questions.held_out
-        settings = {"compiled": digest(state_of(program))}
         summary = evaluate(
             program,
-            questions,
+            self._plan.questions.held_out,
             self._out / name,
             knowledge_base=knowledge_base,
             workers=self._plan.workers,
-            settings=settings,
+            settings={"compiled": digest(state_of(program))},
             progress=lambda p: self._tell(f"measuring {name}", p.done, p.total),
         )
         if summary.stopped is not None:
@@ -323,8 +317,7 @@ class _CompileRun:
         """The error that stopped the optimizer, with the number of candidates so far."""
         if not isinstance(error, TriplecheckError):
             return error
-        tried = len(self._candidates.all())
-        again = f"{tried} candidates so far; run the same command again to resume {self._out}"
+        again = f"{len(self._candidates)} candidates so far; run the same command again to resume {self._out}"
         if isinstance(error, BudgetExceededError):
             try:
                 self._plan.budget.check(self._ledger.charged())  # report the whole budget, not the rest that was left

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import dspy
-
 from triplecheck.evals.configuration import plain
 from triplecheck.kg import UserError
 from triplecheck.kg.errors import require
@@ -181,8 +179,3 @@ def _dollars(writes: int, share: float, pilot: Pilot, prompt_model: str) -> floa
             return None
         total += writes * price.of(WRITER_TOKENS // 2, WRITER_TOKENS // 2)
     return round(total, 4)
-
-
-def step_count(student: dspy.Module) -> int:
-    """Number of steps that an optimizer sees."""
-    return len(student.predictors())
