@@ -32,8 +32,6 @@ reasoning, for a question that a model answered wrongly although the facts in it
 """
 SOURCES: tuple[Source, ...] = get_args(Source)
 """In order of preference, for several replies to the same prompt."""
-TEMPLATES: tuple[Source, ...] = ("template", "gold")
-"""Sources whose reasoning is a template. They are not mixed with the reasoning of a language model."""
 SplitName = Literal["train", "dev"]
 
 Message = Mapping[str, str]
