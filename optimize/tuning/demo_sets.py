@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import dspy
 
@@ -16,39 +15,25 @@ MOST = 4
 _SHORTEST_OF = 3
 
 
-@dataclass(frozen=True)
-class DemoSet:
-    """Demonstrations to try.
-
-    Attributes:
-        name: `worked`, `worked + own`, `none` or `own`.
-        demos: in the order in which prompts show them.
-    """
-
-    name: str
-    demos: tuple[dspy.Example, ...]
+Demos = tuple[dspy.Example, ...]
+"""In the order in which prompts show them."""
 
 
-def demo_sets(step: RolePredict, calls: Sequence[RecordedCall], seed: int = 0, most: int = MOST) -> list[DemoSet]:
+def demo_sets(step: RolePredict, calls: Sequence[RecordedCall], seed: int = 0) -> dict[str, Demos]:
     """The sets of demonstrations of a step, without duplicates, the one that it has first.
 
-    A step without worked examples has `none` and `own` alone.
-
-    Args:
-        step: with the demonstrations that it has, by default its worked examples.
-        most: maximum number of own ones.
+    They are `worked`, `worked + own`, `none` and `own`; a step without worked examples has `none` and `own` alone.
     """
-    worked, own = tuple(step.demos), tuple(own_demos(calls, seed, most))
-    given = [("worked", worked), ("worked + own", (*worked, *own))] if worked else []
-    sets = [*given, ("none", ()), ("own", own)]
-    found: list[DemoSet] = []
-    for name, demos in sets:
-        if not any(demos == one.demos for one in found):
-            found.append(DemoSet(name, demos))
+    worked, own = tuple(step.demos), tuple(own_demos(calls, seed))
+    given: dict[str, Demos] = {"worked": worked, "worked + own": (*worked, *own)} if worked else {}
+    found: dict[str, Demos] = {}
+    for name, demos in {**given, "none": (), "own": own}.items():
+        if demos not in found.values():
+            found[name] = demos
     return found
 
 
-def own_demos(calls: Sequence[RecordedCall], seed: int, most: int) -> list[dspy.Example]:
+def own_demos(calls: Sequence[RecordedCall], seed: int, most: int = MOST) -> list[dspy.Example]:
     """Calls with the full score, one of each kind in turn, of different questions; of a few candidates the shortest."""
     lot = random.Random(seed)
     by_kind: dict[str, list[RecordedCall]] = {}

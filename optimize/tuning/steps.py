@@ -6,7 +6,7 @@ import json
 import random
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -141,14 +141,13 @@ def best_demos(
     """
     step = steps_of(program)[name]
     found = []
-    for one in demo_sets(step, train, seed):
+    for what, demos in demo_sets(step, train, seed).items():
         other = step.deepcopy()
-        other.demos = list(one.demos)
-        found.append((one, mean(scores(other, validation, cases, workers))))
-    (_, before), (best, after) = found[0], max(found, key=lambda pair: (pair[1], -_size(pair[0].demos)))
-    if after < before or best is found[0][0]:
-        return None
-    return StepChoice(name, best.name, best.demos, step.signature.instructions, before, after, len(validation))
+        other.demos = list(demos)
+        score = mean(scores(other, validation, cases, workers))
+        found.append(StepChoice(name, what, demos, step.signature.instructions, 0.0, score, len(validation)))
+    best = max(found, key=lambda one: (one.after, -_size(one.demos)))
+    return None if best is found[0] else replace(best, before=found[0].after)
 
 
 def rewritten(

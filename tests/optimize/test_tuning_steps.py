@@ -124,10 +124,10 @@ def test_short_calls_are_preferred() -> None:
 def test_the_sets_are_worked_both_own_and_none(bundled: KnowledgeBase) -> None:
     step = kerag(bundled).select_paths
     own = [_call("a", "look-up")]
-    sets = {one.name: one.demos for one in demo_sets(step, own)}
+    sets = demo_sets(step, own)
     assert list(sets) == ["worked", "worked + own", "none", "own"]
     assert list(sets["worked"]) == step.demos and len(sets["worked + own"]) == len(step.demos) + 1
     assert not any(map(is_worked, sets["own"])) and sets["none"] == ()
-    assert [one.name for one in demo_sets(step, [])] == ["worked", "none"], "without own calls there are two"
+    assert list(demo_sets(step, [])) == ["worked", "none"], "without own calls there are two"
     step.demos = []
-    assert [(one.name, len(one.demos)) for one in demo_sets(step, own)] == [("none", 0), ("own", 1)]
+    assert {name: len(demos) for name, demos in demo_sets(step, own).items()} == {"none": 0, "own": 1}
