@@ -46,6 +46,11 @@ class RecordedCall:
     full: bool
 
     @property
+    def inputs(self) -> dict[str, Any]:
+        """Of the step, by field."""
+        return dict(self.example.inputs())
+
+    @property
     def size(self) -> int:
         """Characters of its values, as a measure of what it costs to show."""
         return len(json.dumps(to_jsonable_python(dict(self.example)), ensure_ascii=False))
@@ -118,9 +123,9 @@ def _rows(program: Program, question: Question) -> Iterator[dict[str, Any]]:
         values = dict(outputs.items())
         reasoned = is_template(step.model) or reasoning_gap(inputs, values) is None
         full = scored.score == 1 and step.signature.__name__ not in mended and reasoned
-        example = dict(inputs) | {name: values[name] for name in step.signature.output_fields}
-        kind = kind_of(case, {name: values[name] for name in step.signature.output_fields})
-        yield {"step": names[id(step)], "id": question.id, "kind": kind, "example": example, "full": full}
+        replied = {name: values[name] for name in step.signature.output_fields}
+        about = {"step": names[id(step)], "id": question.id, "kind": kind_of(case, replied), "full": full}
+        yield about | {"example": dict(inputs) | replied}
 
 
 def kind_of(case: Case, outputs: Mapping[str, Any]) -> str:

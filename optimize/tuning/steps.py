@@ -91,12 +91,11 @@ def scores(
 
     def scored(numbered: tuple[int, RecordedCall]) -> tuple[int, float]:
         at, call = numbered
-        inputs = {name: call.example[name] for name in step.signature.input_fields}
         try:
-            reply = step(**inputs)
+            reply = step(**call.inputs)
         except (ModelReplyError, PromptTooLongError):
             return at, 0.0
-        found = score_call((step, inputs, reply), cases[call.id])
+        found = score_call((step, call.inputs, reply), cases[call.id])
         return at, 0.0 if found is None else found.score
 
     found = dict(spread(scored, list(enumerate(calls)), workers, threading.Event()))
@@ -113,7 +112,7 @@ def check_readable(program: Program, calls: Mapping[str, Sequence[RecordedCall]]
         step = steps_of(program)[name]
         for left, call in reversed(list(enumerate(some[:_PILOT]))):
             try:
-                step(**{field: call.example[field] for field in step.signature.input_fields})
+                step(**call.inputs)
                 break
             except ModelReplyError as error:
                 if not left:
@@ -168,11 +167,10 @@ def rewritten(
         out: directory, where an interrupted search is resumed.
     """
     step = steps_of(program)[name]
-    train_examples, validation_examples = _examples(sample(train, seed), step), _examples(validation, step)
     job = OptimizerJob(
         student=OneStep(step.deepcopy()),
-        train=train_examples,
-        validation=validation_examples,
+        train=_examples(sample(train, seed)),
+        validation=_examples(validation),
         metric=Metric(cases, Candidates(out), ErrorWatch(), step=step.signature),
         settings=GEPA.checked(_REWRITING),
         seed=seed,
@@ -191,13 +189,8 @@ def rewritten(
     return StepChoice(name, "another instruction", tuple(step.demos), text, before, after, len(validation))
 
 
-def _examples(calls: Iterable[RecordedCall], step: RolePredict) -> list[dspy.Example]:
-    inputs = list(step.signature.input_fields)
-    return [dspy.Example(**_values(call, inputs), **{CASE: call.id}).with_inputs(*inputs) for call in calls]
-
-
-def _values(call: RecordedCall, names: Iterable[str]) -> dict[str, Any]:
-    return {name: call.example[name] for name in names}
+def _examples(calls: Iterable[RecordedCall]) -> list[dspy.Example]:
+    return [dspy.Example(**call.inputs, **{CASE: call.id}).with_inputs(*call.inputs) for call in calls]
 
 
 def _size(demos: Iterable[dspy.Example]) -> int:
