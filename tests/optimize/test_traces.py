@@ -10,7 +10,8 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Response, TextPart, Usage
 from model_stand_ins import ScriptedReply, scripted_model
-from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, kerag, topics
+from optimize_parts import GOOD, TAUGHT, WHY
+from program_parts import EX, conclude_with, fields, keep, kerag, topics
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
@@ -35,26 +36,14 @@ from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.steps import Trace
 from triplecheck.signatures import AnswerFromFacts, without_reasoning
 
-TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
 PLAYS = Question("plays", "What does Paul Hindemith play?", (EX + "viola", EX + "piano"), topic=(EX + "hindemith",))
-WHY = "Bernhard Heiden was a student of Paul Hindemith."
-GOOD: list[ScriptedReply] = [
-    topics("Bernhard Heiden"),
-    keep("student of"),
-    keep(),
-    conclude_with("Paul Hindemith", cite=["Bernhard Heiden → student of"], reasoning=WHY),
-]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="module")
 def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("collected") / "out"
-    gather(world, out, TAUGHT, replies=GOOD)
+    manifest = gather(world, out, TAUGHT, replies=GOOD)
+    assert (manifest.rows, manifest.passes["verified"]["kept"]) == (4, 1)
     return out
 
 
@@ -76,24 +65,16 @@ def reply_of(row: TraceRow) -> str:
 
 
 # --- what is kept --------------------------------------------------------------------------------
-def test_every_step_of_a_proved_answer_becomes_a_row(world: KnowledgeBase, tmp_path: Path) -> None:
-    manifest = gather(world, tmp_path / "out", TAUGHT, replies=GOOD)
-    rows = read_traces(tmp_path / "out")
+def test_every_step_of_a_proved_answer_becomes_a_row_with_its_prompt_and_reply(collected: Path) -> None:
+    rows = read_traces(collected)
     assert [row.signature for row in rows] == ["NameTopics", "SelectPaths", "SelectPaths", "AnswerFromFacts"]
     assert [row.role for row in rows] == ["extract", "prune", "prune", "answer"]
     assert {(row.source, row.model, row.id, row.program) for row in rows} == {
         ("verified", "scripted", "taught", "kerag")
     }
     assert [message["role"] for message in rows[0].messages] == ["system", "user", "assistant"]
-    assert manifest.rows == 4
-    assert manifest.passes["verified"]["kept"] == 1
-
-
-def test_a_row_has_the_prompt_and_the_parsed_reply(world: KnowledgeBase, tmp_path: Path) -> None:
-    gather(world, tmp_path / "out", TAUGHT, replies=GOOD)
-    last = read_traces(tmp_path / "out")[-1]
-    assert "Bernhard Heiden → student of" in last.messages[1]["content"]
-    assert TolerantAdapter().parse(AnswerFromFacts, reply_of(last)) == {
+    assert "Bernhard Heiden → student of" in rows[-1].messages[1]["content"]
+    assert TolerantAdapter().parse(AnswerFromFacts, reply_of(rows[-1])) == {
         "reasoning": WHY,
         "cited": [1],
         "operation": "none",
@@ -344,22 +325,16 @@ def test_the_shipped_rows_are_verified_by_step_and_of_all_kinds() -> None:
 
 
 # --- runs ----------------------------------------------------------------------------------------
-def test_finished_questions_are_not_asked_again(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_finished_questions_are_not_asked_again_not_even_after_an_incomplete_line(
+    world: KnowledgeBase, tmp_path: Path
+) -> None:
     with scripted_model(GOOD) as engine:
         program = kerag(world)
-        first = collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
-        again = collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
-    assert again == first
-
-
-def test_after_an_incomplete_line_only_its_question_is_asked_again(world: KnowledgeBase, tmp_path: Path) -> None:
-    with scripted_model(GOOD) as engine:
-        program = kerag(world)
-        collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
-        with (tmp_path / "out" / "verified" / "records.jsonl").open("a") as file:
+        first = collect(program, [TAUGHT], tmp_path, roles=engine.name, passes=["verified"])
+        with (tmp_path / "verified" / "records.jsonl").open("a") as file:
             file.write('{"id": "plays", "key')
-        again = collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
-    assert again.rows == 4
+        again = collect(program, [TAUGHT], tmp_path, roles=engine.name, passes=["verified"])
+    assert again == first and again.rows == 4
 
 
 def test_several_workers_collect_the_same(bundled: KnowledgeBase, tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import dspy
 import pytest
 from distil_parts import colour_row, tiny_llama
 from model_stand_ins import scripted_model
-from program_parts import EX, WORLD, build_turtle, conclude_with, keep, kerag, topics
+from optimize_parts import GOOD, TAUGHT
+from program_parts import kerag
 
-from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import RolePredict, language_model, session
 from triplecheck.lms.engines import messages_of
@@ -21,25 +21,11 @@ from triplecheck.optimize.traces import collect, examples, export, read_traces
 from triplecheck.optimize.traces.rendering import rendered, step_of_row
 from triplecheck.signatures import AnswerFromFacts, without_reasoning
 
-TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
-WHY = "Bernhard Heiden was a student of Paul Hindemith."
-REPLIES = [
-    topics("Bernhard Heiden"),
-    keep("student of"),
-    keep(),
-    conclude_with("Paul Hindemith", cite=["Bernhard Heiden → student of"], reasoning=WHY),
-]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
-
 
 @pytest.fixture(scope="module")
 def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("collected") / "out"
-    with scripted_model(REPLIES) as engine:
+    with scripted_model(GOOD) as engine:
         collect(kerag(world), [TAUGHT], out, roles=engine.name, passes=["verified"], dev_share=0.0)
     return out
 
