@@ -107,18 +107,8 @@ def test_another_process_answers_the_same(saved: Path, bundled: KnowledgeBase) -
     asked = questions("dev")[0].question
     with session("extractive"):
         here = load_bundle(saved).program(Sources.of(bundled))(question=asked)
-    command = [
-        sys.executable,
-        "-m",
-        "triplecheck.app.main",
-        "ask",
-        asked,
-        "--kb",
-        str(bundled.path),
-        "--bundle",
-        str(saved),
-        "--json",
-    ]
+    words = ["ask", asked, "--kb", str(bundled.path), "--bundle", str(saved), "--json"]
+    command = [sys.executable, "-m", "triplecheck.app.main", *words]
     there = json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
     assert there["answers"] == here.answers
     assert there["steps"] == json.loads(json.dumps([step.to_json() for step in here.steps]))
