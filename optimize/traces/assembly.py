@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -154,7 +154,7 @@ def assemble(
     if rejected is not None:
         lines = [json.dumps(vars(one), ensure_ascii=False, default=str) for one in left_out]
         write_bytes(rejected, "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
-    content = "".join(json.dumps(row.to_json(), ensure_ascii=False) + "\n" for row in rows)
+    content = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
     data = content.encode("utf-8", "backslashreplace")
     write_bytes(out / TRACES, data)
     about = {one.name: _about(one, records[one.name], chosen) for one in passes}

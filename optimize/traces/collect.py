@@ -9,7 +9,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import get_args
@@ -249,5 +249,5 @@ class _Recording:
 
         for question, result, recorder in spread(ask, questions, workers, stop):
             if isinstance(result, Finished):
-                self.records.append(self.collector.record(question, result.row, recorder).to_json())
+                self.records.append(asdict(self.collector.record(question, result.row, recorder)))
             yield result

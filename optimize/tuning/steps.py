@@ -89,8 +89,8 @@ def scores(
         BudgetExceededError, UnavailableError: the model cannot be asked.
     """
 
-    def scored(numbered: tuple[int, RecordedCall]) -> tuple[int, float]:
-        at, call = numbered
+    def scored(at: int) -> tuple[int, float]:
+        call = calls[at]
         try:
             reply = step(**call.inputs)
         except (ModelReplyError, PromptTooLongError):
@@ -98,7 +98,7 @@ def scores(
         found = score_call((step, call.inputs, reply), cases[call.id])
         return at, 0.0 if found is None else found.score
 
-    found = dict(spread(scored, list(enumerate(calls)), workers, threading.Event()))
+    found = dict(spread(scored, range(len(calls)), workers, threading.Event()))
     return [found[at] for at in range(len(calls))]
 
 
