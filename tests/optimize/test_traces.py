@@ -120,35 +120,36 @@ def test_no_gold_reply_is_used_if_the_facts_do_not_contain_the_answer(world: Kno
     assert manifest.left_out == {"below_metric": 2}
 
 
-def test_an_answer_that_is_only_half_right_is_rejected(world: KnowledgeBase, tmp_path: Path) -> None:
-    half = [topics("Paul Hindemith"), keep("instrument"), keep(), conclude_with("viola", cite=["instrument"])]
-    assert rejected(gather(world, tmp_path / "out", PLAYS, replies=half)) == {"incomplete": 1}
+CUT = Response(
+    id=None,
+    model="m",
+    message=Message.assistant([TextPart(topics("Bernhard Heiden"))]),
+    finish_reason="length",
+    usage=Usage(input_tokens=1, output_tokens=1),
+)
 
 
-def test_a_correct_answer_without_evidence_is_rejected(world: KnowledgeBase, tmp_path: Path) -> None:
-    guess = [topics("Bernhard Heiden"), keep("born in"), keep(), conclude_with("Paul Hindemith")]
-    assert rejected(gather(world, tmp_path / "out", TAUGHT, replies=guess)) == {"nothing_cited": 1}
-
-
-def test_unreadable_replies_are_counted_separately(world: KnowledgeBase, tmp_path: Path) -> None:
-    manifest = gather(world, tmp_path / "out", TAUGHT, replies=["no", "no again"])
-    assert rejected(manifest) == {"unreadable": 1}
-
-
-def test_a_reply_that_was_cut_is_rejected_even_if_it_says_that_it_is_complete(
-    world: KnowledgeBase, tmp_path: Path
+@pytest.mark.parametrize(
+    ("asked", "replies", "reason"),
+    [
+        (
+            PLAYS,
+            [topics("Paul Hindemith"), keep("instrument"), keep(), conclude_with("viola", cite=["instrument"])],
+            "incomplete",
+        ),
+        (
+            TAUGHT,
+            [topics("Bernhard Heiden"), keep("born in"), keep(), conclude_with("Paul Hindemith")],
+            "nothing_cited",
+        ),
+        (TAUGHT, ["no", "no again"], "unreadable"),
+        (TAUGHT, [CUT, *GOOD[1:]], "cut"),
+    ],
+)
+def test_what_is_half_right_unproved_unreadable_or_cut_is_rejected(
+    world: KnowledgeBase, tmp_path: Path, asked: Question, replies: list[ScriptedReply], reason: str
 ) -> None:
-    def cut(text: str) -> Response:
-        return Response(
-            id=None,
-            model="m",
-            message=Message.assistant([TextPart(text)]),
-            finish_reason="length",
-            usage=Usage(input_tokens=1, output_tokens=1),
-        )
-
-    replies: list[ScriptedReply] = [cut(topics("Bernhard Heiden")), *GOOD[1:]]
-    assert rejected(gather(world, tmp_path / "out", TAUGHT, replies=replies)) == {"cut": 1}
+    assert rejected(gather(world, tmp_path, asked, replies=replies)) == {reason: 1}
 
 
 def test_a_crash_is_rejected_and_tried_again(world: KnowledgeBase, tmp_path: Path) -> None:
