@@ -131,20 +131,9 @@ def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan)
 
 
 def estimate(
-    spec: OptimizerSpec,
-    settings: Mapping[str, Value],
-    plan: CompilePlan,
-    size: Size,
-    *,
-    pilot: Pilot,
+    spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan, size: Size, *, pilot: Pilot
 ) -> Estimate:
-    """Estimate the cost of a run.
-
-    Args:
-        plan: what to compile; the notes compare the cost with its budget.
-        size: numbers of examples and steps.
-        pilot: what a few runs took.
-    """
+    """Estimate the cost of a run from what a few runs took; the notes compare it with the budget of the plan."""
     runs = spec.estimate(size, settings)
     # Besides the optimizer's own runs: the program before and after, on the validation set and held-out questions.
     program = runs.program + 2 * size.validation

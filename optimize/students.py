@@ -118,12 +118,7 @@ def resolve_students(names: Iterable[str] | None) -> tuple[Student, ...]:
 
 
 def taught(student: Student, knowledge_base: KnowledgeBase | None, lesson: Callable[[KnowledgeBase], Lesson]) -> Taught:
-    """Train a student.
-
-    Args:
-        student: the entry.
-        knowledge_base: of the graph, if there is one.
-        lesson: made for a knowledge base on this machine.
+    """Train a student with a lesson that is made for its knowledge base.
 
     Raises:
         UserError: there is no knowledge base on this machine, or the lesson does not suffice.

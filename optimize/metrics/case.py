@@ -85,9 +85,6 @@ class Case:
     """The reference that a metric compares an answer or a step with.
 
     Copies share one object: optimizers deep-copy their data.
-
-    Args:
-        sources: the graph and how to find things in it.
     """
 
     def __init__(self, question: Question, sources: Sources) -> None:

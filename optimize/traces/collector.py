@@ -37,7 +37,6 @@ class Collector:
     """Makes the record of a question.
 
     Attributes:
-        engine: knows the gold replies.
         taught: whether a language model takes some steps: only its replies are kept then.
     """
 

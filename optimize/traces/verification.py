@@ -54,9 +54,6 @@ def rejection(
     """Why a question's steps are rejected; None: the answer is correct, complete and supported by retrieved evidence.
 
     For a question without an answer, abstaining is correct and needs no evidence.
-
-    Args:
-        graph: to check citations against.
     """
     broken = _broken(row, prediction)
     if broken is not None or prediction is None:
@@ -77,11 +74,7 @@ def rejection(
 def unproved(
     graph: Graph, row: Mapping[str, Any], prediction: dspy.Prediction | None, calls: Sequence[StepRecord]
 ) -> Rejection | None:
-    """Why a question's steps are rejected without its known answer; None: the graph supports the answer.
-
-    Args:
-        graph: to check citations against.
-    """
+    """Why a question's steps are rejected without its known answer; None: the graph supports the answer."""
     broken = _broken(row, prediction)
     if broken is not None or prediction is None:
         return broken

@@ -61,12 +61,7 @@ class Row:
 
 
 def alone(written: State, tried: Sequence[Try], cascade: Try) -> Iterator[tuple[str, State]]:
-    """The program with plain signatures, and with each kind of choice alone.
-
-    Args:
-        written: the program as written.
-        cascade: made for the program as written.
-    """
+    """The program as written with plain signatures, and with each kind of choice alone."""
     program = written.program
     bare = {**switches(program), "prompts": "plain", "demos": "none"}
     yield PLAIN, State(make_program(type(program), program.sources, bare), written.roles)

@@ -130,14 +130,7 @@ def best_demos(
     seed: int = 0,
     workers: int = 1,
 ) -> StepChoice | None:
-    """The set of demonstrations with the best score, of equal ones the shortest; None: the step has it already.
-
-    Args:
-        program: it is not changed.
-        train: calls to draw demonstrations from.
-        validation: calls to score on.
-        workers: calls in parallel.
-    """
+    """The set of demonstrations with the best score, of equal ones the shortest; None: the step has it already."""
     step = steps_of(program)[name]
     found = []
     for what, demos in demo_sets(step, train, seed).items():

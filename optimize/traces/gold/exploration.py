@@ -53,12 +53,7 @@ def select_paths(known: KnownGold, prompt: Prompt) -> GoldReply:
 
 
 def leading(known: KnownGold, prompt: Prompt, field: str = "paths", topics: Collection[int] | None = None) -> list[int]:
-    """Numbers of the paths in a field that a gold path begins with or is.
-
-    Args:
-        field: a list of paths, with a note or without.
-        topics: only paths from these count.
-    """
+    """Numbers of the paths in a field that a gold path begins with or is: one from these topics, if any are given."""
     lines = prompt.items(field)
     found: list[int] = []
     for name, path in known.starts(prompt):
