@@ -75,10 +75,11 @@ SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
 }
 
 
+Collected = dict[str, tuple[TraceManifest, list[TraceRow]]]
+
+
 @pytest.fixture(scope="module")
-def collected(
-    world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[TraceManifest, list[TraceRow]]]:
+def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Collected:
     found = {}
     for name, (options, asked) in SYSTEMS.items():
         out = tmp_path_factory.mktemp("traces") / "out"
@@ -117,18 +118,14 @@ def answered(world: KnowledgeBase, asked: Question, prompt: Prompt) -> GoldReply
 
 # --- every system --------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_correct_replies_lead_every_system_to_proved_answers(
-    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str
-) -> None:
+def test_correct_replies_lead_every_system_to_proved_answers(collected: Collected, name: str) -> None:
     manifest, _ = collected[name]
     (about,) = manifest.passes.values()
     assert (about["kept"], about["rejected"]) == (len(SYSTEMS[name][1]), {})
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_a_guided_model_could_have_written_every_reply(
-    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str
-) -> None:
+def test_a_guided_model_could_have_written_every_reply(collected: Collected, name: str) -> None:
     for row in collected[name][1]:
         # A guided model writes no scores.
         reply = re.sub(r"(?<=\]\]\n)(?:\d+: [\d.]+\n)+", _numbers, str(row.messages[-1]["content"]))
@@ -140,9 +137,7 @@ def _numbers(scores: re.Match[str]) -> str:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_every_taught_step_of_a_system_has_rows(
-    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str
-) -> None:
+def test_every_taught_step_of_a_system_has_rows(collected: Collected, name: str) -> None:
     expected = {
         "kerag": "AnswerFromFacts NameTopics SelectPaths WriteQuery",
         "kerag without plans": "AnswerFromFacts NameTopics SelectPaths",
@@ -179,9 +174,7 @@ def test_a_program_that_answers_from_memory_is_rejected_with_the_reason(world: K
 
 
 # --- what is taught ------------------------------------------------------------------------------
-def test_passages_that_are_in_no_prompt_are_not_training_data(
-    collected: dict[str, tuple[TraceManifest, list[TraceRow]]],
-) -> None:
+def test_passages_that_are_in_no_prompt_are_not_training_data(collected: Collected) -> None:
     manifest, rows = collected["know3rag"]
     assert manifest.left_out["beyond_prompt"] > 0
     assert "WritePassages" not in {row.signature for row in rows}
