@@ -76,11 +76,6 @@ def carried_models(carried: Mapping[str, Mapping[str, str]], bundle: Path) -> di
     return found
 
 
-def weights_of(model_id: str) -> str:
-    """The part of a model id that does not depend on its location: the hash after the `@`, or the whole id."""
-    return model_id.rpartition("@")[2]
-
-
 def _folder_of(model: str) -> Path | None:
     """The folder of an adapter or of a student; None for another model."""
     if model.startswith(STUDENT):
@@ -169,7 +164,8 @@ class Bundle:
         if roles is not None and roles.to_json() != self.roles.to_json():
             return [*notes, f"compiled for {_listed(self.roles)}, run with {_listed(roles)}"]
         ids = {name: (was, str(language_model(name).model)) for name, was in self.model_ids.items()}
-        changed = [name for name, (was, now) in ids.items() if weights_of(was) != weights_of(now)]
+        # What does not depend on the place of a model is the hash after the `@`, or the whole id.
+        changed = [name for name, (was, now) in ids.items() if was.rpartition("@")[2] != now.rpartition("@")[2]]
         return notes + [f"the model {name} has changed since this was compiled" for name in changed]
 
     def _bare(self, sources: Sources, options: Mapping[str, Any]) -> Program:
