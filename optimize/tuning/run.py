@@ -107,20 +107,20 @@ def _opened(
 ) -> Iterator[_Run]:
     if not steps_of(plan.program):
         raise UserError(f"{plan.program.name!r} calls no model: there is nothing to compile")
-    calls, questions = calls or out / "calls", plan.questions
+    kept, questions = calls or out / "calls", plan.questions
     with ExitStack() as stack:
         with session(plan.roles):
             described = describe(plan.program, dspy.settings.lm_roles, base, None)
         more = {"prompt_model": plan.prompt_model, "seed": plan.seed, "questions": questions.identity}
         directory = stack.enter_context(RunDirectory(out, "triplecheck-tune", described | more, "a compile run"))
-        stack.enter_context(calls_kept_in(calls))
+        stack.enter_context(calls_kept_in(kept))
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
         stack.enter_context(patient())
         # Right replies cost nothing of the budget.
         with session(plan.roles, plan.budget if uncomputable(plan.program) else None):
             train, validation = (
-                record(plan.program, some, calls / "recorded", progress)
+                record(plan.program, some, kept / "recorded", progress)
                 for some in (questions.train, questions.validation)
             )
         tested = ROWS if plan.each else 2

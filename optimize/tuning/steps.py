@@ -75,9 +75,9 @@ class StepChoice:
         return cls(**{**row, "demos": tuple(restored(signature, row["demos"]))})
 
 
-def sample(calls: Sequence[RecordedCall], seed: int, most: int = MOST_CALLS) -> list[RecordedCall]:
+def sample(calls: Sequence[RecordedCall], seed: int) -> list[RecordedCall]:
     """Some of the calls, in random order."""
-    return random.Random(seed).sample(list(calls), min(most, len(calls)))
+    return random.Random(seed).sample(list(calls), min(MOST_CALLS, len(calls)))
 
 
 def scores(

@@ -13,7 +13,6 @@ from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
 from triplecheck.lms import Budget, BudgetExceededError, ModelReplyError
 from triplecheck.lms.engines import messages_of
 from triplecheck.optimize.compile import compile_program
-from triplecheck.optimize.metrics import whole as whole_module
 from triplecheck.optimize.spec import OptimizerSpec, Runs
 
 TAUGHT: dict[str, Any] = {"teacher": "extractive", "settings": {"candidates": 2, "demos": 1}}
@@ -82,7 +81,6 @@ def test_an_error_in_a_metric_is_raised_unchanged(
     monkeypatch.setattr("triplecheck.optimize.scoring.whole", broken)
     with engines(pupil=Pupil()), pytest.raises(ZeroDivisionError, match="a mistake"):
         compile_program(plan(bundled, SEARCH, **TAUGHT), tmp_path / "run")
-    assert callable(whole_module)
 
 
 def test_a_failed_question_counts_as_wrong_and_is_reported(bundled: KnowledgeBase, tmp_path: Path) -> None:

@@ -30,18 +30,15 @@ def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) ->
     return out
 
 
-def test_chat_rows_are_what_openai_fine_tunes_on(collected: Path, tmp_path: Path) -> None:
-    (path,) = export(read_traces(collected), "chat", tmp_path / "chat")
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert path.name == "train.jsonl"
-    assert [[message["role"] for message in row["messages"]] for row in rows] == [["system", "user", "assistant"]] * 4
+def test_chats_are_whole_for_openai_and_trl_is_told_what_is_to_be_learnt(collected: Path, tmp_path: Path) -> None:
+    def roles(form: str) -> list[dict[str, list[str]]]:
+        (path,) = export(read_traces(collected), form, tmp_path / form)
+        assert path.name == "train.jsonl"
+        rows = map(json.loads, path.read_text("utf-8").splitlines())
+        return [{part: [message["role"] for message in chat] for part, chat in row.items()} for row in rows]
 
-
-def test_trl_rows_tell_the_prompt_from_what_is_to_be_learnt(collected: Path, tmp_path: Path) -> None:
-    (path,) = export(read_traces(collected), "trl", tmp_path / "trl")
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert all([message["role"] for message in row["completion"]] == ["assistant"] for row in rows)
-    assert all([message["role"] for message in row["prompt"]] == ["system", "user"] for row in rows)
+    assert roles("chat") == [{"messages": ["system", "user", "assistant"]}] * 4
+    assert roles("trl") == [{"prompt": ["system", "user"], "completion": ["assistant"]}] * 4
 
 
 def test_examples_are_demonstrations_of_their_step(collected: Path, tmp_path: Path) -> None:
