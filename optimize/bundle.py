@@ -287,15 +287,11 @@ def load_bundle(path: Path | str) -> Bundle:
         return Bundle(
             path=path,
             program_name=manifest["program"],
-            options=manifest["options"],
             roles=Roles.from_json(models),
             state=state,
-            signatures=manifest["signatures"],
             model_ids={here.get(name, name): was for name, was in manifest["model_ids"].items()},
-            adapter=manifest["adapter"],
-            versions=manifest["versions"],
-            about=manifest["about"],
             ranker=_ranker_of(path, manifest.get("ranker")),
+            **{name: manifest[name] for name in ("options", "signatures", "adapter", "versions", "about")},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ReadError(file, None, f"lacks something ({error}); compile again") from error
