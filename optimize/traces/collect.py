@@ -25,7 +25,7 @@ from triplecheck.evals.run_directory import JsonLines
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, Roles, session
 from triplecheck.optimize.traces.assembly import Pass, Selection, assemble, unverified
-from triplecheck.optimize.traces.collector import GOLD, VERIFIED, Collector
+from triplecheck.optimize.traces.collector import GOLD, VERIFIED, Judge
 from triplecheck.optimize.traces.gold import NAME, check_computable, gold_engine, is_template, uncomputable
 from triplecheck.optimize.traces.manifest import TraceManifest, Verification
 from triplecheck.optimize.traces.rationalize import FOLDER as RATIONALIZED
@@ -117,7 +117,7 @@ def collect(
         _check_place(out)
         found: list[Pass] = []
         for one in _planned(out, kinds, samples, temperature, gold_name):
-            collector = Collector(program, one.kind, engine, taught=taught)
+            judge = partial(Judge, program, one.kind, engine, taught)
             with JsonLines(one.folder / FILE) as records:
                 summary = evaluate(
                     program,
@@ -129,7 +129,7 @@ def collect(
                     timeout=timeout,
                     settings={"sample": one.sample, "temperature": one.temperature} if one.sample else None,
                     progress=None if progress is None else partial(progress, one.name),
-                    executor=_Recording(records, collector, one),
+                    executor=_Recording(records, judge, one),
                 )
             found.append(replace(one, stopped=summary.stopped))
             if summary.stopped is not None and one.sampled:
@@ -231,7 +231,7 @@ class _Recording:
     """An executor on threads of this process that writes the record of a question before its row."""
 
     records: JsonLines
-    collector: Collector
+    judge: Callable[[Question, Recorder], Judge]
     of: Pass
     name: str = "threads"
 
@@ -249,5 +249,5 @@ class _Recording:
 
         for question, result, recorder in spread(ask, questions, workers, stop):
             if isinstance(result, Finished):
-                self.records.append(asdict(self.collector.record(question, result.row, recorder)))
+                self.records.append(asdict(self.judge(question, recorder).record(result.row)))
             yield result

@@ -26,15 +26,19 @@ from triplecheck.optimize.optimizers.instructions import GEPA
 from triplecheck.optimize.scoring import CASE, Metric, OneStep
 from triplecheck.optimize.spec import OptimizerJob
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.tuning.demo_sets import demo_sets
 from triplecheck.optimize.tuning.recorded import RecordedCall
 from triplecheck.programs import Program
 from triplecheck.signatures.demonstrations import restored
 
 MOST_CALLS = 60
 """Recorded calls of a step that choices are compared on."""
+MOST_DEMOS = 4
+"""Own demonstrations of a step."""
+_SHORTEST_OF = 3
 _PILOT = 3
 _REWRITING = {"rounds": 3, "batch": 3}
+Demos = tuple[dspy.Example, ...]
+"""In the order in which prompts show them."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class StepChoice:
 
     step: str
     what: str
-    demos: tuple[dspy.Example, ...]
+    demos: Demos
     instructions: str
     before: float
     after: float
@@ -118,6 +122,43 @@ def check_readable(program: Program, calls: Mapping[str, Sequence[RecordedCall]]
                 if not left:
                     tried = min(_PILOT, len(some))
                     raise TriplecheckError(f"none of {tried} replies to step {name!r} can be read: {error}") from error
+
+
+def demo_sets(step: RolePredict, calls: Sequence[RecordedCall], seed: int = 0) -> dict[str, Demos]:
+    """The sets of demonstrations of a step, without duplicates, the one that it has first.
+
+    They are `worked`, `worked + own`, `none` and `own`; a step without worked examples has `none` and `own` alone.
+    """
+    worked, own = tuple(step.demos), tuple(own_demos(calls, seed))
+    given: dict[str, Demos] = {"worked": worked, "worked + own": (*worked, *own)} if worked else {}
+    found: dict[str, Demos] = {}
+    for name, demos in {**given, "none": (), "own": own}.items():
+        if demos not in found.values():
+            found[name] = demos
+    return found
+
+
+def own_demos(calls: Sequence[RecordedCall], seed: int, most: int = MOST_DEMOS) -> list[dspy.Example]:
+    """Calls with the full score, one of each kind in turn, of different questions; of a few candidates the shortest."""
+    lot = random.Random(seed)
+    by_kind: dict[str, list[RecordedCall]] = {}
+    for call in sorted(calls, key=lambda call: (call.kind, call.id)):
+        if call.full:
+            by_kind.setdefault(call.kind, []).append(call)
+    for some in by_kind.values():
+        lot.shuffle(some)
+    found: list[RecordedCall] = []
+    while by_kind and len(found) < most:
+        # The kinds with most calls come first: fewer demonstrations than kinds show what is asked most.
+        for kind, some in sorted(by_kind.items(), key=lambda item: -len(item[1])):
+            left = [call for call in some if call.id not in {other.id for other in found}]
+            if not left:
+                del by_kind[kind]
+            elif len(found) < most:
+                chosen = min(left[:_SHORTEST_OF], key=lambda call: call.size)
+                found.append(chosen)
+                by_kind[kind] = [call for call in left if call is not chosen]
+    return [call.example.copy(augmented=True) for call in found]
 
 
 def best_demos(

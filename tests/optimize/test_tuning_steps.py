@@ -15,8 +15,8 @@ from triplecheck.lms import Roles, session
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.cost import prompt_tokens
-from triplecheck.optimize.tuning.demo_sets import demo_sets, own_demos
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
+from triplecheck.optimize.tuning.steps import demo_sets, own_demos
 from triplecheck.optimize.tuning.tries import threshold_of
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.outcome import Outcome
