@@ -21,7 +21,8 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, PromptTooLongError, language_model, session
 from triplecheck.optimize.metrics.case import Case, TracedCall
 from triplecheck.optimize.metrics.feedback import score_call
-from triplecheck.optimize.traces.gold import NoRightReplyError, gold_engine
+from triplecheck.optimize.traces.gold.engine import gold_engine
+from triplecheck.optimize.traces.gold.known import NoRightReplyError
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import make_program
 

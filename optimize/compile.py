@@ -40,8 +40,8 @@ from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size, Value
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
-from triplecheck.optimize.traces.gold import NAME as GOLD
-from triplecheck.optimize.traces.gold import gold_engine
+from triplecheck.optimize.traces.gold.engine import NAME as GOLD
+from triplecheck.optimize.traces.gold.engine import gold_engine
 from triplecheck.programs import Program
 
 _PILOTS = 3

@@ -17,8 +17,8 @@ from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Pilot, Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.traces.gold import NAME as GOLD
-from triplecheck.optimize.traces.gold import uncomputable
+from triplecheck.optimize.traces.gold.engine import NAME as GOLD
+from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.programs import Program
 
 WRITER_TOKENS = 2_000

@@ -26,7 +26,7 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, Roles, session
 from triplecheck.optimize.traces.assembly import Pass, Selection, assemble, unverified
 from triplecheck.optimize.traces.collector import GOLD, VERIFIED, Judge
-from triplecheck.optimize.traces.gold import NAME, check_computable, gold_engine, is_template, uncomputable
+from triplecheck.optimize.traces.gold.engine import NAME, check_computable, gold_engine, is_template, uncomputable
 from triplecheck.optimize.traces.manifest import TraceManifest, Verification
 from triplecheck.optimize.traces.rationalize import FOLDER as RATIONALIZED
 from triplecheck.optimize.traces.rationalize import rationalize as explain

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from triplecheck.evals.questions import Question
 from triplecheck.kg import UserError, normalize
 from triplecheck.lms.kinds import is_no_language_model
-from triplecheck.optimize.traces.gold import GoldEngine
+from triplecheck.optimize.traces.gold.engine import GoldEngine
 from triplecheck.optimize.traces.kinds import kinds_of, row_kinds, selects_nothing
 from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.optimize.traces.recorder import Recorder, StepRecord

@@ -22,7 +22,7 @@ from triplecheck.lms import BudgetExceededError, session
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.traces.gold import gold_engine, is_template, uncomputable
+from triplecheck.optimize.traces.gold.engine import gold_engine, is_template, uncomputable
 from triplecheck.optimize.traces.kinds import kinds_of, row_kinds
 from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.programs import Program

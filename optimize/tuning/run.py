@@ -28,7 +28,7 @@ from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.paired import Measured, answered, gain_over, measure, resumable
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.traces.gold import uncomputable
+from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
 from triplecheck.optimize.tuning.recorded import Recorded, record
 from triplecheck.optimize.tuning.result import Choice, Tuned

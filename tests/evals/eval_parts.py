@@ -19,7 +19,7 @@ from triplecheck.kg import Direction, GraphUnavailableError, KnowledgeBase, buil
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import ModelReplyError, RolePredict, register_engine
 from triplecheck.lms.engines import reply
-from triplecheck.optimize.traces.gold import NoRightReplyError
+from triplecheck.optimize.traces.gold.known import NoRightReplyError
 from triplecheck.programs import Outcome, Program, ProgramOptions, Sources
 from triplecheck.programs.steps import Expanded, Linked, Stopped, Trace
 

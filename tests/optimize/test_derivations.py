@@ -16,7 +16,8 @@ from triplecheck.optimize.checking import calls_by_step
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, step_metric
 from triplecheck.optimize.traces.derivations import Asked, Derivation
 from triplecheck.optimize.traces.derive import derive
-from triplecheck.optimize.traces.gold import NoRightReplyError, gold_engine
+from triplecheck.optimize.traces.gold.engine import gold_engine
+from triplecheck.optimize.traces.gold.known import NoRightReplyError
 from triplecheck.optimize.traces.queries import right_query
 from triplecheck.programs import KERAG, Sources
 from triplecheck.signatures import AnswerFromFacts, SelectPaths, WriteQuery

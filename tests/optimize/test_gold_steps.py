@@ -19,8 +19,8 @@ from triplecheck.lms.local.form import as_numbers, fields_of
 from triplecheck.lms.local.guide import dictated
 from triplecheck.lms.prompt import Prompt, split_fields
 from triplecheck.optimize.traces import TraceManifest, TraceRow, collect, read_traces
-from triplecheck.optimize.traces.gold import GoldEngine, GoldReply, check_computable, uncomputable
-from triplecheck.optimize.traces.gold.engine import why_not
+from triplecheck.optimize.traces.gold.engine import GoldEngine, check_computable, uncomputable, why_not
+from triplecheck.optimize.traces.gold.known import GoldReply
 from triplecheck.optimize.traces.gold.references import edges_in, question_for, sentence, stated
 from triplecheck.optimize.traces.verification import rejection
 from triplecheck.programs import Sources, resolve_program

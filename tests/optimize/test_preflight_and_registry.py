@@ -14,7 +14,7 @@ from triplecheck.optimize.examples import Pilot, Split, split
 from triplecheck.optimize.preflight import CompilePlan, check, estimate
 from triplecheck.optimize.registry import optimizer_names, optimizer_specs, resolve_optimizer
 from triplecheck.optimize.spec import Size
-from triplecheck.optimize.traces.gold import uncomputable
+from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.programs import Sources, resolve_program
 
 WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch COPRO MIPROv2 SIMBA GEPA

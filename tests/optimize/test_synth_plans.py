@@ -19,7 +19,7 @@ from triplecheck.kg.plans import PlanNames, read_plan, run_plan
 from triplecheck.lms import session
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, step_metric, whole
 from triplecheck.optimize.synth import PLAN_KINDS, synthesise_plans
-from triplecheck.optimize.traces.gold import gold_engine
+from triplecheck.optimize.traces.gold.engine import gold_engine
 from triplecheck.optimize.traces.gold.exploration import write_query
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.programs import KERAG, Sources

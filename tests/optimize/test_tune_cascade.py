@@ -16,7 +16,7 @@ from triplecheck.lms.engines import messages_of
 from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import measure
-from triplecheck.optimize.traces.gold import GoldEngine, WorstEngine
+from triplecheck.optimize.traces.gold.engine import GoldEngine, WorstEngine
 from triplecheck.optimize.tuning.cascades import asked_share, best_rule
 from triplecheck.optimize.tuning.result import Tuned
 from triplecheck.optimize.tuning.rows import ALL, HEADER, PLAIN, WRITTEN
