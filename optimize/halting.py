@@ -55,12 +55,11 @@ class ErrorWatch:
 class HaltingBudget(Budget):
     """A budget that stops the whole optimizer when it is used up, not only the call."""
 
-    watch: ErrorWatch | None = None
+    watch: ErrorWatch = field(default_factory=ErrorWatch)
 
     def check(self, usage: Usage) -> None:
         """Raise `Halted` if no further call may start."""
-        if self.watch is not None:
-            self.watch.check()
+        self.watch.check()
         try:
             super().check(usage)
         except BudgetExceededError as error:
@@ -69,6 +68,6 @@ class HaltingBudget(Budget):
 
 def remaining(budget: Budget, spent: Usage, watch: ErrorWatch) -> HaltingBudget:
     """The rest of a budget, as one that stops the optimizer."""
-    limits = {name: getattr(budget, name) for name in LIMITS}
-    left = {name: None if limit is None else max(0, limit - getattr(spent, name)) for name, limit in limits.items()}
+    limited = [name for name in LIMITS if getattr(budget, name) is not None]
+    left = {name: max(0, getattr(budget, name) - getattr(spent, name)) for name in limited}
     return HaltingBudget(**left, watch=watch)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
@@ -64,12 +64,14 @@ class Student:
     Attributes:
         name: of the entry.
         title: what it is, in tables.
+        trained_on: what of a `Lesson` it is trained on, for people.
         role: whose model it is; None: it serves every role beside the model.
         train: trains it, without a call of a model. It raises UserError where the lesson does not suffice.
     """
 
     name: str
     title: str
+    trained_on: Literal["questions", "calls"]
     role: str | None
     train: Callable[[Lesson], Taught]
 
@@ -94,8 +96,8 @@ def _reader(lesson: Lesson) -> Taught:
 
 
 STUDENTS: tuple[Student, ...] = (
-    Student("ranker", "a ranker of paths, trained", None, _ranker),
-    Student("reader", "a reader of answers, trained", "answer", _reader),
+    Student("ranker", "a ranker of paths, trained", "questions", None, _ranker),
+    Student("reader", "a reader of answers, trained", "questions", "answer", _reader),
 )
 
 
@@ -116,7 +118,12 @@ def resolve_students(names: Iterable[str] | None) -> tuple[Student, ...]:
 
 
 def taught(student: Student, knowledge_base: KnowledgeBase | None, lesson: Callable[[KnowledgeBase], Lesson]) -> Taught:
-    """Train a student with a lesson that is made for its knowledge base.
+    """Train a student.
+
+    Args:
+        student: the entry.
+        knowledge_base: of the graph, if there is one.
+        lesson: made for a knowledge base on this machine.
 
     Raises:
         UserError: there is no knowledge base on this machine, or the lesson does not suffice.
