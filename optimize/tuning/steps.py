@@ -132,7 +132,7 @@ def demo_sets(step: RolePredict, calls: Sequence[RecordedCall], seed: int = 0) -
     worked, own = tuple(step.demos), tuple(own_demos(calls, seed))
     given: dict[str, Demos] = {"worked": worked, "worked + own": (*worked, *own)} if worked else {}
     found: dict[str, Demos] = {}
-    for name, demos in {**given, "none": (), "own": own}.items():
+    for name, demos in (given | {"none": (), "own": own}).items():
         if demos not in found.values():
             found[name] = demos
     return found
