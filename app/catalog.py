@@ -97,7 +97,7 @@ def list_optimizers(json: JsonOption = False) -> None:
 
         triplecheck optimizers
     """
-    from triplecheck.optimize import optimizer_specs
+    from triplecheck.optimize.registry import optimizer_specs
 
     if json:
         rows = {

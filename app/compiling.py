@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
     from triplecheck.evals import Scores
     from triplecheck.evals.questions import Question
-    from triplecheck.optimize import Compiled, CompilePlan, Estimate
+    from triplecheck.optimize.compile import Compiled
+    from triplecheck.optimize.preflight import CompilePlan, Estimate
 
 _TABLE = (
     ("hits@1", "hits_at_1"),
@@ -161,7 +162,7 @@ def compile_program(
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        from triplecheck.optimize import resolve_optimizer
+        from triplecheck.optimize.registry import resolve_optimizer
 
         optimizer = None if how.optimizer is None else resolve_optimizer(how.optimizer).name
         held_out = _held_out(how, run)
@@ -226,7 +227,8 @@ def _plan(
     held_out: list[Question] | None,
 ) -> CompilePlan:
     from triplecheck.app.config import parse_options
-    from triplecheck.optimize import CompilePlan, split
+    from triplecheck.optimize.examples import split
+    from triplecheck.optimize.preflight import CompilePlan
 
     return CompilePlan(
         program=batch.program,
@@ -245,11 +247,11 @@ def _plan(
 
 def _compiled(plan: CompilePlan, batch: Batch, place: Path, how: CompileOptions, err: Console) -> Compiled:
     """Run the optimizer, and show the estimate and the progress."""
-    from triplecheck import optimize
+    from triplecheck.optimize.compile import compile_program as run_optimizer
     from triplecheck.optimize.dspy_patches import quiet
 
     with reporting(err, "preparing") as tell, contextlib.nullcontext() if is_verbose() else quiet():
-        return optimize.compile_program(
+        return run_optimizer(
             plan,
             place,
             knowledge_base=batch.kb,

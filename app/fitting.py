@@ -61,7 +61,8 @@ class FitOptions:
             UserError: an option is wrong, or there is no such program or bundle.
         """
         from triplecheck.kg import UserError
-        from triplecheck.optimize import fit, load_bundle
+        from triplecheck.optimize import fit
+        from triplecheck.optimize.bundle import load_bundle
         from triplecheck.programs import resolve_program
 
         if self.tried and self.threshold_only:

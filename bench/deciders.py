@@ -23,7 +23,7 @@ from triplecheck.lms import Roles, register_engine
 from triplecheck.lms.engines import messages_of, reply
 from triplecheck.lms.extractive import ExtractiveEngine
 from triplecheck.lms.prompt import read_request
-from triplecheck.optimize.traces.gold import gold_engine
+from triplecheck.optimize.traces.gold.engine import gold_engine
 from triplecheck.programs import KERAG, Sources
 
 LIMIT = 120

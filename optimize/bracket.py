@@ -21,8 +21,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.paired import Measured, measure
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.traces.gold import GoldEngine, WorstEngine, gold_engine
-from triplecheck.optimize.traces.gold.engine import why_not
+from triplecheck.optimize.traces.gold.engine import GoldEngine, WorstEngine, gold_engine, why_not
 from triplecheck.programs import Program
 
 _ENGINES: dict[str, type[GoldEngine]] = {"worst": WorstEngine, "gold": GoldEngine}

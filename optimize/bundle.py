@@ -7,7 +7,6 @@ Adapters of distilled models, and students, are copied into the bundle (`models/
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 import shutil
@@ -18,7 +17,7 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
 import dspy
-from pydantic import StringConstraints, TypeAdapter
+from pydantic import StringConstraints
 from typing_extensions import TypedDict
 
 from triplecheck.evals.configuration import switches
@@ -29,7 +28,7 @@ from triplecheck.lms import Roles, TolerantAdapter, session
 from triplecheck.lms.kinds import STUDENT, folder_of_student
 from triplecheck.lms.local.weights import ADAPTER_CONFIG, LLAMA_CPP, PREFIX, adapter_files, find_weights
 from triplecheck.lms.resolve import language_model
-from triplecheck.optimize.state import asked_for, state_of, steps_of, text_of, with_state
+from triplecheck.optimize.state import asked_for, checker, state_of, steps_of, text_of, with_state
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import AnySources, make_program
 from triplecheck.programs.options import check_options
@@ -77,11 +76,6 @@ def carried_models(carried: Mapping[str, Mapping[str, str]], bundle: Path) -> di
     return found
 
 
-def weights_of(model_id: str) -> str:
-    """The part of a model id that does not depend on its location: the hash after the `@`, or the whole id."""
-    return model_id.rpartition("@")[2]
-
-
 def _folder_of(model: str) -> Path | None:
     """The folder of an adapter or of a student; None for another model."""
     if model.startswith(STUDENT):
@@ -113,8 +107,8 @@ class Bundle:
     roles: Roles
     """The models that it was compiled for."""
     state: Mapping[str, Any]
-    fields: Mapping[str, Mapping[str, str]]
-    texts: Mapping[str, str]
+    signatures: Mapping[str, Mapping[str, Any]]
+    """By step: its `fields`, and `text`, a hash of its words."""
     model_ids: Mapping[str, str]
     adapter: str
     versions: Mapping[str, str]
@@ -164,13 +158,14 @@ class Bundle:
         words = {name: text_of(step.signature) for name, step in steps_of(bare).items()}
         notes += [
             f"the text of step {name!r} has changed in the program; the bundle keeps the compiled text"
-            for name, was in self.texts.items()
-            if words.get(name, was) != was
+            for name, was in self.signatures.items()
+            if words.get(name, was["text"]) != was["text"]
         ]
         if roles is not None and roles.to_json() != self.roles.to_json():
             return [*notes, f"compiled for {_listed(self.roles)}, run with {_listed(roles)}"]
         ids = {name: (was, str(language_model(name).model)) for name, was in self.model_ids.items()}
-        changed = [name for name, (was, now) in ids.items() if weights_of(was) != weights_of(now)]
+        # What does not depend on the place of a model is the hash after the `@`, or the whole id.
+        changed = [name for name, (was, now) in ids.items() if was.rpartition("@")[2] != now.rpartition("@")[2]]
         return notes + [f"the model {name} has changed since this was compiled" for name in changed]
 
     def _bare(self, sources: Sources, options: Mapping[str, Any]) -> Program:
@@ -181,16 +176,17 @@ class Bundle:
 
     def _check(self, bare: Program) -> None:
         now = {name: asked_for(step.signature) for name, step in steps_of(bare).items()}
+        fields = {name: about["fields"] for name, about in self.signatures.items()}
         changed = []
-        for name in sorted({*now, *self.fields}):
-            was, is_now = self.fields.get(name), now.get(name)
+        for name in sorted({*now, *fields}):
+            was, is_now = fields.get(name), now.get(name)
             if was is None or is_now is None:
                 changed.append(f"step {name!r} is {'new' if was is None else 'gone'}")
                 continue
             for one in dict.fromkeys([*was, *is_now]):
                 if was.get(one) != is_now.get(one):
                     changed.append(f"{name}.{one} was {was.get(one, 'not there')}, is {is_now.get(one, 'not there')}")
-            if dict(was) == is_now and list(was) != list(is_now):
+            if was == is_now and list(was) != list(is_now):
                 changed.append(f"{name} has its fields in another order")
         if changed:
             raise UserError(
@@ -276,7 +272,7 @@ def load_bundle(path: Path | str) -> Bundle:
     if manifest.get("sha256") != _hash(content):
         raise ReadError(program, None, "is not the one that manifest.json was written for; restore it or compile again")
     try:
-        manifest = _checker().validate_python(manifest)
+        manifest = checker(_Manifest).validate_python(manifest)
     except ValueError as error:
         raise ReadError(file, None, f"is damaged ({error}); compile again") from error
     try:
@@ -291,16 +287,11 @@ def load_bundle(path: Path | str) -> Bundle:
         return Bundle(
             path=path,
             program_name=manifest["program"],
-            options=manifest["options"],
             roles=Roles.from_json(models),
             state=state,
-            fields={name: about["fields"] for name, about in manifest["signatures"].items()},
-            texts={name: about["text"] for name, about in manifest["signatures"].items()},
             model_ids={here.get(name, name): was for name, was in manifest["model_ids"].items()},
-            adapter=manifest["adapter"],
-            versions=manifest["versions"],
-            about=manifest["about"],
             ranker=_ranker_of(path, manifest.get("ranker")),
+            **{name: manifest[name] for name in ("options", "signatures", "adapter", "versions", "about")},
         )
     except (KeyError, TypeError, AttributeError) as error:
         raise ReadError(file, None, f"lacks something ({error}); compile again") from error
@@ -338,11 +329,6 @@ class _Manifest(TypedDict):
     versions: dict[str, str]
     about: dict[str, Any]
     ranker: NotRequired[str]
-
-
-@functools.cache
-def _checker() -> TypeAdapter[Any]:
-    return TypeAdapter(_Manifest)
 
 
 class _Shape(dspy.Signature):  # type: ignore[misc]

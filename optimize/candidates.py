@@ -76,12 +76,6 @@ class Gain:
         return {"won": self.won, "lost": self.lost, "scored": self.scored, "p": round(self.p, 6)}
 
 
-@dataclass(frozen=True)
-class _Score:
-    score: float
-    calls: int
-
-
 class Candidates:
     """The candidates of one run, in a directory: `candidates/KEY.json` and `scores.jsonl`.
 
@@ -93,7 +87,7 @@ class Candidates:
         self._folder.mkdir(parents=True, exist_ok=True)
         self._file = directory / "scores.jsonl"
         self._lock = threading.Lock()
-        self._rows: dict[str, dict[str, _Score]] = {}
+        self._rows: dict[str, dict[str, tuple[float, int]]] = {}
         self._read()
 
     def seen(self, state: Mapping[str, Any]) -> str:
@@ -111,10 +105,9 @@ class Candidates:
         """Record the score and the number of calls of a candidate on an example."""
         with self._lock:
             rows = self._rows.setdefault(key, {})
-            row = _Score(score, calls)
-            if row == rows.get(example):
+            if rows.get(example) == (score, calls):
                 return
-            rows[example] = row
+            rows[example] = score, calls
             line = {"candidate": key, "example": example, "score": score, "calls": calls}
             with JsonLines(self._file) as sink:
                 sink.append(line)
@@ -127,7 +120,7 @@ class Candidates:
     def gain(self, key: str, other: str, examples: Sequence[str]) -> Gain:
         """What a candidate wins and loses against another on examples that both were scored on."""
         with self._lock:
-            own, others = ([self._rows[one][example].score for example in examples] for one in (key, other))
+            own, others = ([self._rows[one][example][0] for example in examples] for one in (key, other))
         return Gain(
             won=sum(a > b for a, b in zip(own, others, strict=True)),
             lost=sum(a < b for a, b in zip(own, others, strict=True)),
@@ -142,15 +135,13 @@ class Candidates:
             found = [self._candidate(key, wanted) for key, rows in self._rows.items() if wanted <= rows.keys()]
         return sorted(found, key=lambda one: (-one.score, one.calls, one.size, one.key))
 
-    def all(self) -> list[CandidateProgram]:
-        """All candidates, each over the examples that it was scored on; most examples first, then best score."""
-        with self._lock:
-            found = [self._candidate(key, rows.keys()) for key, rows in self._rows.items()]
-        return sorted(found, key=lambda one: (-one.scored, -one.score, one.key))
+    def __len__(self) -> int:
+        """The number of all candidates."""
+        return len(self._rows)
 
     def _read(self) -> None:
         def keep(row: Mapping[str, Any]) -> bool:
-            self._rows.setdefault(row["candidate"], {})[row["example"]] = _Score(row["score"], row["calls"])
+            self._rows.setdefault(row["candidate"], {})[row["example"]] = row["score"], row["calls"]
             return True
 
         repair_lines(self._file, keep)
@@ -159,9 +150,8 @@ class Candidates:
         rows = [self._rows[key][example] for example in wanted]
         count = max(1, len(rows))
         size = len(json.dumps(self.state(key), ensure_ascii=False))
-        return CandidateProgram(
-            key, len(rows), sum(row.score for row in rows) / count, sum(row.calls for row in rows) / count, size
-        )
+        score, calls = (sum(row[at] for row in rows) / count for at in (0, 1))
+        return CandidateProgram(key, len(rows), score, calls, size)
 
 
 # Choosing a candidate by accuracy, then by cost.

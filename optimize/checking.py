@@ -21,7 +21,8 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, PromptTooLongError, language_model, session
 from triplecheck.optimize.metrics.case import Case, TracedCall
 from triplecheck.optimize.metrics.feedback import score_call
-from triplecheck.optimize.traces.gold import NoRightReplyError, gold_engine
+from triplecheck.optimize.traces.gold.engine import gold_engine
+from triplecheck.optimize.traces.gold.known import NoRightReplyError
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import make_program
 
@@ -123,8 +124,6 @@ def _tell(progress: ProgressCallback, before: int, total: int, done: int) -> Non
 class _Reply:
     """The reply to one call."""
 
-    at: int
-    """The number of the call."""
     read: bool
     score: float | None
     """None: the call cannot be scored."""
@@ -133,30 +132,30 @@ class _Reply:
     seconds: float
 
 
-def _reply(at: int, call: TracedCall, case: Case) -> _Reply:
+def _reply(call: TracedCall, case: Case) -> _Reply:
     step, inputs, _ = call
     started = time.perf_counter()
     try:
         reply = step(**inputs, config={"cache": False})
     except (ModelReplyError, PromptTooLongError) as error:
         problem = f"{getattr(error, 'problem', error)}; reply: {getattr(error, 'reply', '')!r}"
-        return _Reply(at, False, 0.0, problem, time.perf_counter() - started)
+        return _Reply(False, 0.0, problem, time.perf_counter() - started)
     seconds = time.perf_counter() - started
     found = score_call((step, inputs, reply), case)
     if found is None:
-        return _Reply(at, True, None, "", seconds)
+        return _Reply(True, None, "", seconds)
     outputs = ", ".join(f"{name}={value!r}" for name, value in reply.items())
     problem = f"{found.feedback.strip()} reply: {outputs}" if found.score < _RIGHT else ""
-    return _Reply(at, True, found.score, problem, seconds)
+    return _Reply(True, found.score, problem, seconds)
 
 
 def _check(calls: list[tuple[TracedCall, Case]], workers: int, tell: Callable[[int], None]) -> StepCheck:
-    replies: list[_Reply] = []
+    found: dict[int, _Reply] = {}
     with session() as ledger:
-        for reply in spread(lambda one: _reply(one[0], *one[1]), list(enumerate(calls)), workers, threading.Event()):
-            replies.append(reply)
-            tell(len(replies))
-    replies.sort(key=lambda reply: reply.at)
+        for at, reply in spread(lambda at: (at, _reply(*calls[at])), range(len(calls)), workers, threading.Event()):
+            found[at] = reply
+            tell(len(found))
+    replies = [found[at] for at in sorted(found)]
     scores = [reply.score for reply in replies if reply.score is not None]
     usage, count = ledger.usage(), len(calls)
     return StepCheck(

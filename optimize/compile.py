@@ -38,10 +38,10 @@ from triplecheck.optimize.paired import Measured, gain_over
 from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
-from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size
+from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size, Value
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
-from triplecheck.optimize.traces.gold import NAME as GOLD
-from triplecheck.optimize.traces.gold import gold_engine
+from triplecheck.optimize.traces.gold.engine import NAME as GOLD
+from triplecheck.optimize.traces.gold.engine import gold_engine
 from triplecheck.programs import Program
 
 _PILOTS = 3
@@ -136,6 +136,7 @@ def compile_program(
         program = run.compiled(chosen)
         before = run.measure(plan.program, "before", knowledge_base)
         after = run.measure(program, "after", knowledge_base)
+        is_new = chosen.key != run.written
         result = Compiled(
             spec.name,
             estimate,
@@ -143,9 +144,9 @@ def compile_program(
             chosen,
             tuple(candidates),
             tuple(pareto_front(candidates)),
-            run.gain(chosen),
-            run.gain_held_out(chosen),
-            dict(run.watch.failures),
+            run.gain(chosen) if is_new else None,
+            run.gain_held_out() if is_new else None,
+            run.watch.failures,
             before,
             after,
             ledger.usage(),
@@ -158,50 +159,52 @@ def compile_program(
     return result
 
 
+@dataclass
 class _CompileRun:
     """The stages of a compile run."""
 
-    def __init__(
-        self,
-        plan: CompilePlan,
-        spec: OptimizerSpec,
-        settings: Any,
-        out: Path,
-        calls: Path,
-        ledger: Ledger,
-        tell: ProgressCallback,
-    ) -> None:
-        self._plan, self._spec, self._settings, self._out, self._calls = plan, spec, settings, out, calls
-        self._ledger, self._tell = ledger, tell
+    plan: CompilePlan
+    spec: OptimizerSpec
+    settings: Mapping[str, Value]
+    out: Path
+    calls: Path
+    ledger: Ledger
+    tell: ProgressCallback
+
+    def __post_init__(self) -> None:
+        plan = self.plan
         self.watch = ErrorWatch()
-        self._candidates = Candidates(out)
+        self._candidates = Candidates(self.out)
         questions = [*plan.questions.train, *plan.questions.validation]
         cases = {question.id: Case(question, plan.program.sources) for question in questions}
         self._scored = 0
         step = None if plan.step is None else steps_of(plan.program)[plan.step].signature
         self._metric = Metric(cases, self._candidates, self.watch, step=step, progress=self._told)
-        tell("preparing", 0, None)
+        self.tell("preparing", 0, None)
         self._train = self._examples(plan.questions.train)
         self._validation = self._examples(plan.questions.validation)
+        self._keys = [inputs_key(example.inputs()) for example in self._validation]
+        self.written = state_key(state_of(self._student()))
+        """The key of the program as it was before."""
 
     def estimate(self) -> Estimate:
         """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache.
 
         What they took is kept beside the replies: from the cache they take nothing.
         """
-        plan, shown = self._plan, self._train[:_PILOTS]
+        plan, shown = self.plan, self._train[:_PILOTS]
         described = describe(plan.program, plan.roles, None, None)
         about = [described, plan.step, [inputs_key(example.inputs()) for example in shown]]
-        file = self._calls / "pilots" / digest(about) / "pilot.json"
+        file = self.calls / "pilots" / digest(about) / "pilot.json"
         if file.is_file():
             took = Pilot(**parse_json(file.read_text("utf-8")))
         else:
             took = pilot(self._student(), shown)
             file.parent.mkdir(parents=True, exist_ok=True)
             write_text(file, json.dumps(asdict(took)) + "\n")
-        size = Size(len(self._train), len(self._validation), preflight.step_count(self._student()))
-        estimate = preflight.estimate(self._spec, self._settings, plan, size, pilot=took)
-        write_text(self._out / "estimate.json", json.dumps(estimate.to_json(), indent=1) + "\n")
+        size = Size(len(self._train), len(self._validation), len(self._student().predictors()))
+        estimate = preflight.estimate(self.spec, self.settings, plan, size, pilot=took)
+        write_text(self.out / "estimate.json", json.dumps(estimate.to_json(), indent=1) + "\n")
         self._runs = estimate.runs
         return estimate
 
@@ -213,10 +216,10 @@ class _CompileRun:
         """
         tagging = Tagging(self._candidates, self.watch)
         callbacks = [*(dspy.settings.get("callbacks") or []), tagging]
-        limit = remaining(self._plan.budget, self._ledger.charged(), self.watch)
+        limit = remaining(self.plan.budget, self.ledger.charged(), self.watch)
         with self._teacher() as teacher, session(budget=limit), dspy.context(callbacks=callbacks), patient():
             try:
-                best = self._spec.run(self._job(teacher))
+                best = self.spec.run(self._job(teacher))
                 for student in (self._student(), best):
                     self._score(student)
             except Halted as halted:
@@ -226,30 +229,22 @@ class _CompileRun:
             except Exception as error:
                 # DSPy's optimizers raise errors of any type; the candidates are on disk, and the log has the details.
                 reason = f"{type(error).__name__}: {error}"
-                raise UserError(f"{self._spec.name} failed ({reason}); see {self._out / 'optimizer.log'}") from error
-        return self._candidates.over([inputs_key(example.inputs()) for example in self._validation])
+                raise UserError(f"{self.spec.name} failed ({reason}); see {self.out / 'optimizer.log'}") from error
+        return self._candidates.over(self._keys)
 
-    @property
-    def written(self) -> str:
-        """The key of the program as it was before."""
-        return state_key(state_of(self._student()))
+    def gain(self, chosen: CandidateProgram) -> Gain:
+        """The chosen candidate against the program as written, on the validation set."""
+        return self._candidates.gain(chosen.key, self.written, self._keys)
 
-    def gain(self, chosen: CandidateProgram) -> Gain | None:
-        """The chosen candidate against the program as written, on the validation set; None if it is that program."""
-        examples = [inputs_key(example.inputs()) for example in self._validation]
-        return None if chosen.key == self.written else self._candidates.gain(chosen.key, self.written, examples)
-
-    def gain_held_out(self, chosen: CandidateProgram) -> Gain | None:
+    def gain_held_out(self) -> Gain:
         """What the whole program gained on the held-out questions, by McNemar's exact test."""
-        if chosen.key == self.written:
-            return None
-        asked = self._plan.questions.held_out
-        before, after = (Measured.read(self._out / name, asked) for name in ("before", "after"))
+        asked = self.plan.questions.held_out
+        before, after = (Measured.read(self.out / name, asked) for name in ("before", "after"))
         return gain_over(after, before)
 
     def compiled(self, chosen: CandidateProgram) -> Program:
         """The whole program with the state of the chosen candidate."""
-        state, plan = self._candidates.state(chosen.key), self._plan
+        state, plan = self._candidates.state(chosen.key), self.plan
         if plan.step is not None:
             state = state_of(plan.program) | {plan.step: state["step"]}
         program: Program = with_state(plan.program, state)
@@ -261,59 +256,57 @@ class _CompileRun:
         Raises:
             BudgetExceededError: the budget is used up.
         """
-        questions = self._plan.questions.held_out
-        settings = {"compiled": digest(state_of(program))}
         summary = evaluate(
             program,
-            questions,
-            self._out / name,
+            self.plan.questions.held_out,
+            self.out / name,
             knowledge_base=knowledge_base,
-            workers=self._plan.workers,
-            settings=settings,
-            progress=lambda p: self._tell(f"measuring {name}", p.done, p.total),
+            workers=self.plan.workers,
+            settings={"compiled": digest(state_of(program))},
+            progress=lambda p: self.tell(f"measuring {name}", p.done, p.total),
         )
         if summary.stopped is not None:
-            raise BudgetExceededError(f"{summary.stopped}; run the same command again to resume {self._out}")
+            raise BudgetExceededError(f"{summary.stopped}; run the same command again to resume {self.out}")
         return summary
 
     def _job(self, teacher: Roles | None) -> OptimizerJob:
-        plan = self._plan
+        plan = self.plan
         return OptimizerJob(
             student=self._student(),
             train=self._train,
             validation=self._validation,
             metric=self._metric,
-            settings=self._settings,
+            settings=self.settings,
             seed=plan.seed,
             workers=plan.workers,
             teacher=teacher,
             prompt_model=language_model(plan.prompt_model or plan.roles.default),
-            log_dir=self._out / "checkpoint",
+            log_dir=self.out / "checkpoint",
         )
 
     def _student(self) -> Any:
-        program = self._plan.program.deepcopy()
-        return program if self._plan.step is None else OneStep(steps_of(program)[self._plan.step])
+        program = self.plan.program.deepcopy()
+        return program if self.plan.step is None else OneStep(steps_of(program)[self.plan.step])
 
     def _examples(self, questions: tuple[Question, ...]) -> list[dspy.Example]:
-        if self._plan.step is None:
+        if self.plan.step is None:
             return whole_examples(questions)
-        return step_examples(self._plan.program, self._plan.step, questions)
+        return step_examples(self.plan.program, self.plan.step, questions)
 
     def _score(self, student: Any) -> None:
         from dspy.evaluate import Evaluate
 
         student = student.deepcopy()
-        Evaluate(devset=self._validation, metric=self._metric, num_threads=self._plan.workers)(student)
+        Evaluate(devset=self._validation, metric=self._metric, num_threads=self.plan.workers)(student)
 
     def _told(self) -> None:
         self._scored += 1
-        self._tell(f"optimizing: {self._spec.name}", self._scored, self._runs)
+        self.tell(f"optimizing: {self.spec.name}", self._scored, self._runs)
 
     @contextmanager
     def _teacher(self) -> Iterator[Roles | None]:
-        plan = self._plan
-        if plan.teacher != GOLD and not self._spec.labelled:
+        plan = self.plan
+        if plan.teacher != GOLD and not self.spec.labelled:
             yield None if plan.teacher is None else Roles(plan.teacher)
             return
         with gold_engine(plan.program, plan.questions.train) as (name, _):
@@ -323,11 +316,10 @@ class _CompileRun:
         """The error that stopped the optimizer, with the number of candidates so far."""
         if not isinstance(error, TriplecheckError):
             return error
-        tried = len(self._candidates.all())
-        again = f"{tried} candidates so far; run the same command again to resume {self._out}"
+        again = f"{len(self._candidates)} candidates so far; run the same command again to resume {self.out}"
         if isinstance(error, BudgetExceededError):
             try:
-                self._plan.budget.check(self._ledger.charged())  # report the whole budget, not the rest that was left
+                self.plan.budget.check(self.ledger.charged())  # report the whole budget, not the rest that was left
             except BudgetExceededError as whole:
                 error = whole
         return type(error)(f"{error}; {again}")

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, redirect_stdout
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import dspy
 import tqdm
@@ -71,28 +72,19 @@ def keeping_instructions() -> Iterator[None]:
             _LOG.warning("a proposed instruction cannot be read, so the old one stays: %s", error)
             return kwargs["predictor"].signature.instructions
 
-    with _replaced(GroundedProposer, "propose_instruction_for_predictor", propose):
+    with patch.object(GroundedProposer, "propose_instruction_for_predictor", propose):
         yield
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
     """Suppress the output, progress bars and log lines of optimizers on the terminal; `logged_to` keeps the log."""
-    loggers = [logging.getLogger(name) for name in _LOGGERS]
-    before = [(logger, handler) for logger in loggers for handler in logger.handlers]
-    for logger, handler in before:
-        logger.removeHandler(handler)
-    propagating = [logger.propagate for logger in loggers]
-    for logger in loggers:
-        logger.propagate = False
-    try:
-        with redirect_stdout(io.StringIO()), _always(tqdm.tqdm, "__init__", disable=True):
-            yield
-    finally:
-        for logger, handler in before:
-            logger.addHandler(handler)
-        for logger, propagate in zip(loggers, propagating, strict=True):
-            logger.propagate = propagate
+    with ExitStack() as stack:
+        for logger in map(logging.getLogger, _LOGGERS):
+            stack.enter_context(patch.multiple(logger, handlers=[], propagate=False))
+        stack.enter_context(redirect_stdout(io.StringIO()))
+        stack.enter_context(_always(tqdm.tqdm, "__init__", disable=True))
+        yield
 
 
 @contextmanager
@@ -118,15 +110,5 @@ def _always(module: Any, name: str, **arguments: Any) -> Iterator[None]:
     def made(*args: Any, **kwargs: Any) -> Any:
         return before(*args, **kwargs | arguments)
 
-    with _replaced(module, name, made):
+    with patch.object(module, name, made):
         yield
-
-
-@contextmanager
-def _replaced(module: Any, name: str, made: Any) -> Iterator[None]:
-    before = getattr(module, name)
-    setattr(module, name, made)
-    try:
-        yield
-    finally:
-        setattr(module, name, before)

@@ -168,17 +168,11 @@ def step_examples(program: Program, step: str, questions: Sequence[Question]) ->
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a few runs took, for the estimate.
-
-    Attributes:
-        runs: their number.
-        seconds: wall time of all of them.
-        calls, tokens, unpriced_calls: as in `Usage`.
-        dollars: sum of the known prices.
-    """
+    """What a few runs took, for the estimate; most is as in `Usage`."""
 
     runs: int
     seconds: float
+    """Wall time of all runs."""
     calls: int
     tokens: int
     unpriced_calls: int

@@ -102,8 +102,6 @@ def measure(
 
     Args:
         roles: the models; None: those of the session.
-        knowledge_base: of the program's graph.
-        progress: called after each question.
 
     Raises:
         BudgetExceededError: the budget of the session is used up.

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-import dspy
-
 from triplecheck.evals.configuration import plain
 from triplecheck.kg import UserError
 from triplecheck.kg.errors import require
@@ -19,8 +17,8 @@ from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Pilot, Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.traces.gold import NAME as GOLD
-from triplecheck.optimize.traces.gold import uncomputable
+from triplecheck.optimize.traces.gold.engine import NAME as GOLD
+from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.programs import Program
 
 WRITER_TOKENS = 2_000
@@ -133,20 +131,9 @@ def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan)
 
 
 def estimate(
-    spec: OptimizerSpec,
-    settings: Mapping[str, Value],
-    plan: CompilePlan,
-    size: Size,
-    *,
-    pilot: Pilot,
+    spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan, size: Size, *, pilot: Pilot
 ) -> Estimate:
-    """Estimate the cost of a run.
-
-    Args:
-        plan: what to compile; the notes compare the cost with its budget.
-        size: numbers of examples and steps.
-        pilot: what a few runs took.
-    """
+    """Estimate the cost of a run from what a few runs took; the notes compare it with the budget of the plan."""
     runs = spec.estimate(size, settings)
     # Besides the optimizer's own runs: the program before and after, on the validation set and held-out questions.
     program = runs.program + 2 * size.validation
@@ -181,8 +168,3 @@ def _dollars(writes: int, share: float, pilot: Pilot, prompt_model: str) -> floa
             return None
         total += writes * price.of(WRITER_TOKENS // 2, WRITER_TOKENS // 2)
     return round(total, 4)
-
-
-def step_count(student: dspy.Module) -> int:
-    """Number of steps that an optimizer sees."""
-    return len(student.predictors())

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -67,44 +68,36 @@ class Tagging(BaseCallback):  # type: ignore[misc]
             prediction.candidate = self._candidates.seen(state_of(instance))
 
 
+@dataclass(frozen=True, eq=False)
 class Metric:
     """Scores predictions for an optimizer, and records every score.
 
-    Args:
+    Attributes:
         watch: records errors of the metric itself; they do not count as wrong answers.
         step: signature of the step that is scored; None for a whole program.
         progress: called after each score.
     """
 
-    def __init__(
-        self,
-        cases: Mapping[str, Case],
-        candidates: Candidates,
-        watch: ErrorWatch,
-        *,
-        step: type[dspy.Signature] | None = None,
-        progress: Callable[[], None] | None = None,
-    ) -> None:
-        self._cases = cases
-        self._candidates = candidates
-        self._watch = watch
-        self._step = step
-        self._progress = progress
+    cases: Mapping[str, Case]
+    candidates: Candidates
+    watch: ErrorWatch
+    step: type[dspy.Signature] | None = None
+    progress: Callable[[], None] | None = None
 
     def __call__(self, example: dspy.Example, prediction: Any, trace: Any = None) -> float | bool:
         """A score from 0 to 1; with `trace`, whether the run can be a demonstration."""
         scored = self._scored(example, prediction)
         if trace is None:
             return scored.score
-        if self._step is not None:
+        if self.step is not None:
             return scored.score == 1
         with self._own_errors():
-            return scored.score == 1 and proved(self._cases[example[CASE]], prediction, trace)
+            return scored.score == 1 and proved(self.cases[example[CASE]], prediction, trace)
 
     def is_right(self, example: dspy.Example, call: TracedCall) -> bool:
         """Whether one call of a step, in a run on this example, has the full score of the step's own metric."""
         with self._own_errors():
-            scored = score_call(call, self._cases[example[CASE]])
+            scored = score_call(call, self.cases[example[CASE]])
         return scored is not None and scored.score == 1
 
     def with_feedback(
@@ -118,20 +111,25 @@ class Metric:
         """The score of the program with feedback in words, with the interface of GEPA's metrics."""
         scored = self._scored(gold, pred, note=pred_name is None)
         with self._own_errors():
-            text = feedback(self._cases[gold[CASE]], scored, pred, pred_trace or ())
+            text = feedback(self.cases[gold[CASE]], scored, pred, pred_trace or ())
         return dspy.Prediction(score=scored.score, feedback=text)
 
     def _scored(self, example: dspy.Example, prediction: Any, note: bool = True) -> StepScore:
         if prediction is None:
             return StepScore(0.0, "The program failed. ")
         with self._own_errors():
-            case = self._cases[example[CASE]]
-            scored = whole(case, prediction) if self._step is None else self._of_step(example, prediction, case)
+            case = self.cases[example[CASE]]
+            if self.step is None:
+                scored = whole(case, prediction)
+            else:
+                metric, outputs = step_metric(self.step), dict(prediction.items())
+                found = None if metric is None else metric(StepCall(dict(example.inputs()), outputs), case)
+                scored = found or StepScore(0.0, "This reply cannot be scored. ")
         candidate = prediction.get("candidate")
         if note and candidate is not None:
-            self._candidates.score(candidate, inputs_key(example.inputs()), scored.score, prediction.usage.calls)
-            if self._progress is not None:
-                self._progress()
+            self.candidates.score(candidate, inputs_key(example.inputs()), scored.score, prediction.usage.calls)
+            if self.progress is not None:
+                self.progress()
         return scored
 
     @contextmanager
@@ -140,13 +138,8 @@ class Metric:
         try:
             yield
         except Exception as error:
-            self._watch.halted = error
+            self.watch.halted = error
             raise Halted(error) from error
-
-    def _of_step(self, example: dspy.Example, prediction: Any, case: Case) -> StepScore:
-        metric = None if self._step is None else step_metric(self._step)
-        found = None if metric is None else metric(StepCall(dict(example.inputs()), dict(prediction.items())), case)
-        return found or StepScore(0.0, "This reply cannot be scored. ")
 
 
 def inputs_key(inputs: Mapping[str, Any]) -> str:

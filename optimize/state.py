@@ -60,7 +60,7 @@ def with_state(program: Any, state: Mapping[str, Any]) -> Any:
         raise UserError(f"the program has other steps: missing {missing}, not in the state {unknown}")
     for name, step in steps.items():
         try:
-            row = _checker().validate_python(state[name])
+            row = checker(_StepState).validate_python(state[name])
         except ValueError as error:
             raise UserError(f"the state of step {name!r} is damaged ({error}); compile again") from error
         names = list(step.signature.fields)
@@ -91,8 +91,9 @@ class _StepState(TypedDict):
 
 
 @functools.cache
-def _checker() -> TypeAdapter[Any]:
-    return TypeAdapter(_StepState)
+def checker(kind: Any) -> TypeAdapter[Any]:
+    """Checks plain data against a type; made when it is first needed."""
+    return TypeAdapter(kind)
 
 
 def asked_for(signature: type[dspy.Signature]) -> dict[str, str]:

@@ -28,7 +28,8 @@ if TYPE_CHECKING:
     from triplecheck.evals import evaluate
     from triplecheck.kg import KnowledgeBase
     from triplecheck.lms import Roles, session
-    from triplecheck.optimize import compile_program, load_bundle, save_bundle
+    from triplecheck.optimize.bundle import load_bundle, save_bundle
+    from triplecheck.optimize.compile import compile_program
     from triplecheck.optimize.metrics import feedback_metric
     from triplecheck.optimize.tuning.compiled import compile
     from triplecheck.programs import KERAG, AnchorRAG, Cascade, FourStepFocus, Know3RAG, Sources
@@ -61,11 +62,11 @@ _HOME = {
     "Roles": "lms",
     "Sources": "programs",
     "compile": "optimize.tuning.compiled",
-    "compile_program": "optimize",
+    "compile_program": "optimize.compile",
     "evaluate": "evals",
     "feedback_metric": "optimize.metrics",
-    "load_bundle": "optimize",
-    "save_bundle": "optimize",
+    "load_bundle": "optimize.bundle",
+    "save_bundle": "optimize.bundle",
     "session": "lms",
 }
 

@@ -11,7 +11,7 @@ from triplecheck.evals.metrics.answers import Predicted, set_scores
 from triplecheck.lms import RolePredict
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall, listed
 from triplecheck.optimize.traces.derivations import Derivation
-from triplecheck.optimize.traces.gold import is_template
+from triplecheck.optimize.traces.gold.engine import is_template
 from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.optimize.traces.verification import corrected
 from triplecheck.programs import replay

@@ -10,7 +10,7 @@ from typing import Any, Self, TypeAlias
 
 from triplecheck.evals.gold import Gold, linker_names, resolve_gold
 from triplecheck.evals.questions import Question
-from triplecheck.kg import Direction, Graph, Words, normalize
+from triplecheck.kg import Graph, Words, normalize
 from triplecheck.kg.plausibility import Grounder
 from triplecheck.language.pipeline import read_text
 from triplecheck.optimize.traces.derivations import Asked, Derivation
@@ -85,9 +85,6 @@ class Case:
     """The reference that a metric compares an answer or a step with.
 
     Copies share one object: optimizers deep-copy their data.
-
-    Args:
-        sources: the graph and how to find things in it.
     """
 
     def __init__(self, question: Question, sources: Sources) -> None:
@@ -168,12 +165,8 @@ class Case:
             yield from (candidate.node for candidate in self.sources.linker.candidates(mention, None, 1))
 
     def _around(self, node: int) -> frozenset[int]:
-        found = {node}
-        for count in self.graph.relation_counts([node]):
-            edges = self.graph.expand([node], count.relation, count.direction, _NEIGHBOURS)
-            ends = edges.tails if count.direction is Direction.OUT else edges.heads
-            found.update(int(end) for end in ends)
-        return frozenset(found)
+        edges = self.graph.expand([node], None, None, _NEIGHBOURS)
+        return frozenset([node, *edges.heads.tolist(), *edges.tails.tolist()])
 
     def __copy__(self) -> Self:
         return self

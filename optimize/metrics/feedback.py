@@ -75,14 +75,7 @@ def score_call(row: TracedCall, case: Case) -> StepScore | None:
 
 
 def feedback(case: Case, found: StepScore, prediction: Any, calls: Iterable[TracedCall] = ()) -> str:
-    """The feedback for an optimizer that rewrites a step.
-
-    Args:
-        case: the question.
-        found: the score of the whole.
-        prediction: what the program returned.
-        calls: of the step that is being rewritten.
-    """
+    """The feedback for an optimizer that rewrites a step, with the score of the whole and the calls of this step."""
     parts = [scored.feedback for row in calls if (scored := score_call(row, case)) is not None]
     parts.append(found.feedback)
     for step in getattr(prediction, "steps", None) or ():
@@ -93,13 +86,9 @@ def feedback(case: Case, found: StepScore, prediction: Any, calls: Iterable[Trac
     return "".join(dict.fromkeys(parts)).strip()
 
 
-FeedbackMetric = Callable[..., Any]
-"""`metric(example, prediction, trace=None, pred_name=None, pred_trace=None)`, as DSPy's optimizers call metrics."""
-
-
 def feedback_metric(
     knowledge_base: KnowledgeBase, questions: Iterable[Question | Mapping[str, Any] | dspy.Example]
-) -> FeedbackMetric:
+) -> Callable[..., Any]:
     """A strict metric for any DSPy optimizer, with textual feedback for optimizers that use it.
 
     `BootstrapFewShot`, `MIPROv2`, `SIMBA` and `dspy.Evaluate` get a score from 0 to 1: the F1 of the answers. While
@@ -113,7 +102,8 @@ def feedback_metric(
         questions: questions with answers; see `as_question`. An example is matched by the text of its field `question`.
 
     Returns:
-        The metric. It raises `UserError` for an example whose question is not among them.
+        `metric(example, prediction, trace=None, pred_name=None, pred_trace=None)`, as DSPy's optimizers call it. It
+        raises `UserError` for an example whose question is not among them.
 
     Raises:
         UserError: a mapping is not a valid question.

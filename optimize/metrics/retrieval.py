@@ -38,10 +38,7 @@ def names_topics(output: str) -> StepMetric:
         wrong = [f"{name!r} (linked to {case.graph.label(meant[name][0])})" for name in needless if meant[name]]
         return StepScore(
             f1,
-            listed(
-                "Missing topics of the question",
-                [_topic_labels(case, topic) for topic in missing],
-            )
+            listed("Missing topics of the question", [_topic_labels(case, topic) for topic in missing])
             + listed("Named, but not a topic of the question", wrong)
             + listed("Named, but no entity of the graph has this name", unlinked)
             or "The topics are correct. ",
@@ -58,7 +55,7 @@ _BETA = 2.0
 """Recall has more weight: a dropped path is lost, an unnecessary one only costs tokens."""
 
 
-def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
+def keeps_paths(output: str) -> StepMetric:
     """F2 of the numbers in a field against the paths that lead on to the answer.
 
     Where every offered path is longer than the paths to the answer, the right reply keeps none of them.
@@ -68,10 +65,10 @@ def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
         written = read_path(line).hops
         return any(leads_on(case.graph, written, path) for path in case.paths)
 
-    keeps = _keeps(output, offered, is_right, "relation")
+    keeps = _keeps(output, "paths", is_right, "relation")
 
     def score(call: StepCall, case: Case) -> StepScore | None:
-        lengths = [len(read_path(str(line)).hops) for line in call.inputs.get(offered) or ()]
+        lengths = [len(read_path(str(line)).hops) for line in call.inputs.get("paths") or ()]
         if not case.paths or not lengths or min(lengths) <= max(map(len, case.paths)):
             return keeps(call, case)
         kept = call.outputs.get(output) or ()
@@ -81,14 +78,14 @@ def keeps_paths(output: str, offered: str = "paths") -> StepMetric:
     return score
 
 
-def keeps_facts(output: str, offered: str = "facts") -> StepMetric:
+def keeps_facts(output: str) -> StepMetric:
     """F2 of the numbers in a field against the facts whose relation is on a gold path."""
 
     def is_right(case: Case, line: str) -> bool:
         fact = read_fact(line)
         return fact is not None and any(is_written(case.graph, hop, fact.hop) for path in case.paths for hop in path)
 
-    return _keeps(output, offered, is_right, "fact")
+    return _keeps(output, "facts", is_right, "fact")
 
 
 def _keeps(output: str, offered: str, is_right: Callable[[Case, str], bool], what: str) -> StepMetric:
@@ -125,13 +122,13 @@ def helps(case: Case, passage: str) -> bool:
     return case.names_answer(passage)
 
 
-def selects_passages(output: str, offered: str = "passages") -> StepMetric:
+def selects_passages(output: str) -> StepMetric:
     """F1 of the numbers in a field against the passages that help."""
 
     def score(call: StepCall, case: Case) -> StepScore | None:
         if not case.gold.answers:
             return None
-        passages = [str(passage) for passage in call.inputs.get(offered) or ()]
+        passages = [str(passage) for passage in call.inputs.get("passages") or ()]
         wanted = {number for number, passage in enumerate(passages, 1) if helps(case, passage)}
         chosen = {int(number) for number in call.outputs.get(output) or ()}
         return StepScore(

@@ -90,10 +90,9 @@ def _linked(case: Case, texts: Sequence[str]) -> set[Edge]:
         mentions = case.sources.linker.mentions(read_text(text, case.sources.language))[:_MENTIONED]
         nodes = {node for mention in mentions if mention.similarity == 1 for node in _nodes(case, mention.text)}
         for node in nodes:
-            for count in case.graph.relation_counts([node]):
-                if count.direction is Direction.OUT:
-                    edges = case.graph.expand([node], count.relation, Direction.OUT, _EDGES)
-                    found.update((node, count.relation, int(tail)) for tail in edges.tails if int(tail) in nodes)
+            edges = case.graph.expand([node], None, Direction.OUT, _EDGES)
+            ends = zip(edges.relations.tolist(), edges.tails.tolist(), strict=True)
+            found.update((node, relation, tail) for relation, tail in ends if tail in nodes)
     return found
 
 

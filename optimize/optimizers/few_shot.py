@@ -38,11 +38,6 @@ def right_runs(job: OptimizerJob) -> Iterator[dspy.Example]:
             yield example
 
 
-def demonstration(inputs: Any, outputs: Any) -> dspy.Example:
-    """A call as a demonstration."""
-    return dspy.Example(augmented=True, **dict(inputs), **dict(outputs.items())).with_inputs(*inputs)
-
-
 def labelled_calls(job: OptimizerJob) -> Demos:
     """The calls of each step with right replies: those of the teacher with the full score of the step's own metric.
 
@@ -59,7 +54,8 @@ def labelled_calls(job: OptimizerJob) -> Demos:
             calls = list(dspy.settings.trace)
         for step, inputs, outputs in calls:
             if id(step) in names and job.metric.is_right(example, (step, inputs, outputs)):
-                found.setdefault(names[id(step)], []).append(demonstration(inputs, outputs))
+                shown = dspy.Example(augmented=True, **inputs, **dict(outputs.items())).with_inputs(*inputs)
+                found.setdefault(names[id(step)], []).append(shown)
     return found
 
 
@@ -80,37 +76,30 @@ def _labeled(job: OptimizerJob) -> dspy.Module:
 def _bootstrap(job: OptimizerJob) -> dspy.Module:
     from dspy.teleprompt import BootstrapFewShot
 
-    train = list(job.train)
-    random.Random(job.seed).shuffle(train)
-    optimizer = BootstrapFewShot(
-        metric=job.metric,
-        teacher_settings=job.teacher_settings,
-        max_bootstrapped_demos=int(job.settings["demos"]),
-        max_labeled_demos=0,
-        max_rounds=1,
-    )
-    return optimizer.compile(job.student, trainset=train)
+    return BootstrapFewShot(**_bootstrapping(job)).compile(job.student, trainset=_shuffled(job))
 
 
 def _random_search(job: OptimizerJob) -> dspy.Module:
     from dspy.teleprompt import BootstrapFewShotWithRandomSearch
 
-    train = list(job.train)
-    random.Random(job.seed).shuffle(train)
-    candidates = int(job.settings["candidates"])
+    count, validation = int(job.settings["candidates"]), list(job.validation)
     optimizer = BootstrapFewShotWithRandomSearch(
-        metric=job.metric,
-        teacher_settings=job.teacher_settings,
-        max_bootstrapped_demos=int(job.settings["demos"]),
-        max_labeled_demos=0,
-        max_rounds=1,
-        num_candidate_programs=candidates,
-        num_threads=job.workers,
+        **_bootstrapping(job), num_candidate_programs=count, num_threads=job.workers
     )
     # Without seed -2: with labelled examples only, of which there are none, it is the bare program again.
-    return optimizer.compile(
-        job.student, trainset=train, valset=list(job.validation), restrict=[-3, -1, *range(candidates)]
-    )
+    seeds = [-3, -1, *range(count)]
+    return optimizer.compile(job.student, trainset=_shuffled(job), valset=validation, restrict=seeds)
+
+
+def _bootstrapping(job: OptimizerJob) -> dict[str, Any]:
+    most = {"max_bootstrapped_demos": int(job.settings["demos"]), "max_labeled_demos": 0, "max_rounds": 1}
+    return {"metric": job.metric, "teacher_settings": job.teacher_settings, **most}
+
+
+def _shuffled(job: OptimizerJob) -> list[dspy.Example]:
+    train = list(job.train)
+    random.Random(job.seed).shuffle(train)
+    return train
 
 
 def _train_once(size: Size, settings: Mapping[str, Value]) -> Runs:

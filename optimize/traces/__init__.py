@@ -9,20 +9,16 @@ Source: KERAG (arXiv 2509.04716).
 from triplecheck.optimize.traces.collect import collect
 from triplecheck.optimize.traces.collector import GOLD, VERIFIED
 from triplecheck.optimize.traces.export import FORMS, examples, export
-from triplecheck.optimize.traces.manifest import TraceManifest, Verification
+from triplecheck.optimize.traces.manifest import TraceManifest
 from triplecheck.optimize.traces.reading import read_traces
-from triplecheck.optimize.traces.records import SOURCES, TEMPLATES, Source, TraceRow
+from triplecheck.optimize.traces.records import TraceRow
 
 __all__ = [
     "FORMS",
     "GOLD",
-    "SOURCES",
-    "TEMPLATES",
     "VERIFIED",
     "TraceManifest",
-    "Source",
     "TraceRow",
-    "Verification",
     "collect",
     "examples",
     "export",

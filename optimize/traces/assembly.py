@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +14,11 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import normalize
 from triplecheck.kg._atomic import write_bytes, write_text
 from triplecheck.kg.values import parse_json
-from triplecheck.optimize.traces.collector import refusal
+from triplecheck.optimize.traces.collector import VERIFIED, refusal
 from triplecheck.optimize.traces.kinds import balanced, by_kind
 from triplecheck.optimize.traces.manifest import TraceManifest, Verification, scores_of
 from triplecheck.optimize.traces.reading import CARD, MANIFEST, TRACES
-from triplecheck.optimize.traces.records import SOURCES, Record, TraceRow, counts, read_records, split_of
+from triplecheck.optimize.traces.records import SOURCES, Record, Source, TraceRow, counts, read_records, split_of
 
 _ALIKE = 0.7
 """Share of common words from which two reasonings are the same."""
@@ -30,14 +30,23 @@ class Pass:
 
     Attributes:
         folder: of its evaluation and its records.
+        kind: `VERIFIED` or `GOLD`.
+        sample: number of the sample, from 1; 0: the models are called as they are.
+        temperature: of the sample.
         stopped: why it stopped early; None: it did not.
-        sampled: whether it is one of several samples, which may agree.
     """
 
     name: str
     folder: Path
+    kind: Source = VERIFIED
+    sample: int = 0
+    temperature: float = 0.0
     stopped: str | None = None
-    sampled: bool = True
+
+    @property
+    def sampled(self) -> bool:
+        """Whether it is one of several samples, which may agree."""
+        return self.kind == VERIFIED
 
 
 @dataclass(frozen=True)
@@ -145,7 +154,7 @@ def assemble(
     if rejected is not None:
         lines = [json.dumps(vars(one), ensure_ascii=False, default=str) for one in left_out]
         write_bytes(rejected, "".join(f"{line}\n" for line in lines).encode("utf-8", "backslashreplace"))
-    content = "".join(json.dumps(row.to_json(), ensure_ascii=False) + "\n" for row in rows)
+    content = "".join(json.dumps(asdict(row), ensure_ascii=False) + "\n" for row in rows)
     data = content.encode("utf-8", "backslashreplace")
     write_bytes(out / TRACES, data)
     about = {one.name: _about(one, records[one.name], chosen) for one in passes}

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from pathlib import Path
-from typing import Any, get_args
+from typing import get_args
 
 import dspy
 
@@ -24,22 +24,16 @@ from triplecheck.evals.run_directory import JsonLines
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, Roles, session
 from triplecheck.optimize.traces.assembly import Pass, Selection, assemble, unverified
-from triplecheck.optimize.traces.collector import GOLD, VERIFIED, Collector
-from triplecheck.optimize.traces.gold import NAME, check_computable, gold_engine, is_template, uncomputable
+from triplecheck.optimize.traces.collector import GOLD, VERIFIED, Judge
+from triplecheck.optimize.traces.gold.engine import NAME, check_computable, gold_engine, is_template, uncomputable
 from triplecheck.optimize.traces.manifest import TraceManifest, Verification
 from triplecheck.optimize.traces.rationalize import FOLDER as RATIONALIZED
 from triplecheck.optimize.traces.rationalize import rationalize as explain
 from triplecheck.optimize.traces.reading import MANIFEST, graph_of
 from triplecheck.optimize.traces.recorder import Recorder, recording
-from triplecheck.optimize.traces.records import FILE, Source
+from triplecheck.optimize.traces.records import FILE
 from triplecheck.programs import Program
 
-CAP = 12
-"""Maximum rows per question."""
-DEV_SHARE = 0.1
-"""Share of the questions whose rows are held out."""
-LEAST_SHARE = 0.1
-"""Least share of each kind of question (`kinds.BALANCED`) in the rows of a step."""
 DISTRACTORS = 2
 """Wrong paths and facts kept besides the right ones in the pass `gold`."""
 TEMPERATURE = 0.7
@@ -64,9 +58,9 @@ def collect(
     workers: int = 1,
     timeout: float | None = None,
     budget: Budget | None = None,
-    cap: int = CAP,
-    dev_share: float = DEV_SHARE,
-    least_share: float = LEAST_SHARE,
+    cap: int = 12,
+    dev_share: float = 0.1,
+    least_share: float = 0.1,
     distractors: int = DISTRACTORS,
     rejected: Path | None = None,
     progress: Callable[[str, Progress], None] | None = None,
@@ -93,8 +87,8 @@ def collect(
         timeout: maximum seconds per question.
         cap: maximum rows per question; of more, the first ones and the last are kept.
         dev_share: share of the questions held out, from 0 to 1.
-        least_share: least share of each kind of question in the rows of a step, if there is a row of it: rows of rare
-            kinds count several times (`TraceRow.times`); 0: all count once.
+        least_share: least share of each kind of question (`kinds.BALANCED`) in the rows of a step, if there is a row of
+            it: rows of rare kinds count several times (`TraceRow.times`); 0: all count once.
         distractors: number of wrong paths and facts that the pass `gold` keeps besides the right ones, so that later
             steps see irrelevant input; the rows hold the right replies.
         rejected: a file for the steps that are left out, each with the reason (`assembly.LEFT_OUT`).
@@ -111,7 +105,8 @@ def collect(
     with ExitStack() as stack:
         gold_name, engine = stack.enter_context(gold_engine(program, asked, distractors))
         stack.enter_context(session(roles, budget))
-        taught = _has_teacher(program)
+        # Whether a language model takes one of the steps.
+        taught = not all(is_template(step.model) for step in program.predictors())
         kinds = _kinds(program, passes, taught=taught)
         _check_kinds(kinds, how, samples, rationalize=rationalize, taught=taught)
         if samples > 1 or temperature is not None:
@@ -119,10 +114,9 @@ def collect(
         if GOLD in kinds:
             check_computable(program)
         _check_place(out)
-        planned = _planned(out, kinds, samples, temperature, gold_name)
         found: list[Pass] = []
-        for one in planned:
-            collector = Collector(program, one.kind, engine, taught=taught)
+        for one in _planned(out, kinds, samples, temperature, gold_name):
+            judge = partial(Judge, program, one.kind, engine, taught)
             with JsonLines(one.folder / FILE) as records:
                 summary = evaluate(
                     program,
@@ -132,23 +126,18 @@ def collect(
                     knowledge_base=knowledge_base,
                     workers=workers,
                     timeout=timeout,
-                    settings=one.settings,
+                    settings={"sample": one.sample, "temperature": one.temperature} if one.sample else None,
                     progress=None if progress is None else partial(progress, one.name),
-                    executor=_Recording(records, collector, one),
+                    executor=_Recording(records, judge, one),
                 )
-            found.append(Pass(one.name, one.folder, summary.stopped, sampled=one.kind == VERIFIED))
-            if summary.stopped is not None and one.kind == VERIFIED:
+            found.append(replace(one, stopped=summary.stopped))
+            if summary.stopped is not None and one.sampled:
                 break
         explained = None
         if rationalize:
             wrong = unverified(asked, found, how)
             explained = explain(program, wrong, out / RATIONALIZED, workers)
     return assemble(out, program.name, asked, found, how, explained, rejected, graph_of(program.sources.knowledge_base))
-
-
-def _has_teacher(program: Program) -> bool:
-    """Whether a language model takes one of the steps."""
-    return not all(is_template(step.model) for step in program.predictors())
 
 
 def _kinds(program: Program, passes: Sequence[str] | None, *, taught: bool) -> list[str]:
@@ -220,52 +209,20 @@ def _check_steps(program: Program, steps: Sequence[str]) -> None:
         raise UserError(f"{program.name} has no step {', '.join(unknown)}; there are: {', '.join(there)}")
 
 
-@dataclass(frozen=True)
-class _Planned:
-    """A pass that is to be run.
-
-    Attributes:
-        folder: of its evaluation and its records.
-        kind: `VERIFIED` or `GOLD`.
-        sample: number of the sample, from 1; 0: the models are called as they are.
-    """
-
-    name: str
-    folder: Path
-    kind: Source
-    sample: int = 0
-    temperature: float = TEMPERATURE
-
-    @property
-    def settings(self) -> dict[str, Any] | None:
-        """Settings of the evaluation that its rows depend on."""
-        return {"sample": self.sample, "temperature": self.temperature} if self.sample else None
-
-    @contextmanager
-    def active(self) -> Iterator[None]:
-        """Makes the models sample."""
-        if not self.sample:
-            yield
-            return
-        varied = dspy.settings.lm.copy(rollout_id=self.sample, temperature=self.temperature)
-        with dspy.context(lm=varied):
-            yield
-
-
 def _planned(
     out: Path, kinds: Sequence[str], samples: int, temperature: float | None, gold_name: str
-) -> Iterator[_Planned]:
+) -> Iterator[Pass]:
     for kind in kinds:
         if kind == GOLD:
             # Gold replies depend on the questions: another set of questions has another directory.
-            yield _Planned(GOLD, out / gold_name, GOLD)
+            yield Pass(GOLD, out / gold_name, GOLD)
         elif samples == 1 and temperature is None:
-            yield _Planned(VERIFIED, out / VERIFIED, VERIFIED)
+            yield Pass(VERIFIED, out / VERIFIED)
         else:
             degree = TEMPERATURE if temperature is None else temperature
             for sample in range(1, samples + 1):
                 folder = out / f"{_SAMPLE}-{sample}-t{degree:g}"
-                yield _Planned(f"{_SAMPLE} {sample}", folder, VERIFIED, sample, degree)
+                yield Pass(f"{_SAMPLE} {sample}", folder, VERIFIED, sample, degree)
 
 
 @dataclass(frozen=True)
@@ -273,8 +230,8 @@ class _Recording:
     """An executor on threads of this process that writes the record of a question before its row."""
 
     records: JsonLines
-    collector: Collector
-    planned: _Planned
+    judge: Callable[[Question, Recorder], Judge]
+    of: Pass
 
     def run(
         self, job: QuestionJob, questions: Sequence[Question], workers: int, stop: threading.Event
@@ -283,10 +240,12 @@ class _Recording:
         asker = Asker(job.program, job.knowledge_base, job.timeout)
 
         def ask(question: Question) -> tuple[Question, Finished | OutOfBudget, Recorder]:
-            with self.planned.active(), recording() as recorder:
+            sampled = {"rollout_id": self.of.sample, "temperature": self.of.temperature}
+            varied = {"lm": dspy.settings.lm.copy(**sampled)} if self.of.sample else {}
+            with dspy.context(**varied), recording() as recorder:
                 return question, asker(question, job.keys[question.id]), recorder
 
         for question, result, recorder in spread(ask, questions, workers, stop):
             if isinstance(result, Finished):
-                self.records.append(self.collector.record(question, result.row, recorder).to_json())
+                self.records.append(asdict(self.judge(question, recorder).record(result.row)))
             yield result

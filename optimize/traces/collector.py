@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from triplecheck.evals.questions import Question
 from triplecheck.kg import UserError, normalize
 from triplecheck.lms.kinds import is_no_language_model
-from triplecheck.optimize.traces.gold import GoldEngine
+from triplecheck.optimize.traces.gold.engine import GoldEngine
 from triplecheck.optimize.traces.kinds import kinds_of, row_kinds, selects_nothing
 from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.optimize.traces.recorder import Recorder, StepRecord
@@ -33,11 +33,11 @@ GOLD: Source = "gold"
 
 
 @dataclass(frozen=True)
-class Collector:
-    """Makes the record of a question.
+class Judge:
+    """Makes the record of a question, and judges its steps.
 
     Attributes:
-        engine: knows the gold replies.
+        kind: of the pass.
         taught: whether a language model takes some steps: only its replies are kept then.
     """
 
@@ -45,14 +45,16 @@ class Collector:
     kind: Source
     engine: GoldEngine
     taught: bool
+    question: Question
+    recorder: Recorder
 
-    def record(self, question: Question, row: Mapping[str, Any], recorder: Recorder) -> Record:
+    def record(self, row: Mapping[str, Any]) -> Record:
         """Verify the question and its steps."""
-        calls, prediction, graph = tuple(recorder.calls), recorder.prediction, self.program.graph
+        question, graph = self.question, self.program.graph
+        calls, prediction = tuple(self.recorder.calls), self.recorder.prediction
         rejected = rejection(graph, question, row, prediction, calls)
         if rejected is not None and self.kind == GOLD and not self.engine.has_paths(question):
             rejected = "no_path"
-        judged = _Judge(self, question, corrected(prediction))
         nodes = sorted(str(answer["id"]) for answer in row.get("answers") or ())
         text = normalize(str(row.get("answer") or ""))
         return Record(
@@ -63,25 +65,16 @@ class Collector:
             tuple(nodes) or ((text,) if text else ()),
             bool(row["f1"] == 1.0) if question.answers_known and row["status"] != "error" else None,
             str(row.get("verdict") or ""),
-            tuple(map(judged.step, calls)),
-            tuple(judged.base(calls)) if self.kind == VERIFIED else (),
+            tuple(map(self._step, calls)),
+            tuple(self._base(calls)) if self.kind == VERIFIED else (),
             any(isinstance(event, Assisted) for event in (() if prediction is None else prediction.steps)),
         )
-
-
-@dataclass(frozen=True)
-class _Judge:
-    """Judges the steps of one question."""
-
-    of: Collector
-    question: Question
-    has_corrections: bool
 
     @cached_property
     def _case(self) -> Case:
         from triplecheck.optimize.metrics import Case  # the metrics import this package
 
-        return Case(self.question, self.of.program.sources)
+        return Case(self.question, self.program.sources)
 
     @cached_property
     def _kinds(self) -> tuple[str, ...]:
@@ -90,11 +83,11 @@ class _Judge:
         case = self._case
         return kinds_of(case.derivation, answerable=self.question.answerable, topics=len(case.gold.topics))
 
-    def step(self, call: StepRecord) -> JudgedStep:
+    def _step(self, call: StepRecord) -> JudgedStep:
         """A step with its row and score, or what is wrong with it whatever the answer is."""
-        source, model, problem = self.of.kind, None, self._problem(call)
+        source, model, problem = self.kind, None, self._problem(call)
         if source == GOLD:
-            right = self.of.engine.reply_to(call)
+            right = self.engine.reply_to(call)
             if right is None or not right.taught:
                 problem = "beyond_prompt"
             else:
@@ -113,13 +106,13 @@ class _Judge:
     def _problem(self, call: StepRecord) -> str | None:
         if call.cut:
             return "cut"
-        if self.of.kind == GOLD:
+        if self.kind == GOLD:
             return None
-        if self.has_corrections and {"cited", "answers"} <= call.outputs.keys():
+        if corrected(self.recorder.prediction) and {"cited", "answers"} <= call.outputs.keys():
             return "corrected"
         if is_no_language_model(call.model):
-            return "template" if self.of.taught else None
-        return reasoning_gap(call.inputs, call.outputs, self.of.program.sources.language)
+            return "template" if self.taught else None
+        return reasoning_gap(call.inputs, call.outputs, self.program.sources.language)
 
     def _score(self, call: StepRecord) -> tuple[float | None, str]:
         from triplecheck.optimize.metrics import StepCall, step_metric
@@ -129,17 +122,17 @@ class _Judge:
         return (None, "") if scored is None else (scored.score, scored.feedback.strip())
 
     def _row(self, call: StepRecord, source: Source, model: str | None) -> TraceRow:
-        row = trace_row(call, self.question, self.of.program.name, source, model)
+        row = trace_row(call, self.question, self.program.name, source, model)
         return replace(row, kinds=row_kinds(self._kinds, call.outputs))
 
-    def base(self, calls: Sequence[StepRecord]) -> Iterator[TraceRow]:
+    def _base(self, calls: Sequence[StepRecord]) -> Iterator[TraceRow]:
         """The answering steps with gold replies, without reasoning: the base prompt of KERAG.
 
         Only steps whose prompt contains the answer: otherwise the model would learn to invent answers.
         """
         for call in calls:
             if step_of(call.signature) is AnswerFromFacts and self.question.answerable and self.question.answers_known:
-                right = self.of.engine.reply_to(call)
+                right = self.engine.reply_to(call)
                 if right is not None and (right.outputs["answers"] or right.outputs["operation"] != "none"):
                     bare = without_reasoning(call.signature)
                     outputs = {name: right.outputs[name] for name in bare.output_fields}

@@ -17,11 +17,7 @@ from triplecheck.language.pipeline import ENGLISH
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic, split_kind, split_note, wordings
 
 Gap = Literal["fact_not_named", "answer_not_named", "question_not_named"]
-"""What a reasoning leaves out.
-
-`fact_not_named`: a cited fact; `answer_not_named`: an answer; `question_not_named`: nothing is answered, and no word
-tells what is missing.
-"""
+"""What a reasoning leaves out: a cited fact, an answer, or, where nothing is answered, what is missing."""
 
 _NONE = frozenset({"", "none", "unknown"})
 _YES_NO = frozenset({"yes", "no"})

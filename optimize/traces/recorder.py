@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import dspy
@@ -25,7 +25,6 @@ class StepRecord:
 
     Attributes:
         inputs, outputs: by field; outputs are those of the last reply.
-        replies: number of replies; 2 if the first could not be parsed.
         cut: whether the last reply ended at its length limit.
     """
 
@@ -34,7 +33,6 @@ class StepRecord:
     model: str
     inputs: dict[str, Any]
     outputs: dict[str, Any]
-    replies: int = 1
     cut: bool = False
 
 
@@ -42,7 +40,7 @@ class StepRecord:
 class _Open:
     step: RolePredict
     inputs: dict[str, Any]
-    models: list[str] = field(default_factory=list)
+    model: str = ""
     cut: bool = False
 
 
@@ -78,17 +76,15 @@ class Recorder(BaseCallback):  # type: ignore[misc]  # DSPy is not typed
         """Record the model of a call."""
         call = self._open.get(callback_context.ACTIVE_CALL_ID.get() or "")
         if call is not None:
-            call.models.append(model_name(instance))
+            call.model = model_name(instance)
 
     def on_module_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
         """Record a finished step, or the prediction. Failed steps have no outputs and are dropped."""
         call = self._open.pop(call_id, None)
-        if call is not None and exception is None and call.models:
+        if call is not None and exception is None and call.model:
             signature = call.step.signature
             written = {name: outputs[name] for name in signature.output_fields}
-            self.calls.append(
-                StepRecord(signature, call.step.role, call.models[-1], call.inputs, written, len(call.models), call.cut)
-            )
+            self.calls.append(StepRecord(signature, call.step.role, call.model, call.inputs, written, call.cut))
         elif call_id in self._programs and exception is None:
             self.prediction = outputs
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import functools
 import hashlib
 import json
 from collections import Counter
@@ -12,12 +11,12 @@ from pathlib import Path
 from typing import Any, Literal, get_args
 
 import dspy
-from pydantic import TypeAdapter
 
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import complete_lines
 from triplecheck.kg import ReadError
 from triplecheck.lms import TolerantAdapter
+from triplecheck.optimize.state import checker
 from triplecheck.optimize.traces.recorder import StepRecord
 
 # Rows of fine-tuning data: chats whose last message is the reply to learn.
@@ -32,8 +31,6 @@ reasoning, for a question that a model answered wrongly although the facts in it
 """
 SOURCES: tuple[Source, ...] = get_args(Source)
 """In order of preference, for several replies to the same prompt."""
-TEMPLATES: tuple[Source, ...] = ("template", "gold")
-"""Sources whose reasoning is a template. They are not mixed with the reasoning of a language model."""
 SplitName = Literal["train", "dev"]
 
 Message = Mapping[str, str]
@@ -70,10 +67,6 @@ class TraceRow:
     kinds: tuple[str, ...] = ()
     times: int = 1
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of a line."""
-        return vars(self) | {"messages": [dict(message) for message in self.messages]}
-
     @classmethod
     def from_json(cls, row: Any) -> TraceRow:
         """From the object of a line.
@@ -81,7 +74,7 @@ class TraceRow:
         Raises:
             ValueError: a field is missing, unknown or of the wrong type.
         """
-        found: TraceRow = _of_rows().validate_python(row)
+        found: TraceRow = checker(cls).validate_python(row)
         return found
 
 
@@ -134,16 +127,6 @@ def hashed_split(key: str, dev_share: float) -> SplitName:
     return "dev" if int.from_bytes(value[:8]) < dev_share * 2**64 else "train"
 
 
-@functools.cache
-def _of_rows() -> TypeAdapter[Any]:
-    return TypeAdapter(TraceRow)
-
-
-@functools.cache
-def _of_records() -> TypeAdapter[Any]:
-    return TypeAdapter(Record)
-
-
 def messages_key(messages: Sequence[Message]) -> str:
     """A hash of messages."""
     text = json.dumps([dict(message) for message in messages], sort_keys=True, default=str)
@@ -171,10 +154,6 @@ class JudgedStep:
     problem: str | None
     score: float | None
     told: str
-
-    def to_json(self) -> dict[str, Any]:
-        """The object in a record."""
-        return vars(self) | {"row": None if self.row is None else self.row.to_json()}
 
 
 @dataclass(frozen=True)
@@ -204,10 +183,6 @@ class Record:
     base: tuple[TraceRow, ...]
     assisted: bool
 
-    def to_json(self) -> dict[str, Any]:
-        """The object of a line."""
-        return vars(self) | {name: [one.to_json() for one in getattr(self, name)] for name in ("steps", "base")}
-
 
 def read_records(folder: Path, ids: Sequence[str]) -> dict[str, Record]:
     """The last record of each of these questions by id, in this order; incomplete lines are skipped."""
@@ -216,7 +191,7 @@ def read_records(folder: Path, ids: Sequence[str]) -> dict[str, Record]:
     for _, row in complete_lines(folder / FILE):
         if row is not None and row.get("id") in wanted:
             try:
-                record: Record = _of_records().validate_python(row)
+                record: Record = checker(Record).validate_python(row)
             except ValueError as error:
                 problem = f"the record of {row['id']!r} is damaged or of another version; choose another directory"
                 raise ReadError(folder / FILE, None, f"{problem} ({error})") from error

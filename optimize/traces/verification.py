@@ -18,30 +18,23 @@ from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Checked, Computed, Consulted, TraceEvent
 
 Rejection = Literal[
-    "no_gold",
-    "no_path",
-    "error",
-    "unreadable",
-    "cut",
-    "abstained",
-    "ungrounded",
-    "wrong",
-    "incomplete",
+    "no_gold",  # the answer is unknown
+    "no_path",  # no gold path is known (pass `gold`)
+    "error",  # the question ended in an error
+    "unreadable",  # a reply could not be parsed
+    "cut",  # a reply ended at its length limit
+    "abstained",  # although there is an answer
+    "ungrounded",  # the answer is in no retrieved fact
+    "wrong",  # no answer is correct
+    "incomplete",  # some answers are missing or wrong
     "nothing_cited",
     "cited_not_in_graph",
+    # For a cited triple, neither were both ends retrieved, nor does a kept passage name both, nor did a query give it.
     "cited_not_retrieved",
-    "not_proved",
-    "disagreed",
+    "not_proved",  # the verdict on the answer is lower
+    "disagreed",  # too few samples prove this answer
 ]
-"""Why the steps of a question are rejected:
-
-`no_gold`: the answer is unknown; `no_path`: no gold path is known (pass `gold`); `error`: the question ended in an
-error; `unreadable`: a reply could not be parsed; `cut`: a reply ended at its length limit; `abstained`: although
-there is an answer; `ungrounded`: the answer is in no retrieved fact; `wrong`: no answer is correct; `incomplete`:
-some answers are missing or wrong; `nothing_cited`; `cited_not_in_graph`; `cited_not_retrieved`: for a cited triple,
-neither were both ends retrieved, nor does a kept passage name both, nor did a query give it; `not_proved`: the verdict
-on the answer is lower; `disagreed`: too few samples prove this answer.
-"""
+"""Why the steps of a question are rejected."""
 
 
 def rejection(
@@ -54,9 +47,6 @@ def rejection(
     """Why a question's steps are rejected; None: the answer is correct, complete and supported by retrieved evidence.
 
     For a question without an answer, abstaining is correct and needs no evidence.
-
-    Args:
-        graph: to check citations against.
     """
     broken = _broken(row, prediction)
     if broken is not None or prediction is None:
@@ -77,11 +67,7 @@ def rejection(
 def unproved(
     graph: Graph, row: Mapping[str, Any], prediction: dspy.Prediction | None, calls: Sequence[StepRecord]
 ) -> Rejection | None:
-    """Why a question's steps are rejected without its known answer; None: the graph supports the answer.
-
-    Args:
-        graph: to check citations against.
-    """
+    """Why a question's steps are rejected without its known answer; None: the graph supports the answer."""
     broken = _broken(row, prediction)
     if broken is not None or prediction is None:
         return broken

@@ -36,12 +36,7 @@ class Rule:
 
 
 def best_rule(first: Measured, second: Measured) -> Rule:
-    """The rule with most right answers; of those the one that asks the second model least, of these a proof.
-
-    Args:
-        first: the cheap model on some questions.
-        second: the dear one on the same questions.
-    """
+    """The rule with most right answers; of those the one that asks the second, dear model least, of these a proof."""
     both = [id for id in first.scored if id in set(second.scored)]
     rules = []
     for sure in SURE:

@@ -22,7 +22,7 @@ from triplecheck.lms import BudgetExceededError, session
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.traces.gold import gold_engine, is_template, uncomputable
+from triplecheck.optimize.traces.gold.engine import gold_engine, is_template, uncomputable
 from triplecheck.optimize.traces.kinds import kinds_of, row_kinds
 from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.programs import Program
@@ -44,6 +44,11 @@ class RecordedCall:
     kind: str
     example: dspy.Example
     full: bool
+
+    @property
+    def inputs(self) -> dict[str, Any]:
+        """Of the step, by field."""
+        return dict(self.example.inputs())
 
     @property
     def size(self) -> int:
@@ -118,9 +123,9 @@ def _rows(program: Program, question: Question) -> Iterator[dict[str, Any]]:
         values = dict(outputs.items())
         reasoned = is_template(step.model) or reasoning_gap(inputs, values) is None
         full = scored.score == 1 and step.signature.__name__ not in mended and reasoned
-        example = dict(inputs) | {name: values[name] for name in step.signature.output_fields}
-        kind = kind_of(case, {name: values[name] for name in step.signature.output_fields})
-        yield {"step": names[id(step)], "id": question.id, "kind": kind, "example": example, "full": full}
+        replied = {name: values[name] for name in step.signature.output_fields}
+        about = {"step": names[id(step)], "id": question.id, "kind": kind_of(case, replied), "full": full}
+        yield about | {"example": dict(inputs) | replied}
 
 
 def kind_of(case: Case, outputs: Mapping[str, Any]) -> str:

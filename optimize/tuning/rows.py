@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from functools import reduce
 from typing import Any
 
 from triplecheck.evals.configuration import switches
@@ -60,19 +61,14 @@ class Row:
 
 
 def alone(written: State, tried: Sequence[Try], cascade: Try) -> Iterator[tuple[str, State]]:
-    """The program with plain signatures, and with each kind of choice alone.
-
-    Args:
-        written: the program as written.
-        cascade: made for the program as written.
-    """
+    """The program as written with plain signatures, and with each kind of choice alone."""
     program = written.program
     bare = {**switches(program), "prompts": "plain", "demos": "none"}
     yield PLAIN, State(make_program(type(program), program.sources, bare), written.roles)
     for kind, name in ((DEMONSTRATIONS, "demonstrations compiled"), (INSTRUCTION, "instructions rewritten")):
         changes = [one.change for one in tried if one.kind == kind and one.change is not None]
         if changes:
-            yield name, _changed(written, changes)
+            yield name, reduce(lambda state, change: change(state), changes, written)
     for one in (*(one for one in tried if one.kind == STUDENT), cascade):
         if one.change is not None:
             yield (CASCADE if one is cascade else one.name), one.change(written)
@@ -88,12 +84,6 @@ def table_rows(measured: Mapping[str, Measured], tokens: Mapping[str, float]) ->
         own = None if name == WRITTEN else gain
         found.append(Row(name, score(list(one.rows.values())), one.calls, tokens[name], one.seconds, own))
     return found
-
-
-def _changed(state: State, changes: Iterable[Callable[[State], State]]) -> State:
-    for change in changes:
-        state = change(state)
-    return state
 
 
 def _hits(measured: Measured) -> dict[str, float]:

@@ -28,7 +28,7 @@ from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.paired import Measured, answered, gain_over, measure, resumable
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.traces.gold import uncomputable
+from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
 from triplecheck.optimize.tuning.recorded import Recorded, record
 from triplecheck.optimize.tuning.result import Choice, Tuned
@@ -75,13 +75,13 @@ def tune(
         BudgetExceededError: the budget is used up.
         UnavailableError: a model is not available.
     """
-    with _opened(plan, Path(out), knowledge_base, calls, progress) as opened:
+    with _opened(plan, Path(out), knowledge_base, calls, progress) as run:
         if announce is not None:
-            announce(opened.cost)
+            announce(run.cost)
         with resumable(Path(out)), session(plan.roles, plan.budget) as ledger:
-            check_readable(plan.program, opened.train)
-            tuned = opened.run.tuned(opened, ledger)
-        opened.directory.write("report.json", tuned.to_json())
+            check_readable(plan.program, run.train)
+            tuned = run.tuned(ledger)
+        run.directory.write("report.json", tuned.to_json())
     return tuned
 
 
@@ -97,88 +97,83 @@ def estimated(
 
     Args, raises: see `tune`.
     """
-    with _opened(plan, Path(out), knowledge_base, calls, progress) as opened:
-        return opened.cost
-
-
-@dataclass(frozen=True)
-class _Opened:
-    """A run that is ready: its directory, the recorded calls, and what it takes."""
-
-    run: _Run
-    directory: RunDirectory
-    train: Recorded
-    validation: Recorded
-    cost: Cost
+    with _opened(plan, Path(out), knowledge_base, calls, progress) as run:
+        return run.cost
 
 
 @contextmanager
 def _opened(
     plan: TunePlan, out: Path, base: KnowledgeBase | None, calls: Path | None, progress: ProgressCallback
-) -> Iterator[_Opened]:
+) -> Iterator[_Run]:
     if not steps_of(plan.program):
         raise UserError(f"{plan.program.name!r} calls no model: there is nothing to compile")
-    calls = calls or out / "calls"
+    kept, questions = calls or out / "calls", plan.questions
     with ExitStack() as stack:
         with session(plan.roles):
             described = describe(plan.program, dspy.settings.lm_roles, base, None)
-        more = {"prompt_model": plan.prompt_model, "seed": plan.seed, "questions": plan.questions.identity}
+        more = {"prompt_model": plan.prompt_model, "seed": plan.seed, "questions": questions.identity}
         directory = stack.enter_context(RunDirectory(out, "triplecheck-tune", described | more, "a compile run"))
-        stack.enter_context(calls_kept_in(calls))
+        stack.enter_context(calls_kept_in(kept))
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
         stack.enter_context(patient())
-        run = _Run(plan, out, base, progress)
-        train, validation = run.recorded(calls / "recorded")
-        tested = ROWS if plan.each else 2
-        cost = cost_of(plan.program, train, plan.questions, run.bracketed, plan.prompt_model is not None, tested)
-        if not (out / _VALIDATION).is_dir():  # one that goes on needs less
-            check_budget(cost, plan.budget, plan.roles.model("answer"))
-        yield _Opened(run, directory, train, validation, cost)
-
-
-class _Run:
-    def __init__(
-        self, plan: TunePlan, out: Path, knowledge_base: KnowledgeBase | None, progress: ProgressCallback
-    ) -> None:
-        self._plan, self._out, self._base, self._tell = plan, out, knowledge_base, progress
-        self._best, self._kept = State(plan.program, plan.roles), Measured({})
-        self.bracketed = min(BRACKETED, len(plan.questions.validation))
-
-    def recorded(self, folder: Path) -> tuple[Recorded, Recorded]:
-        """The calls of training and validation questions; right replies cost nothing of the budget."""
-        plan, questions = self._plan, self._plan.questions
+        # Right replies cost nothing of the budget.
         with session(plan.roles, plan.budget if uncomputable(plan.program) else None):
             train, validation = (
-                record(plan.program, some, folder, self._tell) for some in (questions.train, questions.validation)
+                record(plan.program, some, kept / "recorded", progress)
+                for some in (questions.train, questions.validation)
             )
-        return train, validation
+        tested = ROWS if plan.each else 2
+        cost = cost_of(plan.program, train, questions, _bracketed(plan), plan.prompt_model is not None, tested)
+        if not (out / _VALIDATION).is_dir():  # one that goes on needs less
+            check_budget(cost, plan.budget, plan.roles.model("answer"))
+        yield _Run(plan, directory, base, progress, train, validation, cost)
+
+
+def _bracketed(plan: TunePlan) -> int:
+    return min(BRACKETED, len(plan.questions.validation))
+
+
+@dataclass
+class _Run:
+    """A run that is ready: its directory, the recorded calls, and what it takes."""
+
+    plan: TunePlan
+    directory: RunDirectory
+    base: KnowledgeBase | None
+    tell: ProgressCallback
+    train: Recorded
+    validation: Recorded
+    cost: Cost
+
+    def __post_init__(self) -> None:
+        self._best, self._kept = State(self.plan.program, self.plan.roles), Measured({})
 
     def _left_to_bracket(self) -> int:
         """The number of questions that bracketing all steps still has to ask."""
-        asked = self.bracketed * (1 + 2 * len(steps_of(self._plan.program)))
-        return asked - sum(len(answered(run)) for run in (self._out / _BRACKETS).glob("*"))
+        asked = _bracketed(self.plan) * (1 + 2 * len(steps_of(self.plan.program)))
+        return asked - sum(len(answered(run)) for run in (self.directory.path / _BRACKETS).glob("*"))
 
     def _brackets(self) -> list[Bracket]:
         """What each step is worth; nothing where no right reply can be computed."""
-        plan = self._plan
+        plan = self.plan
         if uncomputable(plan.program).keys() >= {step.signature.__name__ for step in plan.program.predictors()}:
             return []
         return bracket(
             plan.program,
-            plan.questions.validation[: self.bracketed],
-            self._out / _BRACKETS,
-            knowledge_base=self._base,
+            plan.questions.validation[: _bracketed(plan)],
+            self.directory.path / _BRACKETS,
+            knowledge_base=self.base,
             workers=plan.workers,
-            progress=self._tell,
+            progress=self.tell,
         )
 
-    def tuned(self, opened: _Opened, ledger: Ledger) -> Tuned:
+    def tuned(self, ledger: Ledger) -> Tuned:
         """Try all choices, decide, and measure."""
-        plan, first = self._plan, self._best
+        plan, first = self.plan, self._best
         asked = len(plan.questions.validation)
         tested = (ROWS - 1 if plan.each else 1) * len(plan.questions.held_out) + self._left(first, _TEST)
-        purse = Purse(opened.cost, plan.budget, ledger, tested)
+        purse = Purse(self.cost, plan.budget, ledger, tested)
         # A step is bracketed where the program as written and one choice can be measured besides.
         left = self._left_to_bracket()
         needed = self._left(first, _VALIDATION) + asked + left
@@ -187,21 +182,21 @@ class _Run:
         purse = purse.with_measured(written.calls)
         tries = Tries(
             plan=plan,
-            out=self._out,
-            knowledge_base=self._base,
-            train=opened.train,
-            validation=opened.validation,
+            out=self.directory.path,
+            knowledge_base=self.base,
+            train=self.train,
+            validation=self.validation,
             brackets=brackets,
             purse=purse,
             best=lambda: (self._best, self._kept),
             measured=lambda state: self._measured(state, _VALIDATION),
-            progress=self._tell,
+            progress=self.tell,
         )
-        lines = [replace(self._line(WRITTEN, first, opened), kept=True)]
+        lines = [replace(self._line(WRITTEN, first), kept=True)]
         tried = []
         for one in tries.all():
             tried.append(one)
-            lines.append(self._tried(one, opened, purse, written))
+            lines.append(self._tried(one, purse, written))
         test = self._measured(first, _TEST)
         lines[0] = replace(lines[0], test=test)
         total = gain_over(self._kept, written)
@@ -210,18 +205,18 @@ class _Run:
         found = {WRITTEN: first}
         if plan.each:
             found |= alone(first, tried, tries.cascade(BASELINE, Roles(BASELINE), first, written))
-        rows = self._rows(found | ({ALL: best} if won else {}), opened)
+        rows = self._rows(found | ({ALL: best} if won else {}))
         shown = tuple(tries.brackets)
         if not won:
             return Tuned(plan.program.deepcopy(), shown, tuple(lines), None, None, ledger.charged(), rows)
         after = self._measured(best, _TEST)
-        lines.append(replace(self._line(ALL, best, opened), kept=True, gain=total, test=after))
-        program, bundle, gain = best.with_own_models(), self._out / "bundle", gain_over(after, test)
+        lines.append(replace(self._line(ALL, best), kept=True, gain=total, test=after))
+        program, bundle, gain = best.with_own_models(), self.directory.path / "bundle", gain_over(after, test)
         tuned = Tuned(program, shown, tuple(lines), gain, bundle, ledger.charged(), rows)
         save_bundle(best.whole, bundle, best.roles, about=tuned.to_json() | {"bundle": None})
         return tuned
 
-    def _tried(self, one: Try, opened: _Opened, purse: Purse, written: Measured) -> Choice:
+    def _tried(self, one: Try, purse: Purse, written: Measured) -> Choice:
         """A choice on top of those that were kept, and whether it is kept too."""
         if one.change is None:
             return Choice(one.name, note=f"not tried: {one.note}")
@@ -229,26 +224,26 @@ class _Run:
         left = self._left(state, _VALIDATION)
         if left and not purse.allows_questions(left):
             return Choice(one.name, note=f"not tried: {TOO_DEAR}")
-        line = self._line(one.name, state, opened, one.note)
+        line = self._line(one.name, state, one.note)
         assert line.validation is not None and line.tokens is not None
         gain = gain_over(line.validation, self._kept)
-        fewer = line.tokens < self._best.tokens(opened.train, self._kept)
+        fewer = line.tokens < self._best.tokens(self.train, self._kept)
         keep = gain.won > gain.lost or (gain.won == gain.lost and fewer)
         if keep:
             self._best, self._kept = state, line.validation
         return replace(line, kept=keep, gain=gain_over(line.validation, written))
 
-    def _rows(self, named: Mapping[str, State], opened: _Opened) -> tuple[Row, ...]:
+    def _rows(self, named: Mapping[str, State]) -> tuple[Row, ...]:
         """Programs on the test questions, as lines of the table of results."""
         measured = {name: self._measured(state, _TEST) for name, state in named.items()}
-        tokens = {name: state.tokens(opened.train, measured[name]) for name, state in named.items()}
+        tokens = {name: state.tokens(self.train, measured[name]) for name, state in named.items()}
         return tuple(table_rows(measured, tokens))
 
-    def _line(self, name: str, state: State, opened: _Opened, note: str = "") -> Choice:
+    def _line(self, name: str, state: State, note: str = "") -> Choice:
         """A choice on the validation questions, and what it takes."""
         measured = self._measured(state, _VALIDATION)
-        tokens = state.tokens(opened.train, measured)
-        price = price_of(language_model(self._plan.roles.model("answer")))
+        tokens = state.tokens(self.train, measured)
+        price = price_of(language_model(self.plan.roles.model("answer")))
         dollars = None if price is None else price.of(round(tokens), 0)
         return Choice(name, False, measured, tokens=tokens, dollars=dollars, note=note)
 
@@ -258,9 +253,9 @@ class _Run:
             self._questions(part),
             self._folder(state, part),
             roles=state.roles,
-            knowledge_base=self._base,
-            workers=self._plan.workers,
-            progress=lambda at: self._tell(f"measuring on {part} questions", at.done, at.total),
+            knowledge_base=self.base,
+            workers=self.plan.workers,
+            progress=lambda at: self.tell(f"measuring on {part} questions", at.done, at.total),
         )
 
     def _left(self, state: State, part: str) -> int:
@@ -268,9 +263,9 @@ class _Run:
         return len({question.id for question in self._questions(part)} - answered(self._folder(state, part)))
 
     def _questions(self, part: str) -> Sequence[Question]:
-        parts = self._plan.questions
+        parts = self.plan.questions
         return parts.validation if part == _VALIDATION else parts.held_out
 
     def _folder(self, state: State, part: str) -> Path:
-        name = configuration_digest(describe(state.whole, state.roles, self._base, None))[:16]
-        return self._out / part / name
+        name = configuration_digest(describe(state.whole, state.roles, self.base, None))[:16]
+        return self.directory.path / part / name

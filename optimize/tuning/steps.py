@@ -6,7 +6,7 @@ import json
 import random
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -26,15 +26,19 @@ from triplecheck.optimize.optimizers.instructions import GEPA
 from triplecheck.optimize.scoring import CASE, Metric, OneStep
 from triplecheck.optimize.spec import OptimizerJob
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.tuning.demo_sets import demo_sets
 from triplecheck.optimize.tuning.recorded import RecordedCall
 from triplecheck.programs import Program
 from triplecheck.signatures.demonstrations import restored
 
 MOST_CALLS = 60
 """Recorded calls of a step that choices are compared on."""
+MOST_DEMOS = 4
+"""Own demonstrations of a step."""
+_SHORTEST_OF = 3
 _PILOT = 3
 _REWRITING = {"rounds": 3, "batch": 3}
+Demos = tuple[dspy.Example, ...]
+"""In the order in which prompts show them."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +53,7 @@ class StepChoice:
 
     step: str
     what: str
-    demos: tuple[dspy.Example, ...]
+    demos: Demos
     instructions: str
     before: float
     after: float
@@ -75,9 +79,9 @@ class StepChoice:
         return cls(**{**row, "demos": tuple(restored(signature, row["demos"]))})
 
 
-def sample(calls: Sequence[RecordedCall], seed: int, most: int = MOST_CALLS) -> list[RecordedCall]:
+def sample(calls: Sequence[RecordedCall], seed: int) -> list[RecordedCall]:
     """Some of the calls, in random order."""
-    return random.Random(seed).sample(list(calls), min(most, len(calls)))
+    return random.Random(seed).sample(list(calls), min(MOST_CALLS, len(calls)))
 
 
 def scores(
@@ -89,17 +93,16 @@ def scores(
         BudgetExceededError, UnavailableError: the model cannot be asked.
     """
 
-    def scored(numbered: tuple[int, RecordedCall]) -> tuple[int, float]:
-        at, call = numbered
-        inputs = {name: call.example[name] for name in step.signature.input_fields}
+    def scored(at: int) -> tuple[int, float]:
+        call = calls[at]
         try:
-            reply = step(**inputs)
+            reply = step(**call.inputs)
         except (ModelReplyError, PromptTooLongError):
             return at, 0.0
-        found = score_call((step, inputs, reply), cases[call.id])
+        found = score_call((step, call.inputs, reply), cases[call.id])
         return at, 0.0 if found is None else found.score
 
-    found = dict(spread(scored, list(enumerate(calls)), workers, threading.Event()))
+    found = dict(spread(scored, range(len(calls)), workers, threading.Event()))
     return [found[at] for at in range(len(calls))]
 
 
@@ -113,12 +116,49 @@ def check_readable(program: Program, calls: Mapping[str, Sequence[RecordedCall]]
         step = steps_of(program)[name]
         for left, call in reversed(list(enumerate(some[:_PILOT]))):
             try:
-                step(**{field: call.example[field] for field in step.signature.input_fields})
+                step(**call.inputs)
                 break
             except ModelReplyError as error:
                 if not left:
                     tried = min(_PILOT, len(some))
                     raise TriplecheckError(f"none of {tried} replies to step {name!r} can be read: {error}") from error
+
+
+def demo_sets(step: RolePredict, calls: Sequence[RecordedCall], seed: int = 0) -> dict[str, Demos]:
+    """The sets of demonstrations of a step, without duplicates, the one that it has first.
+
+    They are `worked`, `worked + own`, `none` and `own`; a step without worked examples has `none` and `own` alone.
+    """
+    worked, own = tuple(step.demos), tuple(own_demos(calls, seed))
+    given: dict[str, Demos] = {"worked": worked, "worked + own": (*worked, *own)} if worked else {}
+    found: dict[str, Demos] = {}
+    for name, demos in (given | {"none": (), "own": own}).items():
+        if demos not in found.values():
+            found[name] = demos
+    return found
+
+
+def own_demos(calls: Sequence[RecordedCall], seed: int, most: int = MOST_DEMOS) -> list[dspy.Example]:
+    """Calls with the full score, one of each kind in turn, of different questions; of a few candidates the shortest."""
+    lot = random.Random(seed)
+    by_kind: dict[str, list[RecordedCall]] = {}
+    for call in sorted(calls, key=lambda call: (call.kind, call.id)):
+        if call.full:
+            by_kind.setdefault(call.kind, []).append(call)
+    for some in by_kind.values():
+        lot.shuffle(some)
+    found: list[RecordedCall] = []
+    while by_kind and len(found) < most:
+        # The kinds with most calls come first: fewer demonstrations than kinds show what is asked most.
+        for kind, some in sorted(by_kind.items(), key=lambda item: -len(item[1])):
+            left = [call for call in some if call.id not in {other.id for other in found}]
+            if not left:
+                del by_kind[kind]
+            elif len(found) < most:
+                chosen = min(left[:_SHORTEST_OF], key=lambda call: call.size)
+                found.append(chosen)
+                by_kind[kind] = [call for call in left if call is not chosen]
+    return [call.example.copy(augmented=True) for call in found]
 
 
 def best_demos(
@@ -131,24 +171,16 @@ def best_demos(
     seed: int = 0,
     workers: int = 1,
 ) -> StepChoice | None:
-    """The set of demonstrations with the best score, of equal ones the shortest; None: the step has it already.
-
-    Args:
-        program: it is not changed.
-        train: calls to draw demonstrations from.
-        validation: calls to score on.
-        workers: calls in parallel.
-    """
+    """The set of demonstrations with the best score, of equal ones the shortest; None: the step has it already."""
     step = steps_of(program)[name]
     found = []
-    for one in demo_sets(step, train, seed):
+    for what, demos in demo_sets(step, train, seed).items():
         other = step.deepcopy()
-        other.demos = list(one.demos)
-        found.append((one, mean(scores(other, validation, cases, workers))))
-    (_, before), (best, after) = found[0], max(found, key=lambda pair: (pair[1], -_size(pair[0].demos)))
-    if after < before or best is found[0][0]:
-        return None
-    return StepChoice(name, best.name, best.demos, step.signature.instructions, before, after, len(validation))
+        other.demos = list(demos)
+        score = mean(scores(other, validation, cases, workers))
+        found.append(StepChoice(name, what, demos, step.signature.instructions, 0.0, score, len(validation)))
+    best = max(found, key=lambda one: (one.after, -_size(one.demos)))
+    return None if best is found[0] else replace(best, before=found[0].after)
 
 
 def rewritten(
@@ -169,11 +201,10 @@ def rewritten(
         out: directory, where an interrupted search is resumed.
     """
     step = steps_of(program)[name]
-    train_examples, validation_examples = _examples(sample(train, seed), step), _examples(validation, step)
     job = OptimizerJob(
         student=OneStep(step.deepcopy()),
-        train=train_examples,
-        validation=validation_examples,
+        train=_examples(sample(train, seed)),
+        validation=_examples(validation),
         metric=Metric(cases, Candidates(out), ErrorWatch(), step=step.signature),
         settings=GEPA.checked(_REWRITING),
         seed=seed,
@@ -192,13 +223,8 @@ def rewritten(
     return StepChoice(name, "another instruction", tuple(step.demos), text, before, after, len(validation))
 
 
-def _examples(calls: Iterable[RecordedCall], step: RolePredict) -> list[dspy.Example]:
-    inputs = list(step.signature.input_fields)
-    return [dspy.Example(**_values(call, inputs), **{CASE: call.id}).with_inputs(*inputs) for call in calls]
-
-
-def _values(call: RecordedCall, names: Iterable[str]) -> dict[str, Any]:
-    return {name: call.example[name] for name in names}
+def _examples(calls: Iterable[RecordedCall]) -> list[dspy.Example]:
+    return [dspy.Example(**call.inputs, **{CASE: call.id}).with_inputs(*call.inputs) for call in calls]
 
 
 def _size(demos: Iterable[dspy.Example]) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -58,7 +59,7 @@ def number_row(number: int, split: str = "train", **changes: Any) -> TraceRow:
 
 
 def _row(messages: Any, number: int, step: str, split: str, changes: dict[str, Any]) -> TraceRow:
-    row = chat_row(messages, step).to_json()
+    row = asdict(chat_row(messages, step))
     return TraceRow.from_json(row | {"id": f"q{number}", "program": "toy", "split": split} | changes)
 
 
@@ -113,7 +114,7 @@ def traces(folder: Path, given: Iterable[TraceRow], **about: Any) -> Path:
         **about: entries of the manifest besides those that are needed.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    data = "".join(json.dumps(row.to_json()) + "\n" for row in given).encode()
+    data = "".join(json.dumps(asdict(row)) + "\n" for row in given).encode()
     (folder / TRACES).write_bytes(data)
     manifest = {
         "format": FORMAT,

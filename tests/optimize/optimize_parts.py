@@ -1,4 +1,4 @@
-"""Simulated models (a pupil and a writer of instructions), and a small question set to compile with."""
+"""Simulated models (a pupil and a writer of instructions), questions to compile with, and replies to collect."""
 
 from __future__ import annotations
 
@@ -6,17 +6,19 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import Any
 
 from dspy.lm15 import Request, Response
+from model_stand_ins import ScriptedReply
+from program_parts import EX, conclude_with, keep, topics
 
 from triplecheck.evals import Question, bundled_questions, read_questions
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import register_engine, unregister_engine
 from triplecheck.lms.engines import messages_of, reply
 from triplecheck.lms.extractive.engine import ExtractiveEngine
-from triplecheck.optimize import CompilePlan, Split
+from triplecheck.optimize.examples import Split
+from triplecheck.optimize.preflight import CompilePlan
 from triplecheck.programs import KERAG, Sources
 
 PUPIL, WRITER = "pupil", "writer"
@@ -26,6 +28,15 @@ SILENCE = (
     "[[ ## reasoning ## ]]\nnothing\n\n[[ ## cited ## ]]\nnone\n\n[[ ## operation ## ]]\nnone\n\n"
     "[[ ## answers ## ]]\nnone\n\n[[ ## completed ## ]]\n"
 )
+
+TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
+WHY = "Bernhard Heiden was a student of Paul Hindemith."
+GOOD: list[ScriptedReply] = [
+    topics("Bernhard Heiden"),
+    keep("student of"),
+    keep(),
+    conclude_with("Paul Hindemith", cite=["Bernhard Heiden → student of"], reasoning=WHY),
+]
 
 
 class Pupil:
@@ -99,6 +110,21 @@ def questions(split: str, kinds: tuple[str, ...] = ("one_hop",)) -> list[Questio
     return [question for question in read_questions(bundled_questions(split)) if question.kind in kinds]
 
 
+Paths = Sequence[Sequence[tuple[str, str]]]
+
+
+def world_question(
+    text: str, topics: Sequence[str], answers: Sequence[str], paths: Paths = (), *, computed: bool = False
+) -> Question:
+    rows = [
+        {"topic": EX + topic, "hops": [[EX + relation, way] for relation, way in path]}
+        for topic, path in zip(topics, paths, strict=bool(paths))
+    ]
+    ids = tuple(answers) if computed else tuple(EX + answer for answer in answers)
+    gold = {"gold_paths": rows} if paths else {}
+    return Question(text, text, ids, topic=tuple(EX + topic for topic in topics), computed=computed, gold=gold)
+
+
 def small_split(train: int = 3, validation: int = 2, held_out: int = 2) -> Split:
     asked = questions("train")
     return Split(tuple(asked[:train]), tuple(asked[train : train + validation]), tuple(questions("dev")[:held_out]))
@@ -114,7 +140,3 @@ def plan(knowledge_base: KnowledgeBase, optimizer: str, **given: Any) -> Compile
     given.setdefault("questions", small_split())
     given.setdefault("roles", Roles(PUPIL))
     return CompilePlan(kerag(knowledge_base), optimizer=optimizer, **given)
-
-
-def candidate_files(out: Path) -> list[str]:
-    return sorted(path.stem for path in (out / "candidates").glob("*.json"))

@@ -1,4 +1,4 @@
-"""`kill -9` while an optimizer runs: the same command gives the same program, and no call is made twice."""
+"""`kill -9` while a program is compiled: the same command ends alike, and makes no answered call twice."""
 
 from __future__ import annotations
 
@@ -7,69 +7,77 @@ import os
 import signal
 import subprocess
 import sys
-import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any, TypeAlias
 
-import killed_compiles
+import killed_runs
 import pytest
+from killed_runs import lines
 
 from triplecheck.kg import KnowledgeBase
 
-SECONDS = 120
+Fork: TypeAlias = Callable[[Path, str, Path, str], int]
+STAGES = (killed_runs.RECORDING, killed_runs.TRYING, killed_runs.DECIDING)
 
 
 @pytest.fixture(scope="module")
-def nursery() -> Iterator[subprocess.Popen[str]]:
+def fork(bundled: KnowledgeBase) -> Iterator[Fork]:
+    """Runs in a fork, and gives its exit status."""
     with subprocess.Popen(
-        [sys.executable, killed_compiles.__file__],
+        [sys.executable, killed_runs.__file__, str(bundled.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "LITELLM_LOCAL_MODEL_COST_MAP": "True", "PYTHONPATH": os.pathsep.join(sys.path)},
     ) as process:
-        yield process
+        assert process.stdin is not None and process.stdout is not None
+        given, told = process.stdin, process.stdout
+
+        def ended(out: Path, optimizer: str, log: Path, stage: str) -> int:
+            print(json.dumps([str(out), optimizer, str(log), stage]), file=given, flush=True)
+            return int(told.readline())
+
+        yield ended
         process.kill()
 
 
-def _start(nursery: subprocess.Popen[str], *words: object) -> int:
-    """Start to compile; return the id of the process."""
-    assert nursery.stdin is not None and nursery.stdout is not None
-    print(json.dumps([str(word) for word in words]), file=nursery.stdin, flush=True)
-    return int(nursery.stdout.readline())
+def _read(tmp_path: Path, file: str) -> list[Any]:
+    return [json.loads((tmp_path / name / file).read_text()) for name in ("whole", "run")]
 
 
-def _ended(nursery: subprocess.Popen[str]) -> int:
-    assert nursery.stdout is not None
-    return int(nursery.stdout.readline())
-
-
-def _lines(path: Path) -> int:
-    return len(path.read_bytes().splitlines()) if path.is_file() else 0
-
-
-@pytest.mark.parametrize("optimizer", killed_compiles.SETTINGS)
-def test_a_killed_run_is_resumed_without_repeated_calls(
-    optimizer: str, bundled: KnowledgeBase, tmp_path: Path, nursery: subprocess.Popen[str]
-) -> None:
+@pytest.mark.parametrize("optimizer", killed_runs.SETTINGS)
+def test_a_killed_run_is_resumed_without_repeated_calls(optimizer: str, tmp_path: Path, fork: Fork) -> None:
     whole, killed, again = (tmp_path / name for name in ("whole.log", "killed.log", "again.log"))
-    killed_compiles.main(str(bundled.path), str(tmp_path / "whole"), optimizer, str(whole))
-    process = _start(nursery, bundled.path, tmp_path / "run", optimizer, killed, 0.02)
-    # Well into the optimizer: past the pilot, and with scores on disk.
-    deadline = time.monotonic() + SECONDS
-    while _lines(tmp_path / "run" / "scores.jsonl") < 3:
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    os.kill(process, signal.SIGKILL)
-    assert _ended(nursery) == -signal.SIGKILL
+    assert fork(tmp_path / "whole", optimizer, whole, "") == 0
+    assert fork(tmp_path / "run", optimizer, killed, killed_runs.SCORED) == -signal.SIGKILL
     assert not (tmp_path / "run" / "bundle").exists()
-    _start(nursery, bundled.path, tmp_path / "run", optimizer, again)
-    assert _ended(nursery) == 0
+    assert fork(tmp_path / "run", optimizer, again, "") == 0
     # The call under way when the process was killed is made again, and no other.
-    assert _lines(whole) <= _lines(killed) + _lines(again) <= _lines(whole) + 1
-    assert _lines(again) < _lines(whole)
-    programs = [(tmp_path / name / "bundle" / "program.json").read_text() for name in ("whole", "run")]
+    assert lines(whole) <= lines(killed) + lines(again) <= lines(whole) + 1
+    assert lines(again) < lines(whole)
+    programs, reports = _read(tmp_path, "bundle/program.json"), _read(tmp_path, "report.json")
     assert programs[0] == programs[1]
-    reports = [json.loads((tmp_path / name / "report.json").read_text()) for name in ("whole", "run")]
     assert reports[0]["candidates"] == reports[1]["candidates"]
     assert reports[1]["after"]["f1"] == 1
+
+
+def _table(report: dict[str, Any]) -> list[Any]:
+    right = [[line[part] and line[part]["right"] for part in ("validation", "test")] for line in report["choices"]]
+    return [[line["name"], line["kept"], line["gain"], line["note"]] for line in report["choices"]] + right
+
+
+def test_without_an_optimizer_a_run_that_is_killed_at_each_stage_ends_with_the_same_table(
+    tmp_path: Path, fork: Fork
+) -> None:
+    whole, run = tmp_path / "whole.log", tmp_path / "run.log"
+    assert fork(tmp_path / "whole", "", whole, "") == 0
+    for stage in STAGES:
+        assert fork(tmp_path / "run", "", run, stage) == -signal.SIGKILL, stage
+        assert not (tmp_path / "run" / "report.json").exists()
+    assert fork(tmp_path / "run", "", run, "") == 0
+    # A call that is under way when the process is killed has no answer yet. It is made again, once for each kill.
+    assert 0 < lines(whole) <= lines(run) <= lines(whole) + len(STAGES)
+    programs, reports = _read(tmp_path, "bundle/program.json"), _read(tmp_path, "report.json")
+    assert programs[0] == programs[1]
+    assert _table(reports[0]) == _table(reports[1])

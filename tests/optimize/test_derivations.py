@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program_parts import EX, WORLD, build_turtle, node
+from program_parts import EX, node
 
 from triplecheck.evals import Question
 from triplecheck.evals.gold import linker_names, resolve_gold
@@ -16,15 +16,11 @@ from triplecheck.optimize.checking import calls_by_step
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, step_metric
 from triplecheck.optimize.traces.derivations import Asked, Derivation
 from triplecheck.optimize.traces.derive import derive
-from triplecheck.optimize.traces.gold import NoRightReplyError, gold_engine
+from triplecheck.optimize.traces.gold.engine import gold_engine
+from triplecheck.optimize.traces.gold.known import NoRightReplyError
 from triplecheck.optimize.traces.queries import right_query
 from triplecheck.programs import KERAG, Sources
 from triplecheck.signatures import AnswerFromFacts, SelectPaths, WriteQuery
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
 
 
 def question(text: str, topics: list[str], *answers: str, computed: bool = False) -> Question:

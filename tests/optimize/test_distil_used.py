@@ -22,7 +22,7 @@ from triplecheck.lms.local.backend import BackendName, GenerationRequest, LocalC
 from triplecheck.lms.local.engine import load_backend
 from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer, prompt_tokens
 from triplecheck.lms.local.weights import find_weights
-from triplecheck.optimize import load_bundle, save_bundle
+from triplecheck.optimize.bundle import load_bundle, save_bundle
 from triplecheck.optimize.distil import Distilled, DistilOptions, distil_rows
 from triplecheck.optimize.distil.merge import write_gguf, write_merged
 from triplecheck.optimize.distil.provider import LocalProvider, is_trainable, trainable

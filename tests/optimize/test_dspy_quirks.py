@@ -13,14 +13,15 @@ import pytest
 from dspy.clients.provider import Provider
 from dspy.lm15 import Request, Response
 from model_stand_ins import scripted_model
-from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag, plan, questions, small_split
+from optimize_parts import PUPIL, Pupil, engines, kerag, plan, small_split
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import RolePredict, session
 from triplecheck.lms.adapter import UnreadableReplyError
 from triplecheck.lms.extractive.engine import ExtractiveEngine
 from triplecheck.lms.resolve import language_model
-from triplecheck.optimize import compile_program, load_bundle
+from triplecheck.optimize.bundle import load_bundle
+from triplecheck.optimize.compile import compile_program
 from triplecheck.optimize.dspy_patches import (
     calls_kept_in,
     keeping_instructions,
@@ -184,25 +185,3 @@ def test_a_compiled_ensemble_loads_again(bundled: KnowledgeBase, tmp_path: Path)
     assert [step.demos for step in other.predictors()] == [step.demos for step in ensemble.predictors()]
     with session("extractive"):
         assert other(question="Who wrote Emma?").answer == "Jane Austen"
-
-
-@pytest.mark.parametrize("name", ["kerag", "anchorrag", "4stepfocus"])
-def test_mipro_without_demonstrations_leaves_those_of_the_program(name: str, bundled: KnowledgeBase) -> None:
-    """stanfordnlp/dspy#9039 and #9938."""
-    program = resolve_program(name)(Sources.of(bundled))
-    written = [step.demos for step in resolve_program(name)(Sources.of(bundled)).predictors()]
-    asked = [dspy.Example(question=one.question).with_inputs("question") for one in questions("train")[:3]]
-    with engines(writer=Writer()), session("extractive"), quiet():
-        optimizer = dspy.MIPROv2(
-            metric=lambda *_: True,
-            prompt_model=language_model(WRITER),
-            auto=None,
-            num_candidates=5,
-            max_bootstrapped_demos=0,
-            max_labeled_demos=0,
-        )
-        best = optimizer.compile(
-            program, trainset=asked, valset=asked, num_trials=1, minibatch=False, program_aware_proposer=False
-        )
-    assert [step.demos for step in best.predictors()] == written
-    assert [step.demos for step in program.predictors()] == written

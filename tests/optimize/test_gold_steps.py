@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import dspy
 import pytest
-from program_parts import EX, WORLD, build_turtle, node
+from optimize_parts import world_question as question
+from program_parts import EX, node
 
 from triplecheck import signatures
 from triplecheck.evals import Question
@@ -18,8 +19,8 @@ from triplecheck.lms.local.form import as_numbers, fields_of
 from triplecheck.lms.local.guide import dictated
 from triplecheck.lms.prompt import Prompt, split_fields
 from triplecheck.optimize.traces import TraceManifest, TraceRow, collect, read_traces
-from triplecheck.optimize.traces.gold import GoldEngine, GoldReply, check_computable, uncomputable
-from triplecheck.optimize.traces.gold.engine import why_not
+from triplecheck.optimize.traces.gold.engine import GoldEngine, check_computable, uncomputable, why_not
+from triplecheck.optimize.traces.gold.known import GoldReply
 from triplecheck.optimize.traces.gold.references import edges_in, question_for, sentence, stated
 from triplecheck.optimize.traces.verification import rejection
 from triplecheck.programs import Sources, resolve_program
@@ -27,21 +28,6 @@ from triplecheck.programs.outcome import evidence_rows
 from triplecheck.programs.steps import Consulted
 from triplecheck.programs.subgraph import Hop
 from triplecheck.signatures import STEPS
-
-Paths = Sequence[Sequence[tuple[str, str]]]
-
-
-def question(
-    text: str, topics: Sequence[str], answers: Sequence[str], paths: Paths = (), *, computed: bool = False
-) -> Question:
-    rows = [
-        {"topic": EX + topic, "hops": [[EX + relation, way] for relation, way in path]}
-        for topic, path in zip(topics, paths, strict=bool(paths))
-    ]
-    ids = tuple(answers) if computed else tuple(EX + answer for answer in answers)
-    gold = {"gold_paths": rows} if paths else {}
-    return Question(text, text, ids, topic=tuple(EX + topic for topic in topics), computed=computed, gold=gold)
-
 
 TAUGHT = question("Who taught Bernhard Heiden?", ["heiden"], ["hindemith"], [[("studentOf", "out")]])
 FROM = question(
@@ -89,15 +75,11 @@ SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
 }
 
 
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
+Collected = dict[str, tuple[TraceManifest, list[TraceRow]]]
 
 
 @pytest.fixture(scope="module")
-def collected(
-    world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory
-) -> dict[str, tuple[TraceManifest, list[TraceRow]]]:
+def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Collected:
     found = {}
     for name, (options, asked) in SYSTEMS.items():
         out = tmp_path_factory.mktemp("traces") / "out"
@@ -136,18 +118,14 @@ def answered(world: KnowledgeBase, asked: Question, prompt: Prompt) -> GoldReply
 
 # --- every system --------------------------------------------------------------------------------
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_correct_replies_lead_every_system_to_proved_answers(
-    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str
-) -> None:
+def test_correct_replies_lead_every_system_to_proved_answers(collected: Collected, name: str) -> None:
     manifest, _ = collected[name]
     (about,) = manifest.passes.values()
     assert (about["kept"], about["rejected"]) == (len(SYSTEMS[name][1]), {})
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_a_guided_model_could_have_written_every_reply(
-    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str
-) -> None:
+def test_a_guided_model_could_have_written_every_reply(collected: Collected, name: str) -> None:
     for row in collected[name][1]:
         # A guided model writes no scores.
         reply = re.sub(r"(?<=\]\]\n)(?:\d+: [\d.]+\n)+", _numbers, str(row.messages[-1]["content"]))
@@ -159,9 +137,7 @@ def _numbers(scores: re.Match[str]) -> str:
 
 
 @pytest.mark.parametrize("name", SYSTEMS)
-def test_every_taught_step_of_a_system_has_rows(
-    collected: dict[str, tuple[TraceManifest, list[TraceRow]]], name: str, world: KnowledgeBase
-) -> None:
+def test_every_taught_step_of_a_system_has_rows(collected: Collected, name: str) -> None:
     expected = {
         "kerag": "AnswerFromFacts NameTopics SelectPaths WriteQuery",
         "kerag without plans": "AnswerFromFacts NameTopics SelectPaths",
@@ -198,9 +174,7 @@ def test_a_program_that_answers_from_memory_is_rejected_with_the_reason(world: K
 
 
 # --- what is taught ------------------------------------------------------------------------------
-def test_passages_that_are_in_no_prompt_are_not_training_data(
-    collected: dict[str, tuple[TraceManifest, list[TraceRow]]],
-) -> None:
+def test_passages_that_are_in_no_prompt_are_not_training_data(collected: Collected) -> None:
     manifest, rows = collected["know3rag"]
     assert manifest.left_out["beyond_prompt"] > 0
     assert "WritePassages" not in {row.signature for row in rows}
@@ -214,9 +188,12 @@ def test_distractors_are_taken_and_not_taught(world: KnowledgeBase, tmp_path: Pa
     for distractors in (0, 2):
         out = tmp_path / str(distractors)
         collect(program, [TAUGHT], out, passes=["gold"], distractors=distractors)
-        first, *_, last = (row for row in read_traces(out) if row.signature in ("SelectPaths", "AnswerFromFacts"))
+        rows = read_traces(out)
+        assert {(row.source, row.model) for row in rows} == {("gold", "gold")}
+        first, *further, last = (row for row in rows if row.signature in ("SelectPaths", "AnswerFromFacts"))
         (right,) = [line[1] for line in first.messages[1]["content"].splitlines() if "Heiden → student of" in line]
         assert f"]]\n{right}\n" in first.messages[-1]["content"]
+        assert further and all("]]\nnone\n" in row.messages[-1]["content"] for row in further)
         assert "Paul Hindemith" in last.messages[-1]["content"]
         facts[distractors] = last.messages[1]["content"].count(" → ")
     assert facts[2] > facts[0]
@@ -231,7 +208,7 @@ def test_a_pattern_over_a_relation_that_is_not_listed_is_not_taught(world: Knowl
     listed = patterns("student of / teacher", "nationality: Person to X")
     missing = patterns("student of: Composer to Composer")
     lines = ["<Bernhard Heiden> <student of> ?y1", "?y1 <nationality> ?x"]
-    assert listed == reply_of({"triplets": lines, "answer": "?x"})
+    assert listed == GoldReply({"triplets": lines, "answer": "?x"})
     assert missing.outputs == listed.outputs and not missing.taught
 
 
@@ -295,7 +272,7 @@ def test_one_of_two_conditions_is_no_answer(world: KnowledgeBase) -> None:
 def test_candidates_are_distinguished_by_name(world: KnowledgeBase) -> None:
     candidates = ["Paul Hindemith (Composer). A violist.", "Paul Hindemith Society (Club)", "Lukas Foss"]
     right = reply(world, TAUGHT, "verdicts", candidates=candidates)
-    assert right == reply_of({"verdicts": ["1: 1 fits", "2: 0 no", "3: 0 no"]})
+    assert right == GoldReply({"verdicts": ["1: 1 fits", "2: 0 no", "3: 0 no"]})
     homonyms = reply(world, TAUGHT, "verdicts", candidates=["Paul Hindemith (Composer)", "Paul Hindemith (Painter)"])
     assert not homonyms.taught
 
@@ -375,7 +352,3 @@ def taught(row: TraceRow) -> str:
     words = Characters()
     tokens = dictated(fields, [values[field.name] for field in fields], words, 10_000, 10_000)
     return as_numbers(fields, "".join(map(words.text, tokens or [])))
-
-
-def reply_of(outputs: dict[str, Any]) -> GoldReply:
-    return GoldReply(outputs)

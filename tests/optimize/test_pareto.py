@@ -16,23 +16,6 @@ def candidate(key: str, score: float, calls: float, size: int = 100) -> Candidat
     return CandidateProgram(key, 10, score, calls, size)
 
 
-DEAR, MIDDLE, CHEAP, SILLY = (
-    candidate("dear", 0.80, 10),
-    candidate("middle", 0.79, 4),
-    candidate("cheap", 0.40, 1),
-    candidate("silly", 0.39, 9),
-)
-ALL = [SILLY, CHEAP, DEAR, MIDDLE]
-
-
-def test_dominated_candidates_are_not_on_the_front() -> None:
-    assert pareto_front(ALL) == [DEAR, MIDDLE, CHEAP]
-
-
-def test_the_most_accurate_is_chosen() -> None:
-    assert choose(ALL) == DEAR
-
-
 def test_among_equal_calls_the_shorter_prompt_is_cheaper() -> None:
     long, short = candidate("long", 0.5, 3, 9_000), candidate("short", 0.5, 3, 200)
     assert pareto_front([long, short]) == [short]

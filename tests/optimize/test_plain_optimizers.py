@@ -86,6 +86,7 @@ def test_mipro_starts_from_the_worked_examples_and_may_keep_them(script: Script)
 
 @pytest.mark.parametrize("optimizer", ["mipro without demonstrations", "gepa", "refine"])
 def test_the_worked_examples_stay_where_no_demonstrations_are_chosen(script: Script, optimizer: str) -> None:
+    """Of MIPROv2 see stanfordnlp/dspy#9039 and #9938."""
     before = _demos(script.program)
     runs = {"mipro without demonstrations": lambda: script.mipro(demos=0), "gepa": script.gepa, "refine": script.refine}
     assert _demos(runs[optimizer]()) == before == _demos(script.program)

@@ -10,11 +10,11 @@ from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.lms import Budget, Roles
-from triplecheck.optimize import CompilePlan, Split, optimizer_names, optimizer_specs, resolve_optimizer, split
-from triplecheck.optimize.examples import Pilot
-from triplecheck.optimize.preflight import check, estimate
+from triplecheck.optimize.examples import Pilot, Split, split
+from triplecheck.optimize.preflight import CompilePlan, check, estimate
+from triplecheck.optimize.registry import optimizer_names, optimizer_specs, resolve_optimizer
 from triplecheck.optimize.spec import Size
-from triplecheck.optimize.traces.gold import uncomputable
+from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.programs import Sources, resolve_program
 
 WORKING = """LabeledFewShot BootstrapFewShot BootstrapFewShotWithRandomSearch COPRO MIPROv2 SIMBA GEPA

@@ -23,7 +23,7 @@ from triplecheck.lms.prompt import Prompt
 from triplecheck.lms.reader.engine import reply_of
 from triplecheck.lms.reader.model import FILE, for_reading, load_reader
 from triplecheck.lms.reader.readings import Reading, readings
-from triplecheck.optimize import load_bundle, save_bundle
+from triplecheck.optimize.bundle import load_bundle, save_bundle
 from triplecheck.optimize.distil.path_ranker import FURTHER
 from triplecheck.optimize.distil.reader import DistilledReader, distil_reader, read_tasks, student
 from triplecheck.optimize.distil.reader.examples import NOTHING, right_readings, without_answers

@@ -39,10 +39,12 @@ def case(bundled: KnowledgeBase) -> Case:
     return Case(ASKED, Sources.of(bundled))
 
 
-def score(signature: Any, case: Case, inputs: dict[str, Any], **outputs: Any) -> StepScore | None:
+def score(signature: Any, case: Case, inputs: dict[str, Any], **outputs: Any) -> StepScore:
     metric = step_metric(signature)
     assert metric is not None
-    return metric(StepCall(inputs, outputs), case)
+    found = metric(StepCall(inputs, outputs), case)
+    assert found is not None
+    return found
 
 
 def test_every_step_of_every_program_has_a_metric_or_none_is_possible() -> None:
@@ -66,7 +68,6 @@ def test_every_step_of_every_program_has_a_metric_or_none_is_possible() -> None:
 def test_topics_are_linked_and_compared(case: Case) -> None:
     right = score(signatures.NameTopics, case, {}, topics=["Ulaanbaatar"], domain="city")
     wrong = score(signatures.NameTopics, case, {}, topics=["Dublin", "zzxxqq"], domain="city")
-    assert right is not None and wrong is not None
     assert right.score == 1
     assert wrong.score == 0
     assert "Missing topics of the question: Ulaanbaatar" in wrong.feedback
@@ -89,13 +90,14 @@ def test_pruning_is_compared_with_the_paths_to_the_answer(case: Case) -> None:
     generous = score(signatures.SelectPaths, case, {"paths": lines}, keep=[*all_of_them, 99])
     dropped = score(signatures.SelectPaths, case, {"paths": lines}, keep=right[:1])
     nothing = score(signatures.SelectPaths, case, {"paths": lines}, keep=[])
-    assert exact is not None and generous is not None and dropped is not None and nothing is not None
     assert (exact.score, nothing.score) == (1, 0)
     assert dropped.score < generous.score < exact.score, "what is dropped weighs more than what is too much"
     assert f"Dropped a relation that leads to the answer: {lines[right[1] - 1]}" in dropped.feedback
     assert "Kept numbers that are not in the list: 99" in generous.feedback
     others = [line for n, line in enumerate(lines, 1) if n not in right]
-    assert score(signatures.SelectPaths, case, {"paths": others}, keep=[]) is None, "nothing right was on offer"
+    metric = step_metric(signatures.SelectPaths)
+    assert metric is not None
+    assert metric(StepCall({"paths": others}, {"keep": []}), case) is None, "nothing right was on offer"
 
 
 def test_paths_that_the_data_set_names_are_meant(bundled: KnowledgeBase) -> None:
@@ -115,9 +117,8 @@ def test_facts_prove_answers(case: Case) -> None:
     given = {"facts": facts}
 
     def answered(facts_given: Any = given, **outputs: Any) -> float:
-        found = score(signatures.AnswerFromFacts, case, facts_given, reasoning="", **{"operation": "none", **outputs})
-        assert found is not None
-        return found.score
+        reply = {"reasoning": "", "operation": "none", **outputs}
+        return score(signatures.AnswerFromFacts, case, facts_given, **reply).score
 
     assert answered(cited=[1], answers=["Mongolian"]) == 1
     assert answered(cited=[2], answers=["Mongolian"]) == 0.5, "right, and not proved"
@@ -136,9 +137,7 @@ def test_a_step_of_several_judgements_is_scored_by_each_that_can_be(case: Case) 
 
     def judged(**given: Any) -> StepScore:
         outputs = {"relevant": [1], "sufficient": False, "follow": [1]} | given
-        found = score(signatures.JudgeAndGoOn, case, {"facts": facts, "paths": paths}, **outputs)
-        assert found is not None
-        return found
+        return score(signatures.JudgeAndGoOn, case, {"facts": facts, "paths": paths}, **outputs)
 
     assert judged().score == 1
     assert judged(sufficient=True).score == pytest.approx(2 / 3)
@@ -147,7 +146,7 @@ def test_a_step_of_several_judgements_is_scored_by_each_that_can_be(case: Case) 
     assert "The facts do not contain the answer" in judged().feedback
     enough = {"facts": ["Mongolia → official language → Mongolian"], "paths": paths[1:]}
     found = score(signatures.JudgeAndGoOn, case, enough, relevant=[1], sufficient=False, follow=[])
-    assert found is not None and found.score == 0.5, "no path on offer leads on"
+    assert found.score == 0.5, "no path on offer leads on"
 
 
 def test_a_count_is_counted(bundled: KnowledgeBase) -> None:
@@ -155,19 +154,19 @@ def test_a_count_is_counted(bundled: KnowledgeBase) -> None:
     facts = {"facts": ["A → has → b | c", "A → is → d"]}
     right = score(signatures.AnswerFromFacts, counted, facts, reasoning="", cited=[1], operation="count", answers=[])
     wrong = score(signatures.AnswerFromFacts, counted, facts, reasoning="", cited=[1, 2], operation="count", answers=[])
-    assert right is not None and wrong is not None and (right.score, wrong.score) == (1, 0)
+    assert (right.score, wrong.score) == (1, 0)
 
 
 def test_relevance_goes_by_gold_documents_else_by_the_answer(bundled: KnowledgeBase, case: Case) -> None:
     passages = ["Mongolia: Its language is Mongolian.", "Dublin: A city."]
     found = score(signatures.SelectPassages, case, {"passages": passages}, useful=[2])
-    assert found is not None and found.score == 0 and "Not selected, although it helps: Mongolia" in found.feedback
+    assert found.score == 0 and "Not selected, although it helps: Mongolia" in found.feedback
     documented = Case(Question("d", "?", ("Mongolian",), documents=("Dublin",)), Sources.of(bundled))
     assert score(signatures.SelectPassages, documented, {"passages": passages}, useful=[2]) == StepScore(
         1.0, "The selected passages are correct. "
     )
     judged = score(signatures.JudgePassage, case, {"passage": passages[1]}, helps=True)
-    assert judged is not None and judged.score == 0
+    assert judged.score == 0
 
 
 def test_extracted_triples_are_compared_with_those_of_the_graph(case: Case) -> None:
@@ -175,23 +174,22 @@ def test_extracted_triples_are_compared_with_those_of_the_graph(case: Case) -> N
     lines = ["1 | Mongolia | capital | Ulaanbaatar", "1 | Ulaanbaatar | located in | Mongolia"]
     right = score(signatures.ExtractTriples, case, {"texts": [text]}, triples=lines)
     nothing = score(signatures.ExtractTriples, case, {"texts": [text]}, triples=[])
-    assert right is not None and right.score == 1
-    assert nothing is not None and nothing.score == 0
+    assert right.score == 1
+    assert nothing.score == 0
     assert "the graph contains: Mongolia | capital | Ulaanbaatar" in nothing.feedback
 
 
 def test_a_query_is_good_if_its_results_contain_the_answer(case: Case) -> None:
     good = score(signatures.NextQuestion, case, {}, next_question="Which language does Mongolia speak?")
     bad = score(signatures.NextQuestion, case, {}, next_question="Where is Dublin?")
-    assert good is not None and good.score == 1
-    assert bad is not None and bad.score == 0 and "'Where is Dublin?'" in bad.feedback
+    assert good.score == 1
+    assert bad.score == 0 and "'Where is Dublin?'" in bad.feedback
 
 
 def test_patterns_hold_the_relations_and_names_of_the_question(case: Case) -> None:
     lines = ["?c <capital> <Ulaanbaatar>", "?c <official language> ?x"]
     right = score(signatures.TripletsFromQuery, case, {}, triplets=lines, answer="?x")
     wrong = score(signatures.TripletsFromQuery, case, {}, triplets=["nonsense"], answer="?x")
-    assert right is not None and wrong is not None
     assert right.score == pytest.approx(0.9) and wrong.score == 0
     assert "no pattern names: Ulaanbaatar" in wrong.feedback and "nonsense" in wrong.feedback
 

@@ -19,9 +19,9 @@ from triplecheck.kg.plans import PlanNames, read_plan, run_plan
 from triplecheck.lms import session
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, step_metric, whole
 from triplecheck.optimize.synth import PLAN_KINDS, synthesise_plans
-from triplecheck.optimize.traces.gold import gold_engine
+from triplecheck.optimize.traces.gold.engine import gold_engine
 from triplecheck.optimize.traces.gold.exploration import write_query
-from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold
+from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.programs import KERAG, Sources
 
 LAMPS = {
@@ -200,7 +200,7 @@ def test_without_a_plan_there_is_no_score(base: KnowledgeBase) -> None:
 
 def test_the_gold_teacher_replies_with_the_plan(base: KnowledgeBase) -> None:
     def reply(query: str | None) -> GoldReply | None:
-        known = KnownGold(base.graph, GoldQuestion("Which?", (), query=query))
+        known = KnownGold(base.graph, "Which?", (), query=query)
         return write_query(known, None)  # type: ignore[arg-type]
 
     assert reply(GOLD) == GoldReply({"query": GOLD})

@@ -10,7 +10,8 @@ import dspy
 import pytest
 from dspy.lm15 import Message, Response, TextPart, Usage
 from model_stand_ins import ScriptedReply, scripted_model
-from program_parts import EX, WORLD, build_turtle, conclude_with, fields, keep, kerag, topics
+from optimize_parts import GOOD, TAUGHT, WHY
+from program_parts import EX, conclude_with, fields, keep, kerag, topics
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
@@ -35,26 +36,14 @@ from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.steps import Trace
 from triplecheck.signatures import AnswerFromFacts, without_reasoning
 
-TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
 PLAYS = Question("plays", "What does Paul Hindemith play?", (EX + "viola", EX + "piano"), topic=(EX + "hindemith",))
-WHY = "Bernhard Heiden was a student of Paul Hindemith."
-GOOD: list[ScriptedReply] = [
-    topics("Bernhard Heiden"),
-    keep("student of"),
-    keep(),
-    conclude_with("Paul Hindemith", cite=["Bernhard Heiden → student of"], reasoning=WHY),
-]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
 
 
 @pytest.fixture(scope="module")
 def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("collected") / "out"
-    gather(world, out, TAUGHT, replies=GOOD)
+    manifest = gather(world, out, TAUGHT, replies=GOOD)
+    assert (manifest.rows, manifest.passes["verified"]["kept"]) == (4, 1)
     return out
 
 
@@ -76,24 +65,16 @@ def reply_of(row: TraceRow) -> str:
 
 
 # --- what is kept --------------------------------------------------------------------------------
-def test_every_step_of_a_proved_answer_becomes_a_row(world: KnowledgeBase, tmp_path: Path) -> None:
-    manifest = gather(world, tmp_path / "out", TAUGHT, replies=GOOD)
-    rows = read_traces(tmp_path / "out")
+def test_every_step_of_a_proved_answer_becomes_a_row_with_its_prompt_and_reply(collected: Path) -> None:
+    rows = read_traces(collected)
     assert [row.signature for row in rows] == ["NameTopics", "SelectPaths", "SelectPaths", "AnswerFromFacts"]
     assert [row.role for row in rows] == ["extract", "prune", "prune", "answer"]
     assert {(row.source, row.model, row.id, row.program) for row in rows} == {
         ("verified", "scripted", "taught", "kerag")
     }
     assert [message["role"] for message in rows[0].messages] == ["system", "user", "assistant"]
-    assert manifest.rows == 4
-    assert manifest.passes["verified"]["kept"] == 1
-
-
-def test_a_row_has_the_prompt_and_the_parsed_reply(world: KnowledgeBase, tmp_path: Path) -> None:
-    gather(world, tmp_path / "out", TAUGHT, replies=GOOD)
-    last = read_traces(tmp_path / "out")[-1]
-    assert "Bernhard Heiden → student of" in last.messages[1]["content"]
-    assert TolerantAdapter().parse(AnswerFromFacts, reply_of(last)) == {
+    assert "Bernhard Heiden → student of" in rows[-1].messages[1]["content"]
+    assert TolerantAdapter().parse(AnswerFromFacts, reply_of(rows[-1])) == {
         "reasoning": WHY,
         "cited": [1],
         "operation": "none",
@@ -139,35 +120,36 @@ def test_no_gold_reply_is_used_if_the_facts_do_not_contain_the_answer(world: Kno
     assert manifest.left_out == {"below_metric": 2}
 
 
-def test_an_answer_that_is_only_half_right_is_rejected(world: KnowledgeBase, tmp_path: Path) -> None:
-    half = [topics("Paul Hindemith"), keep("instrument"), keep(), conclude_with("viola", cite=["instrument"])]
-    assert rejected(gather(world, tmp_path / "out", PLAYS, replies=half)) == {"incomplete": 1}
+CUT = Response(
+    id=None,
+    model="m",
+    message=Message.assistant([TextPart(topics("Bernhard Heiden"))]),
+    finish_reason="length",
+    usage=Usage(input_tokens=1, output_tokens=1),
+)
 
 
-def test_a_correct_answer_without_evidence_is_rejected(world: KnowledgeBase, tmp_path: Path) -> None:
-    guess = [topics("Bernhard Heiden"), keep("born in"), keep(), conclude_with("Paul Hindemith")]
-    assert rejected(gather(world, tmp_path / "out", TAUGHT, replies=guess)) == {"nothing_cited": 1}
-
-
-def test_unreadable_replies_are_counted_separately(world: KnowledgeBase, tmp_path: Path) -> None:
-    manifest = gather(world, tmp_path / "out", TAUGHT, replies=["no", "no again"])
-    assert rejected(manifest) == {"unreadable": 1}
-
-
-def test_a_reply_that_was_cut_is_rejected_even_if_it_says_that_it_is_complete(
-    world: KnowledgeBase, tmp_path: Path
+@pytest.mark.parametrize(
+    ("asked", "replies", "reason"),
+    [
+        (
+            PLAYS,
+            [topics("Paul Hindemith"), keep("instrument"), keep(), conclude_with("viola", cite=["instrument"])],
+            "incomplete",
+        ),
+        (
+            TAUGHT,
+            [topics("Bernhard Heiden"), keep("born in"), keep(), conclude_with("Paul Hindemith")],
+            "nothing_cited",
+        ),
+        (TAUGHT, ["no", "no again"], "unreadable"),
+        (TAUGHT, [CUT, *GOOD[1:]], "cut"),
+    ],
+)
+def test_what_is_half_right_unproved_unreadable_or_cut_is_rejected(
+    world: KnowledgeBase, tmp_path: Path, asked: Question, replies: list[ScriptedReply], reason: str
 ) -> None:
-    def cut(text: str) -> Response:
-        return Response(
-            id=None,
-            model="m",
-            message=Message.assistant([TextPart(text)]),
-            finish_reason="length",
-            usage=Usage(input_tokens=1, output_tokens=1),
-        )
-
-    replies: list[ScriptedReply] = [cut(topics("Bernhard Heiden")), *GOOD[1:]]
-    assert rejected(gather(world, tmp_path / "out", TAUGHT, replies=replies)) == {"cut": 1}
+    assert rejected(gather(world, tmp_path, asked, replies=replies)) == {reason: 1}
 
 
 def test_a_crash_is_rejected_and_tried_again(world: KnowledgeBase, tmp_path: Path) -> None:
@@ -344,22 +326,16 @@ def test_the_shipped_rows_are_verified_by_step_and_of_all_kinds() -> None:
 
 
 # --- runs ----------------------------------------------------------------------------------------
-def test_finished_questions_are_not_asked_again(world: KnowledgeBase, tmp_path: Path) -> None:
+def test_finished_questions_are_not_asked_again_not_even_after_an_incomplete_line(
+    world: KnowledgeBase, tmp_path: Path
+) -> None:
     with scripted_model(GOOD) as engine:
         program = kerag(world)
-        first = collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
-        again = collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
-    assert again == first
-
-
-def test_after_an_incomplete_line_only_its_question_is_asked_again(world: KnowledgeBase, tmp_path: Path) -> None:
-    with scripted_model(GOOD) as engine:
-        program = kerag(world)
-        collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
-        with (tmp_path / "out" / "verified" / "records.jsonl").open("a") as file:
+        first = collect(program, [TAUGHT], tmp_path, roles=engine.name, passes=["verified"])
+        with (tmp_path / "verified" / "records.jsonl").open("a") as file:
             file.write('{"id": "plays", "key')
-        again = collect(program, [TAUGHT], tmp_path / "out", roles=engine.name, passes=["verified"])
-    assert again.rows == 4
+        again = collect(program, [TAUGHT], tmp_path, roles=engine.name, passes=["verified"])
+    assert again == first and again.rows == 4
 
 
 def test_several_workers_collect_the_same(bundled: KnowledgeBase, tmp_path: Path) -> None:
@@ -386,9 +362,7 @@ def test_a_step_that_is_taken_on_another_thread_belongs_to_its_question(world: K
         step(question="later")
     assert sorted(call.inputs["question"] for call in inner.calls) == [f"number {n}" for n in range(4)]
     assert len(outer.calls) == 5
-    assert {(call.role, call.model, call.replies, call.cut) for call in outer.calls} == {
-        ("answer", "scripted", 1, False)
-    }
+    assert {(call.role, call.model, call.cut) for call in outer.calls} == {("answer", "scripted", False)}
 
 
 def test_other_callbacks_stay_active(world: KnowledgeBase) -> None:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 from model_stand_ins import ScriptedReply, scripted_model
-from program_parts import EX, WORLD, build_turtle, conclude_with, keep, kerag, topics
+from optimize_parts import GOOD, TAUGHT
+from program_parts import conclude_with, keep, kerag, topics
 
 from triplecheck.evals import Question
 from triplecheck.kg import Direction, KnowledgeBase, UserError
@@ -22,14 +23,7 @@ from triplecheck.optimize.traces.reading import graph_of
 from triplecheck.optimize.traces.records import JudgedStep
 from triplecheck.programs.subgraph import Hop
 
-TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
-WHY = "Bernhard Heiden was a student of Paul Hindemith."
-ANSWER = conclude_with("Paul Hindemith", cite=["Bernhard Heiden → student of"], reasoning=WHY)
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
+ANSWER = GOOD[-1]
 
 
 def gather(world: KnowledgeBase, out: Path, *replies: ScriptedReply, asked: Question = TAUGHT) -> TraceManifest:

@@ -47,14 +47,13 @@ def test_the_same_command_resumes_the_run(bundled: KnowledgeBase, asked: Path) -
     assert "rows in traces" in again.output
 
 
-def test_an_unknown_format_is_refused_before_the_run(bundled: KnowledgeBase, asked: Path) -> None:
-    words = ["collect", "kerag", "--kb", bundled.path, "--questions", asked, "--out", "traces"]
-    result = run(*words, "--export", "parquet")
+def test_an_unknown_format_is_refused_before_the_run(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    result = run("collect", "kerag", "--kb", bundled.path, "--out", tmp_path / "traces", "--export", "parquet")
     assert result.exit_code == 2
-    assert not Path("traces").exists()
+    assert not (tmp_path / "traces").exists()
 
 
-def test_an_unknown_kind_is_refused(bundled: KnowledgeBase, asked: Path) -> None:
-    result = run("synthesize", bundled.path, "more.jsonl", "--kind", "riddle")
+def test_an_unknown_kind_is_refused(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    result = run("synthesize", bundled.path, tmp_path / "more.jsonl", "--kind", "riddle")
     assert result.exit_code == 2
     assert "superlative" in result.output

@@ -10,9 +10,9 @@ import dspy
 import pytest
 from distil_parts import colour_row, tiny_llama
 from model_stand_ins import scripted_model
-from program_parts import EX, WORLD, build_turtle, conclude_with, keep, kerag, topics
+from optimize_parts import GOOD, TAUGHT
+from program_parts import kerag
 
-from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import RolePredict, language_model, session
 from triplecheck.lms.engines import messages_of
@@ -21,41 +21,24 @@ from triplecheck.optimize.traces import collect, examples, export, read_traces
 from triplecheck.optimize.traces.rendering import rendered, step_of_row
 from triplecheck.signatures import AnswerFromFacts, without_reasoning
 
-TAUGHT = Question("taught", "Who taught Bernhard Heiden?", (EX + "hindemith",), topic=(EX + "heiden",))
-WHY = "Bernhard Heiden was a student of Paul Hindemith."
-REPLIES = [
-    topics("Bernhard Heiden"),
-    keep("student of"),
-    keep(),
-    conclude_with("Paul Hindemith", cite=["Bernhard Heiden → student of"], reasoning=WHY),
-]
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
-
 
 @pytest.fixture(scope="module")
 def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> Path:
     out = tmp_path_factory.mktemp("collected") / "out"
-    with scripted_model(REPLIES) as engine:
+    with scripted_model(GOOD) as engine:
         collect(kerag(world), [TAUGHT], out, roles=engine.name, passes=["verified"], dev_share=0.0)
     return out
 
 
-def test_chat_rows_are_what_openai_fine_tunes_on(collected: Path, tmp_path: Path) -> None:
-    (path,) = export(read_traces(collected), "chat", tmp_path / "chat")
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert path.name == "train.jsonl"
-    assert [[message["role"] for message in row["messages"]] for row in rows] == [["system", "user", "assistant"]] * 4
+def test_chats_are_whole_for_openai_and_trl_is_told_what_is_to_be_learnt(collected: Path, tmp_path: Path) -> None:
+    def roles(form: str) -> list[dict[str, list[str]]]:
+        (path,) = export(read_traces(collected), form, tmp_path / form)
+        assert path.name == "train.jsonl"
+        rows = map(json.loads, path.read_text("utf-8").splitlines())
+        return [{part: [message["role"] for message in chat] for part, chat in row.items()} for row in rows]
 
-
-def test_trl_rows_tell_the_prompt_from_what_is_to_be_learnt(collected: Path, tmp_path: Path) -> None:
-    (path,) = export(read_traces(collected), "trl", tmp_path / "trl")
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines()]
-    assert all([message["role"] for message in row["completion"]] == ["assistant"] for row in rows)
-    assert all([message["role"] for message in row["prompt"]] == ["system", "user"] for row in rows)
+    assert roles("chat") == [{"messages": ["system", "user", "assistant"]}] * 4
+    assert roles("trl") == [{"prompt": ["system", "user"], "completion": ["assistant"]}] * 4
 
 
 def test_examples_are_demonstrations_of_their_step(collected: Path, tmp_path: Path) -> None:

@@ -5,18 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_parts import EX, WORLD, build_turtle, kerag, node
+from optimize_parts import world_question as question
+from program_parts import EX, kerag, node
 
 from triplecheck.evals import Question
 from triplecheck.kg import Direction, Graph, KnowledgeBase
-from triplecheck.optimize.traces import TraceManifest, collect, read_traces
+from triplecheck.optimize.traces import TraceManifest, collect
 from triplecheck.optimize.traces.gold_paths import GoldPath, found_paths, given_paths, gold_row
 from triplecheck.programs.subgraph import Hop
-
-
-@pytest.fixture(scope="module")
-def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(WORLD, tmp_path_factory.mktemp("world"))
 
 
 def hop(graph: Graph, relation: str, way: str = "out") -> Hop:
@@ -32,24 +28,6 @@ def gold(world: KnowledgeBase, out: Path, *questions: Question, hops: int = 2) -
 def kept(manifest: TraceManifest) -> tuple[int, dict[str, int]]:
     (about,) = manifest.passes.values()
     return about["kept"], about["rejected"]
-
-
-def question(
-    text: str, topics: list[str], answers: list[str], paths: list[list[tuple[str, str]]] | None = None
-) -> Question:
-    rows = [
-        {"topic": EX + topic, "hops": [[EX + relation, way] for relation, way in path]}
-        for topic, path in zip(topics, paths or [], strict=bool(paths))
-    ]
-    ids = [answer if answer.isdigit() else EX + answer for answer in answers]
-    return Question(
-        text,
-        text,
-        tuple(ids),
-        topic=tuple(EX + topic for topic in topics),
-        computed=answers[:1] == ["2"],
-        gold={"gold_paths": rows} if paths else {},
-    )
 
 
 # --- paths ---------------------------------------------------------------------------------------
@@ -89,45 +67,6 @@ def test_paths_of_another_form_or_graph_count_as_none(world: KnowledgeBase, writ
 
 
 # --- what a program does with right replies -------------------------------------------------------
-@pytest.mark.parametrize(
-    "asked",
-    [
-        question("Who taught Bernhard Heiden?", ["heiden"], ["hindemith"]),
-        question("What does Paul Hindemith play?", ["hindemith"], ["viola", "piano"]),
-        question("Where is the teacher of Bernhard Heiden from?", ["heiden"], ["german"]),
-        question("Which German was born in Frankfurt?", ["german", "frankfurt"], ["sekles"]),
-        question(
-            "Which is bigger, Frankfurt or Hanau?",
-            ["frankfurt", "hanau"],
-            ["frankfurt"],
-            [[("population", "out")], [("population", "out")]],
-        ),
-        question(
-            "Which city of Germany is the smallest?",
-            ["germany"],
-            ["hanau"],
-            [[("country", "in"), ("population", "out")]],
-        ),
-        question("How many instruments does Paul Hindemith play?", ["hindemith"], ["2"], [[("instrument", "out")]]),
-        question("Who taught Silent Hermit?", ["hermit"], []),
-    ],
-    ids=lambda asked: asked.question,
-)
-def test_correct_replies_lead_to_the_correct_answer(world: KnowledgeBase, tmp_path: Path, asked: Question) -> None:
-    assert kept(gold(world, tmp_path / "out", asked)) == (1, {})
-
-
-def test_only_paths_towards_the_answer_are_kept(world: KnowledgeBase, tmp_path: Path) -> None:
-    gold(world, tmp_path / "out", question("Who taught Bernhard Heiden?", ["heiden"], ["hindemith"]))
-    rows = read_traces(tmp_path / "out")
-    first, second = (row for row in rows if row.signature == "SelectPaths")
-    lines = first.messages[1]["content"].splitlines()
-    (right,) = [line[1] for line in lines if "Bernhard Heiden → student of" in line]
-    assert f"]]\n{right}\n" in first.messages[-1]["content"]
-    assert "]]\nnone\n" in second.messages[-1]["content"]
-    assert {(row.source, row.model) for row in rows} == {("gold", "gold")}
-
-
 def test_a_question_without_a_path_is_counted_separately(world: KnowledgeBase, tmp_path: Path) -> None:
     far = question("Who taught Silent Hermit?", ["hermit"], ["sekles"])
     assert kept(gold(world, tmp_path / "out", far)) == (0, {"no_path": 1})

@@ -6,7 +6,6 @@ from pathlib import Path
 
 import dspy
 import pytest
-from dspy.lm15 import Request, Response
 from optimize_parts import PUPIL, Babbling, Pupil, engines, kerag, questions
 
 import triplecheck
@@ -14,7 +13,7 @@ from triplecheck.evals import Question
 from triplecheck.evals.questions import question_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
-from triplecheck.optimize import load_bundle
+from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.cost import Cost, Purse
@@ -36,29 +35,16 @@ def _plan(base: KnowledgeBase, model: str = PUPIL, budget: Budget | None = None)
     return TunePlan(kerag(base), three_parts(_asked()), Roles(model), budget=budget or Budget())
 
 
-class Stopping(Pupil):
-    """A pupil whose process is stopped after some calls."""
-
-    def __init__(self, after: int) -> None:
-        super().__init__()
-        self.after = after
-
-    def complete(self, request: Request) -> Response:
-        if len(self.requests) >= self.after:
-            raise KeyboardInterrupt
-        return super().complete(request)
-
-
 @pytest.fixture(scope="module")
-def tuned(bundled: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tuned, Path, int]:
-    """A compiled pupil, the directory of the run, and the calls that the pupil got."""
-    out, pupil = tmp_path_factory.mktemp("tuned"), Pupil()
-    with engines(pupil=pupil):
-        return tune(_plan(bundled), out, knowledge_base=bundled), out, len(pupil.requests)
+def tuned(bundled: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) -> tuple[Tuned, Path]:
+    """A compiled pupil, and the directory of the run."""
+    out = tmp_path_factory.mktemp("tuned")
+    with engines(pupil=Pupil()):
+        return tune(_plan(bundled), out, knowledge_base=bundled), out
 
 
-def test_what_won_becomes_a_bundle(tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase) -> None:
-    result, out, _ = tuned
+def test_what_won_becomes_a_bundle(tuned: tuple[Tuned, Path], bundled: KnowledgeBase) -> None:
+    result, out = tuned
     lines = {line.name: line for line in result.choices}
     written, all_kept = lines[WRITTEN], lines[ALL]
     assert written.test is not None and all_kept.test is not None and result.gain is not None
@@ -76,32 +62,13 @@ def test_what_won_becomes_a_bundle(tuned: tuple[Tuned, Path, int], bundled: Know
     assert demos and not all(is_worked(demo) for demo in demos)
 
 
-def test_the_table_says_what_was_not_tried_and_why(tuned: tuple[Tuned, Path, int]) -> None:
-    result, out, _ = tuned
+def test_the_table_says_what_was_not_tried_and_why(tuned: tuple[Tuned, Path]) -> None:
+    result, out = tuned
     notes = {line.name: line.note for line in result.choices if line.validation is None}
     assert "questions are too few" in notes["a ranker of paths, trained"]
     assert any("right replies there gain nothing" in note for note in notes.values())
     assert result.brackets[0].step == "summarize"
     assert (out / "report.json").is_file()
-
-
-def test_a_stopped_run_is_resumed_without_repeated_calls(
-    tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
-) -> None:
-    whole, _, calls = tuned
-    made = 0
-    for after in (calls // 8, calls // 3, calls // 3):
-        stopping = Stopping(after)
-        with engines(pupil=stopping), pytest.raises(KeyboardInterrupt):
-            tune(_plan(bundled), tmp_path, knowledge_base=bundled)
-        made += len(stopping.requests)
-    pupil = Pupil()
-    with engines(pupil=pupil):
-        resumed = tune(_plan(bundled), tmp_path, knowledge_base=bundled)
-    assert made + len(pupil.requests) == calls
-    assert [(line.name, line.kept, line.gain) for line in resumed.choices] == [
-        (line.name, line.kept, line.gain) for line in whole.choices
-    ]
 
 
 def test_where_nothing_wins_there_is_no_bundle(bundled: KnowledgeBase, tmp_path: Path) -> None:
@@ -141,10 +108,8 @@ def test_a_program_without_models_is_refused(bundled: KnowledgeBase, tmp_path: P
         tune(plan, tmp_path)
 
 
-def test_python_gets_the_compiled_program(
-    tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
-) -> None:
-    whole, out, _ = tuned
+def test_python_gets_the_compiled_program(tuned: tuple[Tuned, Path], bundled: KnowledgeBase, tmp_path: Path) -> None:
+    whole, out = tuned
     program, examples = kerag(bundled), [dspy.Example(**question_row(one)).with_inputs("question") for one in _asked()]
     with engines(pupil=Pupil()), session(PUPIL):
         made = triplecheck.compile(program, examples, out=out)
@@ -165,7 +130,7 @@ def test_calls_are_reserved_by_what_a_question_was_measured_to_take() -> None:
 
 
 def test_what_a_budget_does_not_allow_is_left_out_and_a_larger_one_goes_on(
-    tuned: tuple[Tuned, Path, int], bundled: KnowledgeBase, tmp_path: Path
+    tuned: tuple[Tuned, Path], bundled: KnowledgeBase, tmp_path: Path
 ) -> None:
     def with_budget(**limits: float) -> Tuned:
         return tune(_plan(bundled, budget=Budget(**limits)), tmp_path, knowledge_base=bundled)  # type: ignore[arg-type]

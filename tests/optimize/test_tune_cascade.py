@@ -13,10 +13,10 @@ from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Roles, session
 from triplecheck.lms.engines import messages_of
-from triplecheck.optimize import load_bundle
+from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import measure
-from triplecheck.optimize.traces.gold import GoldEngine, WorstEngine
+from triplecheck.optimize.traces.gold.engine import GoldEngine, WorstEngine
 from triplecheck.optimize.tuning.cascades import asked_share, best_rule
 from triplecheck.optimize.tuning.result import Tuned
 from triplecheck.optimize.tuning.rows import ALL, HEADER, PLAIN, WRITTEN

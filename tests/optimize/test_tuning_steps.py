@@ -15,8 +15,8 @@ from triplecheck.lms import Roles, session
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.cost import prompt_tokens
-from triplecheck.optimize.tuning.demo_sets import demo_sets, own_demos
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
+from triplecheck.optimize.tuning.steps import demo_sets, own_demos
 from triplecheck.optimize.tuning.tries import threshold_of
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.outcome import Outcome
@@ -124,10 +124,10 @@ def test_short_calls_are_preferred() -> None:
 def test_the_sets_are_worked_both_own_and_none(bundled: KnowledgeBase) -> None:
     step = kerag(bundled).select_paths
     own = [_call("a", "look-up")]
-    sets = {one.name: one.demos for one in demo_sets(step, own)}
+    sets = demo_sets(step, own)
     assert list(sets) == ["worked", "worked + own", "none", "own"]
     assert list(sets["worked"]) == step.demos and len(sets["worked + own"]) == len(step.demos) + 1
     assert not any(map(is_worked, sets["own"])) and sets["none"] == ()
-    assert [one.name for one in demo_sets(step, [])] == ["worked", "none"], "without own calls there are two"
+    assert list(demo_sets(step, [])) == ["worked", "none"], "without own calls there are two"
     step.demos = []
-    assert [(one.name, len(one.demos)) for one in demo_sets(step, own)] == [("none", 0), ("own", 1)]
+    assert {name: len(demos) for name, demos in demo_sets(step, own).items()} == {"none": 0, "own": 1}

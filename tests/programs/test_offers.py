@@ -15,7 +15,6 @@ from triplecheck.language.question import read_question
 from triplecheck.programs import Sources
 from triplecheck.programs.offers import Offer, described, names_of, offer, things, values_named
 
-
 ROOM = 4_000  # tokens
 
 

@@ -6,26 +6,3 @@
 Each reply is computed from its prompt, the graph and the right answer, with one module per kind of step. `engine`
 lists the steps, and why the replies to others cannot be computed.
 """
-
-from triplecheck.optimize.traces.gold.engine import (
-    NAME,
-    GoldEngine,
-    WorstEngine,
-    check_computable,
-    gold_engine,
-    is_template,
-    uncomputable,
-)
-from triplecheck.optimize.traces.gold.known import GoldReply, NoRightReplyError
-
-__all__ = [
-    "NAME",
-    "GoldEngine",
-    "GoldReply",
-    "NoRightReplyError",
-    "WorstEngine",
-    "check_computable",
-    "gold_engine",
-    "is_template",
-    "uncomputable",
-]

@@ -26,7 +26,7 @@ def answer_from_facts(known: KnownGold, prompt: Prompt) -> GoldReply | None:
     No answer if the facts do not contain it. None if they do, but no operation over them gives it, such as a count of
     some of the values of a fact.
     """
-    ways, derivation = _whole(known, prompt), known.gold.derivation
+    ways, derivation = _whole(known, prompt), known.derivation
     if not ways or derivation is None:
         return NO_ANSWER
     match derivation.operation:
@@ -86,7 +86,7 @@ def _whole(known: KnownGold, prompt: Prompt) -> list[FactPath]:
         if key in followed:
             found.setdefault(key, (path, followed[key]))
     topics = {path.topic for path, _ in found.values()}
-    enough = topics >= {path.topic for path in known.gold.paths} or any(known.alone(path) for path, _ in found.values())
+    enough = topics >= {path.topic for path in known.paths} or any(known.alone(path) for path, _ in found.values())
     return [way for _, way in found.values()] if enough else []
 
 

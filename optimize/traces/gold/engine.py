@@ -27,7 +27,7 @@ from triplecheck.optimize.traces.derive import derive
 from triplecheck.optimize.traces.gold import exploration, patterns, references
 from triplecheck.optimize.traces.gold.answering import answer_from_facts, judge_proof
 from triplecheck.optimize.traces.gold.distractors import with_distractors
-from triplecheck.optimize.traces.gold.known import GoldQuestion, GoldReply, KnownGold, NoRightReplyError, Solver
+from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold, NoRightReplyError, Solver
 from triplecheck.optimize.traces.gold.worst import worst_reply
 from triplecheck.optimize.traces.queries import right_query
 from triplecheck.optimize.traces.recorder import StepRecord
@@ -132,7 +132,7 @@ class GoldEngine:
         self._names: Names = linker_names(sources.linker)
         self._questions = {_words(question.question): question for question in reversed(questions)}
         self._known = functools.lru_cache(_KEPT)(self._known_of)
-        self.fingerprint = _fingerprint(sources, questions, hops, distractors)
+        self.fingerprint = digest([type(self).__name__, _fingerprint(sources, questions, hops, distractors)])[:16]
         """Hash of this code and of the questions, for DSPy's cache."""
 
     def complete(self, request: Request) -> Response:
@@ -174,13 +174,13 @@ class GoldEngine:
         solve = _SOLVERS.get(step) if self._question(words) is not None else None
         if solve is not None:
             known = self._known(words)
-            return solve(known, prompt) if known.gold.is_solved or step in _WITHOUT_PATHS else None
+            return solve(known, prompt) if known.is_solved or step in _WITHOUT_PATHS else None
         passing = _BY_GRAPH.get(step)
         return None if passing is None else passing(self._sources.graph, prompt, self._names)
 
     def has_paths(self, question: Question) -> bool:
         """Whether it is known how its answers follow from the graph, or that there are none."""
-        return self._known(_words(question.question)).gold.is_solved
+        return self._known(_words(question.question)).is_solved
 
     def _known_of(self, words: str) -> KnownGold:
         sources, question = self._sources, self._question(words)
@@ -190,7 +190,8 @@ class GoldEngine:
         derivation = derive(asked)
         # A question may start from fewer nodes than have the names of its topics.
         topics = tuple(sorted(frozenset[int]().union(*gold.topics))) if derivation is None else derivation.topics
-        known = GoldQuestion(
+        return KnownGold(
+            sources.graph,
             words,
             topics,
             derivation,
@@ -200,7 +201,6 @@ class GoldEngine:
             mended=self._mended(question),
             query=right_query(asked, derivation),
         )
-        return KnownGold(sources.graph, known)
 
     def _question(self, words: str) -> Question | None:
         """The question with this text, or with this text after spelling correction."""
@@ -225,10 +225,6 @@ class GoldEngine:
 
 class WorstEngine(GoldEngine):
     """Replies the opposite of what is right, where the right reply can be computed (`worst_reply`)."""
-
-    def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, distractors: int = 0) -> None:
-        super().__init__(sources, questions, hops, distractors)
-        self.fingerprint = digest([self.fingerprint, type(self).__name__])[:16]
 
     def _said(self, step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
         return worst_reply(step, right, prompt)
@@ -276,7 +272,7 @@ def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, dis
     base, graph = sources.knowledge_base, sources.graph
     about = base.manifest.content_hash if base else [graph.num_nodes, graph.num_relations, graph.num_triples]
     code = code_hash(__file__, ["gold_paths.py", "derivations.py", "derive.py", "computed.py", "queries.py"])
-    return digest([code, about, hops, distractors, [question_row(question) for question in questions]])[:16]
+    return digest([code, about, hops, distractors, [question_row(question) for question in questions]])
 
 
 def _words(question: str) -> str:

@@ -23,12 +23,12 @@ from triplecheck.signatures.notation import (
 
 def write_query(known: KnownGold, _prompt: Prompt) -> GoldReply | None:
     """The query that gives the answers, or none if a look-up is enough or there are none. None: it is not known."""
-    return None if known.gold.query is None else GoldReply({"query": known.gold.query})
+    return None if known.query is None else GoldReply({"query": known.query})
 
 
 def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply | None:
     """The known names of the topics; else the label of a topic, if it is in the question. None: they are not known."""
-    if not known.gold.has_topics and known_names(prompt):
+    if not known.has_topics and known_names(prompt):
         return None
     types = prompt.items("types")
     named = named_topics(known, prompt)
@@ -41,10 +41,10 @@ def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply | None:
 
 def extract_keywords(known: KnownGold, prompt: Prompt) -> GoldReply | None:
     """The question with its topics spelt as in the graph, and their names. None: they are not known."""
-    if not known.gold.has_topics and known_names(prompt):
+    if not known.has_topics and known_names(prompt):
         return None
     names = [name for _, name in named_topics(known, prompt)]
-    return GoldReply({"proofread": known.gold.mended, "keywords": list(dict.fromkeys(names))})
+    return GoldReply({"proofread": known.mended, "keywords": list(dict.fromkeys(names))})
 
 
 def select_paths(known: KnownGold, prompt: Prompt) -> GoldReply:
@@ -53,12 +53,7 @@ def select_paths(known: KnownGold, prompt: Prompt) -> GoldReply:
 
 
 def leading(known: KnownGold, prompt: Prompt, field: str = "paths", topics: Collection[int] | None = None) -> list[int]:
-    """Numbers of the paths in a field that a gold path begins with or is.
-
-    Args:
-        field: a list of paths, with a note or without.
-        topics: only paths from these count.
-    """
+    """Numbers of the paths in a field that a gold path begins with or is: one from these topics, if any are given."""
     lines = prompt.items(field)
     found: list[int] = []
     for name, path in known.starts(prompt):
@@ -86,9 +81,9 @@ def _by_label(line: str) -> str:
 def named_topics(known: KnownGold, prompt: Prompt) -> list[tuple[int, str]]:
     """The topics with their names in a prompt: a known name, else the label if all of its words are in the question."""
     listed = [known.name for known in known_names(prompt)]
-    question = Words(known.gold.mended)
+    question = Words(known.mended)
     named = []
-    for topic in known.gold.topics:
+    for topic in known.topics:
         entity = known.graph.entity(topic)
         wanted = {normalize(name) for name in (entity.label, *entity.aliases)}
         name = next((name for name in listed if normalize(name) in wanted), None)
@@ -180,15 +175,15 @@ def name_sub_goals(known: KnownGold, prompt: Prompt) -> GoldReply:
 def update_memory(known: KnownGold, prompt: Prompt) -> GoldReply:
     """For each sub-goal, the entities on the gold path that the facts name."""
     facts, goals = prompt.items("facts"), prompt.items("goals")
-    named = [(name, path) for path in known.gold.paths for name in _names(known, path.topic, goals)]
+    named = [(name, path) for path in known.paths for name in _names(known, path.topic, goals)]
     found = {goal: _found(known, facts, nodes) for goal, nodes, _ in _goals(known, named)}
     return GoldReply({"findings": [found.get(goal, _UNKNOWN) for goal in goals]})
 
 
 def reflect(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The set-aside paths that lead to an answer, from topics without such a followed path."""
-    on_the_way = {topic for topic in known.gold.topics if leading(known, prompt, "followed", [topic])}
-    return GoldReply({"revisit": leading(known, prompt, topics=set(known.gold.topics) - on_the_way)})
+    on_the_way = {topic for topic in known.topics if leading(known, prompt, "followed", [topic])}
+    return GoldReply({"revisit": leading(known, prompt, topics=set(known.topics) - on_the_way)})
 
 
 def _sufficient(known: KnownGold, prompt: Prompt) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -28,9 +28,9 @@ class NoRightReplyError(TriplecheckError):
     lasting = True
 
 
-@dataclass(frozen=True)
-class GoldQuestion:
-    """A question and its answer in terms of the graph.
+@dataclass(frozen=True, eq=False)
+class KnownGold:
+    """A question and its answer in terms of the graph; finds its gold paths in the graph and in prompts.
 
     Attributes:
         question: as in the prompt, possibly with corrected spelling.
@@ -43,6 +43,7 @@ class GoldQuestion:
         query: that gives the answer, `none` if a look-up is enough or there is no answer; None: not known.
     """
 
+    graph: Graph
     question: str
     topics: tuple[int, ...]
     derivation: Derivation | None = None
@@ -51,6 +52,7 @@ class GoldQuestion:
     documents: tuple[str, ...] = ()
     mended: str = ""
     query: str | None = None
+    _labelled: dict[frozenset[int], Mapping[str, list[int]]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def paths(self) -> tuple[GoldPath, ...]:
@@ -67,15 +69,10 @@ class GoldQuestion:
         """Whether its topics are known: a query that answers it without any shows that there are none."""
         return bool(self.topics) or self.query not in (None, NONE)
 
-
-class KnownGold:
-    """Finds the gold paths of one question in the graph and in prompts."""
-
-    def __init__(self, graph: Graph, gold: GoldQuestion) -> None:
-        self.graph = graph
-        self.gold = gold
-        self.names = RelationNames(graph, None, gold.question)
-        self._labelled: dict[frozenset[int], Mapping[str, list[int]]] = {}
+    @cached_property
+    def names(self) -> RelationNames:
+        """The relations as prompts write them."""
+        return RelationNames(self.graph, None, self.question)
 
     # --- along the gold paths ------------------------------------------------------------------
     @cached_property
@@ -84,23 +81,23 @@ class KnownGold:
 
         If the answer is computed from the end of the path, all nodes.
         """
-        return {path: self._chain(path) for path in self.gold.paths}
+        return {path: self._chain(path) for path in self.paths}
 
     @property
     def measured(self) -> bool:
         """Whether the paths continue from the answers, or from what is compared, to values."""
-        return self.gold.derivation is not None and self.gold.derivation.beyond
+        return self.derivation is not None and self.derivation.beyond
 
     @cached_property
     def kinds(self) -> frozenset[str]:
         """The types of the answers, as prompts write them."""
-        types = {kind for node in self.gold.answers for kind in self.graph.types(node)}
+        types = {kind for node in self.answers for kind in self.graph.types(node)}
         return frozenset(clean(self.graph.type_label(kind)) for kind in types)
 
     def alone(self, path: GoldPath) -> bool:
         """Whether a path leads only to the answers, so no other condition is needed."""
         ends = set(ends_of(self.graph, path)[-1].tolist())
-        return bool(self.gold.answers) and ends - set(self.gold.topics) <= self.gold.answers
+        return bool(self.answers) and ends - set(self.topics) <= self.answers
 
     def edges(self, path: GoldPath) -> list[list[Edge]]:
         """The edges of a path that lead to an answer, hop by hop."""
@@ -113,8 +110,8 @@ class KnownGold:
     def _chain(self, path: GoldPath) -> tuple[frozenset[int], ...]:
         levels = ends_of(self.graph, path)
         last = frozenset(levels[-1].tolist())
-        if self.gold.computed is None and not self.measured:
-            last &= self.gold.answers
+        if self.computed is None and not self.measured:
+            last &= self.answers
         kept = [last]
         for nodes, hop in zip(reversed(levels[:-1]), reversed(path.hops), strict=True):
             back = follow(self.graph, np.array(sorted(kept[0]), np.int64), Hop(hop.relation, hop.direction.reverse))
@@ -124,7 +121,7 @@ class KnownGold:
     # --- in the words of prompts ---------------------------------------------------------------
     def starts(self, prompt: Prompt) -> list[tuple[str, GoldPath]]:
         """The gold paths, each with a name of its topic in a prompt."""
-        return [(name, path) for path in self.gold.paths for name in self.called(path.topic, prompt)]
+        return [(name, path) for path in self.paths for name in self.called(path.topic, prompt)]
 
     def called(self, node: int, prompt: Prompt) -> list[str]:
         """The names of a node among the topics of a prompt."""
@@ -145,7 +142,7 @@ class KnownGold:
 
     def is_answer(self, text: str) -> bool:
         """Whether a text of a prompt is the name of an answer."""
-        return self.is_called(text, self.gold.answers)
+        return self.is_called(text, self.answers)
 
     def _labels(self, nodes: frozenset[int]) -> Mapping[str, list[int]]:
         if nodes not in self._labelled:

@@ -46,7 +46,7 @@ def _patterns(known: KnownGold, prompt: Prompt) -> tuple[list[str], bool]:
     There are none if no path is known, or if the question names the answer (which of two).
     """
     paths: dict[int, GoldPath] = {}
-    for path in known.gold.paths:
+    for path in known.paths:
         paths.setdefault(path.topic, path)
     offered = prompt.items("relations")
     names = dict(named_topics(known, prompt))
@@ -73,13 +73,13 @@ def _ends(known: KnownGold, path: GoldPath, name: str, taken: int) -> list[Name 
 
 
 def _is_right(known: KnownGold, candidate: str) -> bool:
-    labels = [clean(known.graph.label(node)) for node in known.gold.answers]
+    labels = [clean(known.graph.label(node)) for node in known.answers]
     return any(candidate == label or candidate.startswith((f"{label} (", f"{label}. ")) for label in labels)
 
 
 def _told_apart(known: KnownGold, lines: list[str], right: list[bool]) -> bool:
     """Whether names identify the right candidates; homonyms of an answer make that impossible."""
-    return sum(right) <= len(known.gold.answers) and (known.gold.computed is None) and bool(lines)
+    return sum(right) <= len(known.answers) and (known.computed is None) and bool(lines)
 
 
 def _verdict(right: bool) -> str:

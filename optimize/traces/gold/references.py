@@ -128,7 +128,7 @@ def answer_from_references(known: KnownGold, prompt: Prompt) -> GoldReply:
 
 def next_question(known: KnownGold, prompt: Prompt) -> GoldReply:
     """The question for the first hop of a gold path that no reference states; the given question if none is missing."""
-    for path in known.gold.paths:
+    for path in known.paths:
         for hop, edges in zip(path.hops, known.edges(path), strict=True):
             missing = [edge for edge in edges if not _is_stated(known.graph, prompt.items("references"), edge)]
             if missing:
@@ -136,7 +136,7 @@ def next_question(known: KnownGold, prompt: Prompt) -> GoldReply:
                 return GoldReply(
                     {"next_question": question_for(known.graph, near, hop, ends)}, taught=hop != path.hops[0]
                 )
-    return GoldReply({"next_question": known.gold.mended}, taught=False)
+    return GoldReply({"next_question": known.mended}, taught=False)
 
 
 # --- passages ------------------------------------------------------------------------------------
@@ -149,7 +149,7 @@ def write_passage(known: KnownGold, prompt: Prompt) -> GoldReply:
 def write_passages(known: KnownGold, _: Prompt) -> GoldReply:
     """One passage that helps and one that does not, in pseudo-random order."""
     passages = [_on_the_way(known), _beside(known)]
-    if digest(known.gold.question)[0] in "01234567":
+    if digest(known.question)[0] in "01234567":
         passages.reverse()
     return GoldReply({"passage": passages[0], "passage_with_entities": passages[1]}, taught=False)
 
@@ -210,7 +210,7 @@ def _helps(known: KnownGold, passage: str) -> bool:
     if stated(known.graph, passage, _edges(known))[0]:
         return True
     words = Words(passage)
-    names = known.gold.documents or known.graph.labels(list(known.gold.answers))
+    names = known.documents or known.graph.labels(list(known.answers))
     return any(name in words for name in names)
 
 
@@ -219,7 +219,7 @@ def _explained(known: KnownGold, prompt: Prompt) -> str | None:
     """The sentences that lead to the answer; None if the references do not state all of them."""
     edges = _edges(known)
     references = prompt.items("references")
-    if not (known.gold.answers or known.gold.computed):
+    if not (known.answers or known.computed):
         return None
     if edges and len(edges) <= _MAX_SENTENCES and all(_is_stated(known.graph, references, edge) for edge in edges):
         return " ".join(sentence(known.graph, edge) for edge in edges)
@@ -227,9 +227,9 @@ def _explained(known: KnownGold, prompt: Prompt) -> str | None:
 
 
 def _answer(known: KnownGold) -> str:
-    if known.gold.computed is not None:
-        return known.gold.computed
-    return ", ".join(clean(label) for label in known.graph.labels(sorted(known.gold.answers)))
+    if known.computed is not None:
+        return known.computed
+    return ", ".join(clean(label) for label in known.graph.labels(sorted(known.answers)))
 
 
 def _on_the_way(known: KnownGold) -> str:
@@ -238,7 +238,7 @@ def _on_the_way(known: KnownGold) -> str:
     For comparisons all hops: one question cannot ask for several values.
     """
     later = 0 if known.measured else 1
-    hops = [of for path in known.gold.paths for of in known.edges(path)[: max(1, len(path.hops) - later)]]
+    hops = [of for path in known.paths for of in known.edges(path)[: max(1, len(path.hops) - later)]]
     edges = [edge for of in hops for edge in of]
     return " ".join(sentence(known.graph, edge) for edge in dict.fromkeys(edges[:_MAX_SENTENCES])) or _NONE
 
@@ -246,19 +246,19 @@ def _on_the_way(known: KnownGold) -> str:
 def _beside(known: KnownGold) -> str:
     """Other sentences about the topics: one edge of each of the first relations that are on no gold path."""
     graph, sentences = known.graph, []
-    on_paths = {hop.relation for path in known.gold.paths for hop in path.hops}
-    for node in known.gold.topics:
+    on_paths = {hop.relation for path in known.paths for hop in path.hops}
+    for node in known.topics:
         for count in graph.relation_counts([node]):
             if count.direction is Direction.OUT and count.relation not in on_paths:
                 tail = int(graph.neighbors(node, count.relation, Direction.OUT, 1)[0])
-                if tail not in known.gold.answers:
+                if tail not in known.answers:
                     sentences.append(sentence(graph, (node, count.relation, tail)))
     return " ".join(sentences[:_BESIDE]) or _NONE
 
 
 def _edges(known: KnownGold) -> list[Edge]:
     """All edges on the gold paths that lead to an answer, those of earlier hops first."""
-    levels = [known.edges(path) for path in known.gold.paths]
+    levels = [known.edges(path) for path in known.paths]
     most = max((len(of) for of in levels), default=0)
     return list(dict.fromkeys(edge for at in range(most) for of in levels if at < len(of) for edge in of[at]))
 
