@@ -116,12 +116,12 @@ def _is_role(question: Question, place: Place) -> bool:
 
 
 def _topics(parse: Parse) -> Iterator[Unit]:
-    """The topics, without those that belong to the name of the topic behind them; not so "brown" of "brown dogs"."""
+    """The topics, without those that belong to the name of the topic behind them. A value is no such name: "brown
+    dogs", "is Ruby brown"."""
     for at in range(len(parse)):
         head = parse.tokens[at].head
         in_name = head == at + 1 and parse.is_topic(head) and parse.is_a(at, "compound", "amod", "nmod")
-        in_name = in_name and not (parse.is_value(at) and parse.is_value(head))
-        if parse.is_topic(at) and not in_name:
+        if parse.is_topic(at) and not (in_name and not parse.is_value(head)):
             yield Unit("topic", at, (at, at + 1), (parse.topics[at],), is_denied=_is_denied(parse, at))
 
 

@@ -21,7 +21,7 @@ from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import nouns
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.pipeline import read_text
-from triplecheck.language.question import Question
+from triplecheck.language.question import Question, spelling
 from triplecheck.language.text import words_of
 from triplecheck.programs.expansion import is_identifier
 from triplecheck.programs.room import estimated_tokens
@@ -42,7 +42,8 @@ _SAMPLED, _PER_NODE = 200, 3  # things of a class, and values of each, that are 
 _JOINS = 0.5  # likeness that a relation gains by joining things that the question names
 _ALIASES = 2  # other names of a relation
 _MOSTLY = 0.8  # share of the values that are of one kind
-_VALUES = frozenset(("text", "number", "date", "year"))
+_MEASURED = frozenset(("number", "date", "year"))
+_VALUES = _MEASURED | {"text"}
 _YEAR = re.compile(r"1\d{3}|20\d{2}")
 _LONGEST_EXAMPLE = 40
 
@@ -283,23 +284,33 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
     the films by X", nor is the noun that is asked for in a graph without classes: "what film did X write".
     """
     asked = () if graph.has_types else (read.asked.noun, read.asked.lemma)
-    taken = {word for topic in read.topics for word in words_of(topic.spelling)}
+    rest = read.text
+    for topic in read.topics:
+        rest = re.sub(re.escape(spelling(topic)) or r"(?!)", " ", rest, flags=re.IGNORECASE)
+    free = set(words_of(rest))
 
-    def names_relation(noun: str) -> bool:
-        abouts = map(graph.relation, range(graph.num_relations))
+    def names_relation(name: str) -> bool:
         # By its form: a value is like the relation that leads to it, as "white" is like `colour`.
-        return any(likeness.of_form(noun, (about.label, *about.aliases)) for about in abouts)
+        return any(_has_form(graph, relation, name, likeness) for relation in range(graph.num_relations))
 
     found = {}
-    for mention, spelling in _mentions(linker, read):
-        if mention.similarity < 1 or not mention.text.islower() or taken & {*words_of(mention.text)}:
+    for mention, said in _mentions(linker, read):
+        if mention.similarity < 1 or not mention.text.islower() or not free >= {*words_of(said or mention.text)}:
             continue
         if mention.text in asked or names_relation(mention.text):
             continue
         for candidate in linker.candidates(mention):
             if candidate.label == mention.text and _is_named_in_lower_case(graph, candidate.node):
-                found[candidate.node] = (clean(candidate.label), spelling)
+                found[candidate.node] = (clean(candidate.label), said)
     return found
+
+
+def _has_form(graph: Graph, relation: int, name: str, likeness: Likeness) -> bool:
+    """Whether a relation has all words of a name, or leads to things and has their stems: "director" and `directed by`,
+    but not "starter" and `started in`."""
+    about = graph.relation(relation)
+    least = min((likeness.of_form(word, (about.label, *about.aliases)) for word in words_of(name)), default=0.0)
+    return least == 1 or (least > 0 and any(line.ends[1] not in _MEASURED for line in described(graph, relation)))
 
 
 def _is_named_in_lower_case(graph: Graph, node: int) -> bool:

@@ -80,7 +80,7 @@ def _beside_value(reading: Reading, one: Attachment) -> Attachment:
     value, root = reading.joiner.value, reading.clauses.root
     if value is None or root is None or value not in (one.to, one.unit):
         return one
-    return replace(one, to=root) if one.to == value else replace(one, denied=reading.units[value].is_denied)
+    return replace(one, to=root, denied=one.denied if one.to == value else reading.units[value].is_denied)
 
 
 def owner_of(draft: Draft, at: int) -> int:

@@ -50,6 +50,7 @@ class Ends:
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
         self._starts: dict[tuple[str, bool], set[str]] = {}
+        self._told: dict[int, tuple[str, ...]] = {}
         for hop in hops(schema):
             self._starts.setdefault((hop.relation.label, hop.forward), set()).add(hop.start)
 
@@ -59,7 +60,18 @@ class Ends:
         if unit.kind == "class":
             return unit.names
         topic = self.topic(number)
-        return topic.classes if topic else ()
+        return topic.classes if topic else self._told.get(number, ())
+
+    def stand_for(self, number: int, value: int) -> None:
+        """Note that a unit stands for the things of a value: suppliers for "which florist", if all florists are."""
+        topic = self.topic(value)
+        ends = {} if topic is None else {one.end: None for one in topic.beside if not one.is_head}
+        if len(ends) == 1 and self._schema.classes:
+            self.tell(number, *ends)
+
+    def tell(self, number: int, *classes: str) -> None:
+        """Note the classes of a unit that names none itself."""
+        self._told[number] = classes
 
     def is_known(self, number: int) -> bool:
         """Whether the classes of a unit are known, or the relations of a topic."""
@@ -126,9 +138,9 @@ class Ends:
         unit = self._unit(number)
         if unit.kind == "number":
             return end in MEASURES
-        if unit.kind == "noun":
+        if unit.kind == "noun" and not self.classes(number):
             return True
-        if unit.kind == "word":
+        if unit.kind == "word" and not self.classes(number):
             kind = self._parse.lexicon.questions.get(unit.names[0], "thing")
             if kind == "time":
                 return end in TIMES

@@ -63,6 +63,8 @@ class Joiner:
         self._hops = [hop for hop in hops(schema) if hop.relation not in flags]  # nothing is joined to yes or no
         self._flags = self._naming({likeness.bases(wording) for one in flags for wording in one.wordings})
         self.value = self._value()
+        if self.value is not None and clauses.root is not None:
+            self.ends.stand_for(clauses.root, self.value)
         self._repeated = [(one, other) for one in self._hops for other in self._hops if _goes_on(one, other)]
 
     def _value(self) -> int | None:
@@ -92,10 +94,26 @@ class Joiner:
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
         """The joins of attachments that fit best together; None if one of them has no join."""
         options = [self._options(one) for one in attachments]
+        if any([self._tell(found[0]) for found in options if found]):
+            options = [self._options(one) for one in attachments]
         if not all(options):
             return None
         chosen = max(itertools.product(*(found[:_TRIED] for found in options)), key=self._worth, default=())
         return [self._by_named(join, chosen) for join in chosen]
+
+    def _tell(self, join: Join) -> bool:
+        """Note which class a noun stands for that names a relation: pupils for "members", of `member of`.
+
+        Returns:
+            Whether this was not known.
+        """
+        to, end = join.attachment.to, join.hops[-1].end
+        unit = self._clauses.units[to]
+        is_named = unit.kind == "noun" and len(join.hops) == 1 and join.said.issuperset(unit.tokens)
+        is_new = is_named and end in self._schema.classes and not self.ends.classes(to)
+        if is_new:
+            self.ends.tell(to, end)
+        return is_new
 
     def _by_named(self, join: Join, chosen: Sequence[Join]) -> Join:
         """A join by way of a thing of a class that the question names leads to that: "the total price of the violins by

@@ -72,17 +72,9 @@ class Reading:
 
     def classes(self, number: int) -> tuple[str, ...] | None:
         """The classes of a unit that has values; empty if it has none, None if it may be of any."""
-        found = self.joiner.ends.classes(number) or self._classes_of_value(number)
+        found = self.joiner.ends.classes(number)
         unknown = self.units[number].kind in ("word", "noun") and bool(self.schema.classes)
         return None if unknown and not found else found
-
-    def _classes_of_value(self, number: int) -> tuple[str, ...]:
-        """The class of the things that a value stands for, suppliers for "which florist"; empty if there are
-        several."""
-        value = self.joiner.value
-        topic = None if value is None or number != self.clauses.root else self.schema.topic(self.units[value].names[0])
-        ends = {} if topic is None else {one.end: None for one in topic.beside if not one.is_head}
-        return tuple(ends) if len(ends) == 1 and self.schema.classes else ()
 
     def measures(self, number: int) -> list[Relation]:
         """The relations to values that a unit may have.

@@ -10,6 +10,7 @@ from dataclasses import replace
 from triplecheck.language.kinds import fit
 from triplecheck.language.likeness import NAMES, NAMES_NOUN
 from triplecheck.language.operations import is_money
+from triplecheck.language.parse import Parse
 from triplecheck.language.relevance import Encode
 from triplecheck.lms.extractive.queries.bounds import kind_of_values, write_bounds
 from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
@@ -59,10 +60,12 @@ def _is_named(draft: Draft) -> bool:
 
 
 def _is_measured(draft: Draft) -> bool:
-    """Whether "how long", "how heavy" asks for a number of a topic, by a relation that is named so or measures it."""
+    """Whether "how long" or a verb ("what did we pay for") asks for a number of a topic, by a relation that is named so
+    or measures it."""
     reading, asked = draft.reading, draft.reading.question.asked
-    words, labels = asked.attribute.split(), {label for _, label in draft.values}
-    if asked.kind != "number" or not words or draft.joins or len(labels) != 1:
+    verbs = filter(reading.parse.acts, range(len(reading.parse)))
+    words, labels = asked.attribute.split() or reading.words(verbs), {label for _, label in draft.values}
+    if asked.kind not in _ASKED_BY_VERB or draft.joins or len(labels) != 1:
         return False
     numbers = (one for one in reading.schema.relations if one.label in labels and one.kind == "number")
     return any(reading.likeness.of_words([word], one.wordings) >= NAMES for one in numbers for word in words)
@@ -163,7 +166,7 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
         return None
     for number, unit in enumerate(reading.units):
         verb = parse.tokens[unit.at].head
-        if unit.kind == "word" or not parse.is_a(unit.at, "nsubj") or not parse.acts(verb):
+        if unit.kind == "word" or not parse.acts(verb) or not _is_told_by(parse, unit.at, verb):
             continue
         words = reading.words([verb])
         measure = measure_of_words(reading.measures(number), words, reading.likeness)
@@ -171,6 +174,14 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
             draft.said.add(verb)
             return number, measure
     return None
+
+
+def _is_told_by(parse: Parse, at: int, verb: int) -> bool:
+    """Whether a verb says something of a noun: of its subject, or of what "we" do something to or for, as in "how much
+    did we pay for the truck"."""
+    subjects = parse.dependents(verb, "nsubj")
+    are_owner = bool(subjects) and all(parse.tokens[i].feature("Person") == "1" for i in subjects)
+    return parse.is_a(at, "nsubj") or (are_owner and parse.is_a(at, "obj", "obl"))
 
 
 def _time_of_first(draft: Draft) -> tuple[int, Measure] | None:
