@@ -19,7 +19,6 @@ from triplecheck.lms.prompt import split_fields
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import counts, hashed_split, messages_key
 
-Schedule = Literal["cosine", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
 
 
@@ -38,9 +37,7 @@ class DistilOptions:
     batch: int = 8
     """Batch size."""
     learning_rate: float = 2e-4
-    """Peak learning rate."""
-    schedule: Schedule = "cosine"
-    """Learning rate schedule after the warm-up: cosine decay to 0, or constant."""
+    """Peak learning rate; after the warm-up it falls to 0 as a cosine does."""
     warmup: float = 0.03
     """Share of the steps for the warm-up."""
     epochs: int = 2
@@ -92,9 +89,8 @@ class DistilOptions:
         for name in ("warmup", "dev_share", "empty_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}: give a share from 0 to below 1")
-        for name, kind in (("schedule", Schedule), ("precision", Precision)):
-            if getattr(self, name) not in get_args(kind):
-                raise UserError(f"no {name} {getattr(self, name)!r}; there are: {', '.join(get_args(kind))}")
+        if self.precision not in get_args(Precision):
+            raise UserError(f"no precision {self.precision!r}; there are: {', '.join(get_args(Precision))}")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""

@@ -31,8 +31,6 @@ class Pack:
     shared: list[int]
     """The common prefix; empty for a single row."""
     pieces: list[Piece]
-    family: str
-    """Family of the rows."""
 
     @property
     def learnt(self) -> int:
@@ -60,7 +58,7 @@ def _pack(rows: Sequence[Encoded], longest: int) -> Pack:
         if not pieces or (len(pieces[-1]) + 1) * (len(row.ids) - shared) > longest:
             pieces.append([])
         pieces[-1].append(row)
-    return Pack(list(rows[0].ids[:shared]), [_piece(piece, shared) for piece in pieces], rows[0].family)
+    return Pack(list(rows[0].ids[:shared]), [_piece(piece, shared) for piece in pieces])
 
 
 def _piece(rows: Sequence[Encoded], shared: int) -> Piece:

@@ -25,11 +25,7 @@ from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.language.question import spelling
 from triplecheck.lms import session
-from triplecheck.optimize.distil.path_ranker import (
-    LEAST_QUESTIONS,
-    HopNumbers,
-    PathQuestion,
-)
+from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, HopNumbers, PathQuestion
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow, given_paths, near
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.expansion import one_hop_paths
@@ -37,7 +33,7 @@ from triplecheck.programs.steps import Trace
 from triplecheck.programs.subgraph import Hop
 from triplecheck.programs.subgraph import Path as GraphPath
 
-VOCABULARY = "graph"
+_VOCABULARY = "graph"
 _SHORT, _LONG = 2, 3  # hops: of all questions, and of those whose answers no shorter path leads to
 _LEAST_F1 = 0.5
 _FRONTIER = 300
@@ -135,7 +131,7 @@ def _from_row(row: Mapping[str, Any]) -> PathQuestion:
     def paths(lists: Sequence[Sequence[Sequence[Any]]]) -> tuple[HopNumbers, ...]:
         return tuple(tuple((int(relation), bool(backward)) for relation, backward in path) for path in lists)
 
-    return PathQuestion(row["text"], VOCABULARY, paths(row["paths"]), paths(row["offered"]))
+    return PathQuestion(row["text"], _VOCABULARY, paths(row["paths"]), paths(row["offered"]))
 
 
 def _row(graph: Graph, program: KERAG, names: Names, question: Question, longest: int) -> dict[str, Any]:

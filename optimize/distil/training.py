@@ -55,7 +55,7 @@ def train(
     Raises:
         UserError: the device is not available.
     """
-    place = _device(device)
+    place = find_device(device)
     dtype = _dtype(options.precision, place)
     with warnings.catch_warnings():
         # The libraries use names that others of them have deprecated.
@@ -107,7 +107,6 @@ def _trainer(
     order = EpochOrder([one.tokens.family for one in data.train], options.side_by_side, options.seed)
     trainer = PackTrainer(
         order=order,
-        steps={one.tokens.family: one.row.signature for one in (*data.train, *data.dev)},
         dtype=dtype,
         model=model,
         args=_arguments(data, options, work, place),
@@ -147,7 +146,7 @@ def _arguments(data: TrainingData, options: DistilOptions, work: Path, place: to
         per_device_eval_batch_size=options.batch,
         max_steps=steps,
         learning_rate=options.learning_rate,
-        lr_scheduler_type=options.schedule if options.schedule == "cosine" else "constant_with_warmup",
+        lr_scheduler_type="cosine",
         warmup_steps=math.ceil(options.warmup * steps),
         weight_decay=0.0,
         max_grad_norm=1.0,
@@ -173,7 +172,12 @@ def _arguments(data: TrainingData, options: DistilOptions, work: Path, place: to
     )
 
 
-def _device(name: str) -> torch.device:
+def find_device(name: str) -> torch.device:
+    """The device of a name: `cpu`, `cuda` ...; `auto` is a GPU if there is one.
+
+    Raises:
+        UserError: it is not available.
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -185,6 +189,11 @@ def _device(name: str) -> torch.device:
     if place.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"no {name} on this machine; use cpu or auto")
     return place
+
+
+def device_name(place: torch.device) -> str:
+    """What a device is, in reports."""
+    return torch.cuda.get_device_name(place) if place.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
 
 
 def _dtype(precision: str, place: torch.device) -> torch.dtype:
@@ -204,7 +213,6 @@ def _course(state: Any, watch: TrainingProgress, place: torch.device, dtype: tor
         "learning_rate": "learning_rate",
         "eval_loss": "dev_loss",
         "eval_exact": "dev_exact",
-        "eval_exact_by_step": "dev_exact_by_step",
     }
     curve = [
         {"step": entry["step"]} | {as_: entry[name] for name, as_ in named.items() if name in entry}
@@ -219,12 +227,9 @@ def _course(state: Any, watch: TrainingProgress, place: torch.device, dtype: tor
         "best_step": best["step"] if best else state.global_step,
         "dev_loss": best["dev_loss"] if best else None,
         "dev_exact": best["dev_exact"] if best else None,
-        "dev_exact_by_step": best["dev_exact_by_step"] if best else None,
         "tokens_read": watch.tokens,
         "seconds": round(watch.seconds, 1),
-        "device": torch.cuda.get_device_name(place)
-        if place.type == "cuda"
-        else f"cpu, {torch.get_num_threads()} threads",
+        "device": device_name(place),
         "precision": str(dtype).removeprefix("torch."),
         "curve": curve,
     }

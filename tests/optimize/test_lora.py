@@ -14,7 +14,8 @@ from typer.testing import CliRunner
 from triplecheck.kg import UserError
 from triplecheck.lms.local.weights import find_weights
 from triplecheck.optimize.distil import DistilOptions
-from triplecheck.optimize.distil.lora import LoraOptions, LoraTask, distil_lora
+from triplecheck.optimize.distil.lesson import Lesson, LoraOptions
+from triplecheck.optimize.distil.lora import distil_lora
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
 
@@ -106,12 +107,12 @@ STEPS = DistilOptions(rank=2, alpha=4, batch=4, max_steps=1, precision="float32"
 
 
 def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> None:
-    tasks = [
-        LoraTask.of("films", [gold_row(0), gold_row(1), gold_row(2, "dev")]),
-        LoraTask.of("towns", [gold_row(3), gold_row(4, "dev")]),
-    ]
+    rows = {
+        "films": [gold_row(0), gold_row(1), gold_row(2, "dev")],
+        "towns": [gold_row(3), gold_row(4, "dev")],
+    }
     how = LoraOptions(samples=1, left_out=("towns",), bare=True)
-    report = distil_lora(tasks, tmp_path, base=str(base), options=STEPS, how=how, name="mine", device="cpu")
+    report = distil_lora(Lesson((), rows, tmp_path, "mine", str(base), STEPS, how, "cpu"))
     about: Any = report.details
     assert about["chains"]["rows"] == 3 == about["chains"]["chains"] + about["chains"]["base"]
     assert sum(about["chains"]["greedy"].values()) == 3
@@ -163,13 +164,14 @@ def test_forms_differ_in_reasoning_and_examples() -> None:
     assert replies(told, CHAIN, rows, 1, until=0.0) == [None, None]
 
 
-def test_wrong_input_says_what_would_do(tmp_path: Path) -> None:
-    pytest.importorskip("trl")
+def test_wrong_input_says_what_would_do(base: Path, tmp_path: Path) -> None:
     row = gold_row(0)
     with pytest.raises(UserError, match="--pass gold"):
-        distil_lora([LoraTask.of("films", [replace(row, source="verified")])], tmp_path)
+        distil_lora(Lesson((), {"films": [replace(row, source="verified")]}, tmp_path))
     with pytest.raises(UserError, match="no test rows of towns"):
-        distil_lora([LoraTask.of("films", [row])], tmp_path, how=LoraOptions(left_out=("towns",)))
+        distil_lora(Lesson((), {"films": [row]}, tmp_path, how=LoraOptions(left_out=("towns",))))
+    with pytest.raises(UserError, match="no device 'abacus'"):
+        distil_lora(Lesson((), {"films": [row]}, tmp_path, device="abacus", base=str(base)))
     with pytest.raises(UserError, match="samples"):
         LoraOptions(samples=-1)
 

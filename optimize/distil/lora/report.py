@@ -22,14 +22,13 @@ def problem_of(row: TraceRow, reply: Reply) -> str | None:
     return "unreadable" if reply.outputs is None else problem_of_reply(row.inputs, reply.outputs, row.outputs)
 
 
-def is_right(row: TraceRow, reply: Reply) -> bool:
-    """Whether a reply has the right answer."""
-    return (
-        reply.finished and reply.outputs is not None and not problem_of_answer(row.inputs, reply.outputs, row.outputs)
-    )
+def _is_right(row: TraceRow, reply: Reply) -> bool:
+    """Whether all answers of a reply are right and none is missing."""
+    outputs = reply.outputs
+    return reply.finished and outputs is not None and problem_of_answer(row.inputs, outputs, row.outputs) is None
 
 
-def hits_at_1(row: TraceRow, reply: Reply) -> bool:
+def _hits(row: TraceRow, reply: Reply) -> bool:
     """Whether the first answer of a reply is right, even if others are missing or the reply is cut."""
     return reply.outputs is not None and first_is_right(row.inputs, reply.outputs, row.outputs)
 
@@ -55,17 +54,17 @@ class Answered:
     @property
     def scores(self) -> list[float]:
         """1 for each right answer, else 0."""
-        return [float(is_right(row, reply)) for row, reply in zip(self.rows, self.replies, strict=True)]
+        return [float(_is_right(row, reply)) for row, reply in zip(self.rows, self.replies, strict=True)]
 
     def to_json(self) -> dict[str, Any]:
         """Shares, intervals and costs, as plain data."""
         scores = self.scores
         problems = [problem_of(row, reply) for row, reply in zip(self.rows, self.replies, strict=True)]
-        first = [float(hits_at_1(row, reply)) for row, reply in zip(self.rows, self.replies, strict=True)]
+        first = [float(_hits(row, reply)) for row, reply in zip(self.rows, self.replies, strict=True)]
         proved = [problem is None for problem in problems]
         by_operation: dict[str, list[float]] = {}
         for row, score in zip(self.rows, scores, strict=True):
-            by_operation.setdefault(operation_of(row), []).append(score)
+            by_operation.setdefault(_operation(row), []).append(score)
         return {
             "graph": self.graph,
             "form": self.form,
@@ -83,7 +82,7 @@ class Answered:
         }
 
 
-def operation_of(row: TraceRow) -> str:
+def _operation(row: TraceRow) -> str:
     """The operation of the right reply; `unanswerable` if there is no answer."""
     outputs = row.outputs
     return "unanswerable" if outputs["operation"] == "none" and not outputs["answers"] else str(outputs["operation"])

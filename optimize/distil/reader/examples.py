@@ -18,7 +18,7 @@ from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.prompt import Prompt
 from triplecheck.lms.reader import Reading, readings
 from triplecheck.optimize.distil.lora.verify import answers_of, cited_of
-from triplecheck.optimize.distil.trace_ranker import answered
+from triplecheck.optimize.distil.trace_ranker import prompt_of
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.signatures.notation import WrittenFact, read_facts, write_fact
 
@@ -66,7 +66,7 @@ def examples_of(
     found = []
     for done, row in enumerate(rows):
         progress("reading", done, len(rows))
-        prompt = answered(row).prompt
+        prompt = prompt_of(row)
         shown = [(prompt, row.outputs)]
         short = without_answers(prompt, row.outputs)
         if short is not None and chance.random() < _SHORT:
