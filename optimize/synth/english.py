@@ -181,7 +181,7 @@ _BY_PEOPLE = frozenset(
     "authored composed created designed directed discovered edited invented narrated painted sculpted sung taught "
     "translated written".split()
 )
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 
 
 class WordingKind(Enum):
@@ -243,11 +243,6 @@ class End:
 
     kind: EndKind
     noun: str = ""
-
-    @property
-    def is_value(self) -> bool:
-        """Whether it is a literal."""
-        return self.kind in (EndKind.DATE, EndKind.YEAR, EndKind.NUMBER, EndKind.TEXT)
 
 
 def read_wording(text: str) -> Wording | None:
@@ -328,7 +323,7 @@ def end_of(graph: Graph, nodes: Sequence[int] | IntArray, relation: int, directi
         out = direction is Direction.OUT
         people = by_people or is_person(" ".join(words)) if out else bool(_OF_PEOPLE & set(words))
         return End(EndKind.PERSON if people else EndKind.UNKNOWN)
-    noun = _CAMEL.sub(" ", noun).lower() if _CAMEL.search(noun) else noun
+    noun = CAMEL.sub(" ", noun).lower() if CAMEL.search(noun) else noun
     kind = EndKind.PERSON if is_person(noun) else EndKind.PLACE if is_place(noun) else EndKind.THING
     return End(kind, noun)
 
@@ -357,20 +352,29 @@ def predicate(wording: Wording, direction: Direction, name: str, *, many: bool =
             return None
         noun = plural(wording.text) if many else wording.text
         return f"{'are' if many else 'is'} the {_of(noun, name)}"
+    # Not for noun phrases: "has the city whose ... as birthplace" is hard to read.
+    hard = wording.kind is WordingKind.NOUN and name.startswith("the ")
+    return None if hard else clause(wording, name, many=many)
+
+
+def clause(wording: Wording, name: str, *, many: bool = False, negated: bool = False) -> str:
+    """What the heads of a relation to a named node do: "was made by X", "do not live in X"; empty if it gives none."""
+    do = ("do not " if many else "does not ") if negated else ""
+    no = "not " if negated else ""
     match wording.kind:
         case WordingKind.NOUN:
-            # Not for noun phrases: "has the city whose ... as birthplace" is hard to read.
-            return f"{'have' if many else 'has'} {name} as {wording.text}" if not name.startswith("the ") else None
+            return f"{do}{'have' if many or negated else 'has'} {name} as {wording.text}"
         case WordingKind.ROLE_OF:
             role = wording.text.removesuffix(" of")
-            return f"are {plural(role)} of {name}" if many else f"is {article(role)} of {name}"
+            return f"{'are' if many else 'is'} {no}{plural(role) if many else article(role)} of {name}"
         case WordingKind.PASSIVE:
-            return f"{be(wording, many)} {wording.text} {name}"
-        case WordingKind.PAST:
-            return f"{wording.text} {name}"
+            return f"{be(wording, many)} {no}{wording.text} {name}"
         case WordingKind.VERB:
             first, *rest = wording.words
-            return " ".join([(base_form(first) or first) if many else first, *rest, name])
+            verb = (base_form(first) or first) if many or negated else first
+            return " ".join([f"{do}{verb}", *rest, name])
+        case WordingKind.PAST:
+            return "" if negated else f"{wording.text} {name}"
 
 
 def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, many: bool = False) -> str | None:
