@@ -386,16 +386,14 @@ def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, 
         return None
     noun = plural(noun) if many else noun
     if direction is Direction.OUT:
-        clause = relative(wording, name)
-        return None if clause is None else f"the {noun} that {clause}"
+        told = relative(wording, name)
+        return None if told is None else f"the {noun} that {told}"
     if wording.kind is WordingKind.NOUN:
         return f"the {noun} whose {wording.text} is {name}"
-    clause = predicate(wording, direction, name, many=many)
-    if clause is None:
+    told = predicate(wording, direction, name, many=many)
+    if told is None:
         return None
-    return (
-        f"the {noun} {clause.split(' ', 1)[1]}" if wording.kind is WordingKind.PASSIVE else f"the {noun} that {clause}"
-    )
+    return f"the {noun} {told.split(' ', 1)[1]}" if wording.kind is WordingKind.PASSIVE else f"the {noun} that {told}"
 
 
 def relative(wording: Wording, name: str) -> str | None:
@@ -463,34 +461,33 @@ def _for_noun(wording: Wording, name: str, end: End, many: bool) -> list[str]:
 
 def _for_tail(wording: Wording, name: str, end: End) -> list[str]:
     """The head is named, and the wording is not a noun: "Where was X born?"."""
-    clause, words, preposition = relative(wording, name), wording.words, wording.preposition
+    told, words, preposition = relative(wording, name), wording.words, wording.preposition
     bare = " ".join(words[:-1]) if preposition else wording.text
-    whats = ["Who"] if end.kind is EndKind.PERSON else [f"Which {end.noun}"] if end.noun else ["What"]
-    if end.kind in (EndKind.DATE, EndKind.YEAR):
-        whats = ["When"]
+    what = "Who" if end.kind is EndKind.PERSON else f"Which {end.noun}" if end.noun else "What"
     found: list[str] = []
     was = be(wording)
-    timed = preposition in ("on", "in") and end.kind in (EndKind.DATE, EndKind.YEAR)
+    dated = end.kind in (EndKind.DATE, EndKind.YEAR)
+    timed = preposition in ("on", "in") and dated
     placed = preposition in ("in", "at") and end.kind is EndKind.PLACE
     match wording.kind:
         case WordingKind.PASSIVE:
             if timed:
                 return [f"When {was} {name} {bare}?"]
-            found += [f"{what} {was} {name} {wording.text}?" for what in whats if what != "When"]
+            found += [] if dated else [f"{what} {was} {name} {wording.text}?"]
             found += [f"Where {was} {name} {bare}?"] if placed else []
             found += [f"By whom {was} {name} {bare}?"] if preposition == "by" and end.kind is EndKind.PERSON else []
         case WordingKind.VERB:
             base = " ".join([base_form(words[0]) or words[0], *words[1:]])
-            found += [f"{what} does {name} {base}?" for what in whats if what != "When"]
+            found += [] if dated else [f"{what} does {name} {base}?"]
             found += [f"Where does {name} {' '.join(base.split()[:-1])}?"] if placed else []
         case WordingKind.PAST:
             if timed:
                 return [f"When was it that {name} {bare}?"]
-            found += [f"{what} is it that {clause}?" for what in whats if what != "When"]
+            found += [] if dated else [f"{what} is it that {told}?"]
             found += [f"Where was it that {name} {bare}?"] if placed else []
         case WordingKind.ROLE_OF if not name.startswith("the "):
             role = article(wording.text)
-            found += [f"{what} is {name} {role}?" for what in whats if what != "When"]
+            found += [] if dated else [f"{what} is {name} {role}?"]
     return found
 
 

@@ -16,7 +16,7 @@ from triplecheck.evals.variants import make_variant
 from triplecheck.kg import KnowledgeBase, UserError, Words, normalize
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, RolePredict, Roles, session
-from triplecheck.optimize.synth.shapes import KINDS, SHAPES, Draft, Drawing, Surroundings
+from triplecheck.optimize.synth.shapes import KINDS, MOST_ANSWERS, SHAPES, Draft, Surroundings
 from triplecheck.optimize.traces.gold_paths import gold_row
 from triplecheck.signatures.synthesis import ParaphraseQuestion
 
@@ -51,7 +51,6 @@ def keeps(text: str, question: str, names: Sequence[str]) -> bool:
     return differs and all(name in words for name in names) and len(text) <= _LONGEST * len(question)
 
 
-MOST_ANSWERS = 10
 TEMPLATE = "template"
 _TRIES = 1_000  # tries without a new question of a kind before the graph counts as exhausted
 _ALIKE = 95  # similarity (of 100) from which two questions about the same topics count as duplicates
@@ -111,7 +110,7 @@ def synthesise(
         raise UserError(f"cannot make {count} questions in {phrasings} wordings: give 1 or more")
     if not 0 <= typos <= 1:
         raise UserError(f"the share of typing errors is {typos}: give a number from 0 to 1")
-    drafts = _Drafts(Drawing(Surroundings(kb, random.Random(seed)), most_answers), kinds)
+    drafts = _Drafts(Surroundings(kb, random.Random(seed), most_answers), kinds)
     taken = set(map(_asks, avoid))
     questions: list[Question] = []
     while len(questions) < count and (drawn := drafts.draw(-(-(count - len(questions)) // phrasings), progress)):
@@ -136,8 +135,8 @@ class _Drafts:
         drawn: number of drafts so far.
     """
 
-    def __init__(self, drawing: Drawing, kinds: Sequence[str]) -> None:
-        self._drawing, self._left = drawing, list(kinds)
+    def __init__(self, around: Surroundings, kinds: Sequence[str]) -> None:
+        self._around, self._left = around, list(kinds)
         self._asked: set[object] = set()
         self.exhausted: list[str] = []
         self.drawn = 0
@@ -153,14 +152,14 @@ class _Drafts:
                 continue
             self._left.append(kind)
             texts = list(dict.fromkeys(map(_sentence, draft.wordings)))
-            self._drawing.around.lot.shuffle(texts)
+            self._around.lot.shuffle(texts)
             found.append(replace(draft, wordings=tuple(texts)))
             self.drawn += 1
             progress("drawing", self.drawn, None)
         return found
 
     def _new(self, kind: str) -> Draft | None:
-        draft = SHAPES[kind](self._drawing)
+        draft = SHAPES[kind](self._around)
         if draft is None:
             return None
         # A question without paths is identified by its text. Paths are a set: each pair is compared once.

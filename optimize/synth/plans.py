@@ -18,6 +18,7 @@ from triplecheck.optimize.synth.facets import Lot
 from triplecheck.optimize.synth.make import TEMPLATE, Synthesis, check_kinds
 from triplecheck.optimize.synth.plan_parts import NONE, PlanDraft
 from triplecheck.optimize.synth.plan_shapes import PLAN_KINDS, PLAN_SHAPES
+from triplecheck.optimize.synth.shapes import MOST_ANSWERS
 
 _TRIES = 300  # draws without a new question of a kind before the graph counts as exhausted
 _SECONDS = 5.0  # of a plan
@@ -30,7 +31,7 @@ def synthesise_plans(
     *,
     seed: int = 0,
     kinds: Sequence[str] = PLAN_KINDS,
-    most_answers: int = 10,
+    most_answers: int = MOST_ANSWERS,
     avoid: Sequence[Question] = (),
     progress: ProgressCallback = no_progress,
 ) -> Synthesis:
