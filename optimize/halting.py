@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from triplecheck.kg import UnavailableError
 from triplecheck.lms import Budget, BudgetExceededError, Usage
+from triplecheck.lms.ledger import LIMITS
 
 
 class Halted(BaseException):
@@ -54,12 +55,11 @@ class ErrorWatch:
 class HaltingBudget(Budget):
     """A budget that stops the whole optimizer when it is used up, not only the call."""
 
-    watch: ErrorWatch | None = None
+    watch: ErrorWatch = field(default_factory=ErrorWatch)
 
     def check(self, usage: Usage) -> None:
         """Raise `Halted` if no further call may start."""
-        if self.watch is not None:
-            self.watch.check()
+        self.watch.check()
         try:
             super().check(usage)
         except BudgetExceededError as error:
@@ -68,15 +68,6 @@ class HaltingBudget(Budget):
 
 def remaining(budget: Budget, spent: Usage, watch: ErrorWatch) -> HaltingBudget:
     """The rest of a budget, as one that stops the optimizer."""
-
-    def left(limit: float | None, used: float) -> float | None:
-        return None if limit is None else max(0, limit - used)
-
-    calls, tokens = left(budget.calls, spent.calls), left(budget.tokens, spent.tokens)
-    return HaltingBudget(
-        calls=None if calls is None else int(calls),
-        tokens=None if tokens is None else int(tokens),
-        seconds=left(budget.seconds, spent.seconds),
-        dollars=left(budget.dollars, spent.dollars),
-        watch=watch,
-    )
+    limited = [name for name in LIMITS if getattr(budget, name) is not None]
+    left = {name: max(0, getattr(budget, name) - getattr(spent, name)) for name in limited}
+    return HaltingBudget(**left, watch=watch)

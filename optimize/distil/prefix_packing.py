@@ -72,14 +72,7 @@ def _piece(rows: Sequence[Encoded], shared: int) -> Piece:
 
 
 def epoch_order(families: Sequence[str], side_by_side: int, seed: int, epoch: int) -> list[int]:
-    """A random order of rows in groups of consecutive rows of one family.
-
-    Args:
-        families: family of each row.
-        side_by_side: size of a group.
-        seed: of the run.
-        epoch: each epoch has its own order.
-    """
+    """A random order of rows, given by their families, in groups of `side_by_side` rows of one family."""
     chance = random.Random(f"{seed}:{epoch}")
     by_family: dict[str, list[int]] = {}
     for row, family in enumerate(families):

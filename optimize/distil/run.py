@@ -30,11 +30,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "triplecheck-distilled", 3
 MANIFEST = "manifest.json"
 LIBRARIES = ("torch", "transformers", "peft", "trl")
-
-
-def versions() -> dict[str, str]:
-    """Versions of the libraries that the weights depend on."""
-    return {name: version(name).partition("+")[0] for name in LIBRARIES}
+"""The weights depend on their versions."""
 
 
 def address(configuration: Mapping[str, Any]) -> str:
@@ -55,11 +51,6 @@ def base_weights(base: str) -> Weights:
     if weights.adapter is not None:
         raise UserError(f"{base}: is an adapter; train its base model {weights.directory} on all the data instead")
     return weights
-
-
-def lasting_name(weights: Weights) -> str:
-    """The name of the base in an adapter's files: its model string, or the absolute path of a directory."""
-    return weights.name if weights.name == SMOLLM2 else str(weights.directory.resolve())
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -156,12 +147,15 @@ def distil_rows(
         check_name(out, name)
     tell = progress or no_progress
     tell("reading", 0, None)
-    data = _prepared(rows, weights, options)
+    from triplecheck.lms.local.transformers_backend import load_tokenizer
+
+    data = prepare(rows, ChatEncoder(load_tokenizer(weights)), options)
+    model = weights.name if weights.name == SMOLLM2 else str(weights.directory.resolve())
     made_from = {
-        "base": {"model": lasting_name(weights), "sha256": weights.fingerprint},
+        "base": {"model": model, "sha256": weights.fingerprint},
         "data": data.to_json(),
         "options": options.to_json(),
-        "versions": versions(),
+        "versions": {name: version(name).partition("+")[0] for name in LIBRARIES},
     }
     # The location of the base is not part of the address.
     path = out / address({**made_from, "base": weights.fingerprint, "data": data.sha256})
@@ -185,12 +179,6 @@ def check_libraries() -> None:
     require("train", "Distilling", *LIBRARIES, "accelerate", "datasets")
 
 
-def _prepared(rows: Sequence[TraceRow], weights: Weights, options: DistilOptions) -> TrainingData:
-    from triplecheck.lms.local.transformers_backend import load_tokenizer
-
-    return prepare(rows, ChatEncoder(load_tokenizer(weights)), options)
-
-
 def _train(
     path: Path,
     work: Path,
@@ -211,21 +199,9 @@ def _train(
         adapter = {"parameters": parameters, "bytes": (new / WEIGHTS).stat().st_size, "sha256": _hash(new / WEIGHTS)}
         manifest = {"format": FORMAT, "version": VERSION, **made_from, "adapter": adapter, "training": course}
         write_text(new / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
-        write_text(new / "README.md", _card(manifest))
     shutil.rmtree(work)
     if loaded is not None:
         model.unload()
-
-
-def _card(manifest: dict[str, Any]) -> str:
-    about, course = manifest["data"], manifest["training"]
-    steps = ", ".join(f"{name} {count}" for name, count in about["by_step"].items())
-    held_out = "" if course["dev_loss"] is None else f", held-out loss {course['dev_loss']:.4f}"
-    return (
-        f"LoRA adapter (rank {manifest['options']['rank']}) for {manifest['base']['model']}, trained by `triplecheck "
-        f"distil` on {about['train']} verified steps ({steps}); {course['steps']} steps on {course['device']}"
-        f"{held_out}. See {MANIFEST}.\n"
-    )
 
 
 def _hash(path: Path) -> str:

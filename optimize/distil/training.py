@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from peft import LoraConfig
 from peft.helpers import disable_input_dtype_casting
 from transformers import EarlyStoppingCallback, PrinterCallback, set_seed
 from trl import SFTConfig
@@ -19,7 +20,6 @@ from triplecheck.kg import UserError
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.lms.local.transformers_backend import LoadedModel, load_model, load_tokenizer
 from triplecheck.lms.local.weights import Weights
-from triplecheck.optimize.distil.adapter import linear_layers, lora_config
 from triplecheck.optimize.distil.data import DistilOptions, TrainingData, TrainingRow
 from triplecheck.optimize.distil.pack_trainer import PackCollator, PackTrainer
 from triplecheck.optimize.distil.prefix_packing import EpochOrder
@@ -104,6 +104,13 @@ def _trainer(
         # On a CPU, torch's fused attention is slower in bfloat16 than plain matrix products.
         model.set_attn_implementation("eager")
     encoded = [one.tokens for one in (*data.train, *data.dev)]
+    adapter = LoraConfig(
+        r=options.rank,
+        lora_alpha=options.alpha,
+        lora_dropout=0.0,
+        target_modules="all-linear",  # without the head
+        task_type="CAUSAL_LM",
+    )
     order = EpochOrder([one.tokens.family for one in data.train], options.side_by_side, options.seed)
     trainer = PackTrainer(
         order=order,
@@ -114,7 +121,7 @@ def _trainer(
         train_dataset=_entries(data.train, 0),
         eval_dataset=_entries(data.dev, len(data.train)) if data.dev else None,
         processing_class=tokenizer,
-        peft_config=lora_config(options.rank, options.alpha, linear_layers(model)),
+        peft_config=adapter,
         callbacks=[EarlyStoppingCallback(options.patience)] if data.dev else [],
     )
     trainer.remove_callback(PrinterCallback)

@@ -275,7 +275,6 @@ def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(base
         rows(), tmp_path / "out", base=str(base), options=QUICK, name="toy", progress=lambda *a: told.append(a)
     )
     assert sorted(path.name for path in made.path.iterdir()) == [
-        "README.md",
         "adapter_config.json",
         "adapter_model.safetensors",
         "manifest.json",

@@ -35,15 +35,7 @@ def _hits(row: TraceRow, reply: Reply) -> bool:
 
 @dataclass(frozen=True)
 class Answered:
-    """A form's replies to the test rows of a graph.
-
-    Attributes:
-        graph: name of the graph.
-        form: name of the form.
-        rows: that were asked.
-        replies: to them, in order.
-        seconds: that the replies took.
-    """
+    """The replies of a form to the test rows of a graph, in order, and the seconds that they took."""
 
     graph: str
     form: str

@@ -53,15 +53,8 @@ def examples_of(
 ) -> list[Example]:
     """The examples of some rows; rows of which no reading is right are left out.
 
-    Some rows are shown once more without the facts that hold an answer: then nothing is told.
-
-    Args:
-        graph: that the rows are about.
-        rows: answering steps.
-        encoder: makes the vectors.
-        ranker: of paths.
-        chance: draws which rows are shown without answers, and which wrong readings of many are kept.
-        progress: called as ("reading", rows done, rows in all).
+    Some rows, drawn by `chance`, are shown once more without the facts that hold an answer: then nothing is told. Of
+    many wrong readings some are drawn, too.
     """
     found = []
     for done, row in enumerate(rows):

@@ -31,15 +31,7 @@ def measured(
     seed: int = 0,
     progress: ProgressCallback = no_progress,
 ) -> list[Score]:
-    """What some readers reply to the held-out rows of a task, beside the rules.
-
-    Args:
-        task: the rows.
-        readers: by name.
-        encoder: makes the vectors.
-        seed: of the sample of rows.
-        progress: called with what is done, rows done and in all.
-    """
+    """What some readers, by name, reply to a sample of the held-out rows of a task, beside the rules."""
     rows = random.Random(seed).sample(task.test, min(len(task.test), _MOST))
     general = load_ranker(GENERAL)
 
