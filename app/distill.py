@@ -193,7 +193,6 @@ def _distilled(
     training, how = settings
     traces += [] if base is None else _recorded(run, base, tell)
     lesson = Lesson(
-        tuple(traces),
         rows_for(run.student, traces, graph_of(base)),
         run.out,
         name=run.name,

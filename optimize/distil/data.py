@@ -114,17 +114,11 @@ class Encoded:
 
 
 class ChatEncoder:
-    """Turns chats into tokens.
+    """Turns chats into tokens of a model's tokenizer; replies that the engine could not write are left out."""
 
-    Args:
-        tokenizer: of the base model.
-        config: limits of the engine; replies that it could not write are left out.
-    """
-
-    def __init__(self, tokenizer: Any, config: LocalConfig | None = None) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._vocabulary = TokenizerVocabulary(tokenizer, tokenizer.eos_token_id)
-        self._config = config or LocalConfig()
 
     def encode(self, messages: Sequence[Mapping[str, str]]) -> Encoded | None:
         """The tokens of a chat whose last message is the reply to learn.
@@ -149,7 +143,7 @@ class ChatEncoder:
     def _reply(self, fields: Sequence[Field], values: Mapping[str, str]) -> list[int] | None:
         if len(values) < len(fields):
             return None
-        config, wanted = self._config, [values[field.name] for field in fields]
+        config, wanted = LocalConfig(), [values[field.name] for field in fields]
         return dictated(fields, wanted, self._vocabulary, config.max_new_tokens, config.longest_field)
 
 

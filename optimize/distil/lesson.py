@@ -40,8 +40,7 @@ class Lesson:
     """What a student learns from, and how.
 
     Attributes:
-        traces: directories that `collect` wrote.
-        rows: of the answering step, by the name of their directory.
+        rows: by the directory that `collect` wrote; those of directories of the same name are of one graph.
         out: directory of students.
         name: of the student in `out`; None: its kind, or a hash.
         base: model to train, of students that are language models: `local/smollm2`, or a directory with a transformers
@@ -52,8 +51,7 @@ class Lesson:
         progress: called with what is done, steps done and in all.
     """
 
-    traces: tuple[Path, ...]
-    rows: Mapping[str, Sequence[TraceRow]]
+    rows: Mapping[Path, Sequence[TraceRow]]
     out: Path
     name: str | None = None
     base: str = SMOLLM2

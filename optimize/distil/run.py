@@ -19,7 +19,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
 from triplecheck.optimize.distil.adapter import WEIGHTS, write_adapter
-from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, TrainingData, prepare
+from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, prepare
 from triplecheck.optimize.traces import TraceRow
 
 if TYPE_CHECKING:
@@ -118,7 +118,7 @@ def distil_rows(
     options: DistilOptions | None = None,
     name: str | None = None,
     device: str = "auto",
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
     loaded: LoadedModel | None = None,
 ) -> Distilled:
     """Train an adapter on rows. A finished model is not trained again; an unfinished training is resumed.
@@ -145,8 +145,7 @@ def distil_rows(
         raise UserError(f"{out}: is a file; distilled models are written into a directory")
     if name is not None:
         check_name(out, name)
-    tell = progress or no_progress
-    tell("reading", 0, None)
+    progress("reading", 0, None)
     from triplecheck.lms.local.transformers_backend import load_tokenizer
 
     data = prepare(rows, ChatEncoder(load_tokenizer(weights)), options)
@@ -164,7 +163,19 @@ def distil_rows(
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed when the model was complete
     else:
         with locked(work, "another process is training this model"):
-            _train(path, work, weights, data, options, made_from, device, tell, loaded)
+            from triplecheck.optimize.distil.training import train
+
+            progress("loading the model", 0, None)
+            trained, course = train(weights, data, options, work, device, progress, loaded)
+            with replaced_directory(path) as new:
+                count = write_adapter(trained, model, new)
+                file = new / WEIGHTS
+                adapter = {"parameters": count, "bytes": file.stat().st_size, "sha256": _hash(file)}
+                manifest = {"format": FORMAT, "version": VERSION, **made_from, "adapter": adapter, "training": course}
+                write_text(new / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+            shutil.rmtree(work)
+            if loaded is not None:
+                trained.unload()
     if name is not None:
         point(out, name, path.name)
     return Distilled(path, read_manifest(path))
@@ -177,31 +188,6 @@ def check_libraries() -> None:
         MissingExtraError: one is missing.
     """
     require("train", "Distilling", *LIBRARIES, "accelerate", "datasets")
-
-
-def _train(
-    path: Path,
-    work: Path,
-    weights: Weights,
-    data: TrainingData,
-    options: DistilOptions,
-    made_from: dict[str, Any],
-    device: str,
-    tell: ProgressCallback,
-    loaded: LoadedModel | None,
-) -> None:
-    from triplecheck.optimize.distil.training import train
-
-    tell("loading the model", 0, None)
-    model, course = train(weights, data, options, work, device, tell, loaded)
-    with replaced_directory(path) as new:
-        parameters = write_adapter(model, made_from["base"]["model"], new)
-        adapter = {"parameters": parameters, "bytes": (new / WEIGHTS).stat().st_size, "sha256": _hash(new / WEIGHTS)}
-        manifest = {"format": FORMAT, "version": VERSION, **made_from, "adapter": adapter, "training": course}
-        write_text(new / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
-    shutil.rmtree(work)
-    if loaded is not None:
-        model.unload()
 
 
 def _hash(path: Path) -> str:

@@ -11,7 +11,6 @@ from triplecheck.optimize.distil.lesson import Lesson
 from triplecheck.optimize.distil.lora import distil_lora
 from triplecheck.optimize.distil.reader import distil_reader
 from triplecheck.optimize.distil.report import StudentReport, counted
-from triplecheck.optimize.distil.tasks import read_tasks
 from triplecheck.optimize.distil.trace_ranker import distil_ranker
 from triplecheck.optimize.traces import TraceRow, read_traces
 from triplecheck.optimize.traces.reading import read_manifest
@@ -21,12 +20,12 @@ from triplecheck.signatures import AnswerFromFacts
 def _ranker(lesson: Lesson) -> StudentReport:
     rows = [row for own in lesson.rows.values() for row in own]
     file = lesson.out / f"{lesson.name or 'ranker'}.safetensors"
-    return distil_ranker(rows, file, lesson.training.seed, lesson.progress, lesson.traces)
+    return distil_ranker(rows, file, lesson.training.seed, lesson.progress, list(lesson.rows))
 
 
 def _reader(lesson: Lesson) -> StudentReport:
-    name, seed = lesson.name or "reader", lesson.training.seed
-    report = distil_reader(read_tasks(lesson.traces), lesson.out / name, seed, lesson.progress, lesson.traces)
+    name = lesson.name or "reader"
+    report = distil_reader(lesson.rows, lesson.out / name, lesson.training.seed, lesson.progress)
     report.write(lesson.out, name)
     return report
 
@@ -39,8 +38,8 @@ STUDENTS: Mapping[str, Callable[[Lesson], StudentReport]] = {
 """Trains each: a ranker of paths, a reader of answers, or a language model on its own verified chains of thought."""
 
 
-def rows_for(name: str, traces: Sequence[Path], graph: str | None = None) -> dict[str, list[TraceRow]]:
-    """The rows of the answering step, by the name of their directory.
+def rows_for(name: str, traces: Sequence[Path], graph: str | None = None) -> dict[Path, list[TraceRow]]:
+    """The rows of traces by their directory.
 
     Args:
         name: of the student, for messages.
@@ -54,9 +53,7 @@ def rows_for(name: str, traces: Sequence[Path], graph: str | None = None) -> dic
     """
     if not traces:
         raise UserError("no traces are named; `triplecheck collect` writes them, or --kb and --questions record them")
-    found: dict[str, list[TraceRow]] = {}
-    for folder in traces:
-        found.setdefault(folder.name, []).extend(read_traces(folder, graph))
+    found = {folder: read_traces(folder, graph) for folder in traces}
     rows, step = [row for own in found.values() for row in own], AnswerFromFacts.__name__
     places = ", ".join(map(str, traces))
     if not any(row.source != "base" for row in rows):
@@ -70,7 +67,7 @@ def rows_for(name: str, traces: Sequence[Path], graph: str | None = None) -> dic
             f"{places}: has rows of {there}, and the student {name} learns {step}; "
             f"`triplecheck collect kerag --step {step}` writes them"
         )
-    return {folder: [row for row in own if row.signature == step] for folder, own in found.items()}
+    return found
 
 
 def _why(traces: Sequence[Path]) -> str:

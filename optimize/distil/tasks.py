@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triplecheck.kg import UserError
-from triplecheck.optimize.traces import TraceRow, read_traces
+from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import hashed_split
 from triplecheck.signatures import AnswerFromFacts
 
@@ -44,16 +44,15 @@ def answering(rows: Sequence[TraceRow]) -> list[TraceRow]:
     return [row for row in rows if row.signature == AnswerFromFacts.__name__ and row.outputs]
 
 
-def read_tasks(folders: Sequence[Path]) -> list[Task]:
+def tasks_of(rows: Mapping[Path, Sequence[TraceRow]]) -> list[Task]:
     """The answering steps of folders that `triplecheck collect` wrote; folders of the same name are of one graph.
 
     A question is held out by a hash of its id, the same in each folder; where `collect` held some out, these.
 
     Raises:
         UserError: a folder has no answering step, or all together have too few to learn from.
-        ReadError: a folder is damaged.
     """
-    tasks = [_task(folder.resolve(), read_traces(folder)) for folder in folders]
+    tasks = [_task(folder.resolve(), own) for folder, own in rows.items()]
     found = sum(len(task.train) for task in tasks)
     if found < LEAST_ROWS:
         raise UserError(

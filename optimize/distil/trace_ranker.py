@@ -103,9 +103,6 @@ def answered_questions(rows: Sequence[TraceRow]) -> list[Question]:
 
     Computed answers (counts, comparisons, yes and no) lie at the end of no path and are left out, and so are questions
     whose replies give different answers.
-
-    Args:
-        rows: of `optimize.traces.read_traces`.
     """
     found: dict[str, tuple[str, set[frozenset[str]]]] = {}
     for row in answering(rows):

@@ -34,7 +34,7 @@ def train(
     options: DistilOptions,
     work: Path,
     device: str,
-    tell: ProgressCallback | None = None,
+    tell: ProgressCallback,
     loaded: LoadedModel | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Train an adapter, from the last checkpoint in `work` if there is one.
@@ -44,7 +44,7 @@ def train(
         data: rows to train and to measure on.
         options: of the training.
         work: keeps the checkpoints.
-        device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
+        device: see `find_device`.
         tell: called with the progress.
         loaded: the base model, if it is in memory already: the adapter is added to it.
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from triplecheck.kg import UserError
+from triplecheck.kg.progress import no_progress
 from triplecheck.lms import RolePredict, Roles, language_model, session
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import find_weights
@@ -321,7 +322,7 @@ def test_a_training_that_was_killed_goes_on_and_comes_to_the_same(base: Path, tm
         if what.startswith("training") and done == 5:
             raise KilledError
 
-    def run(out: Path, progress: Any = None) -> Any:
+    def run(out: Path, progress: Any = no_progress) -> Any:
         return distil_rows(rows(), out, base=str(base), options=QUICK, progress=progress)
 
     whole = run(tmp_path / "whole")

@@ -108,11 +108,11 @@ STEPS = DistilOptions(rank=2, alpha=4, batch=4, max_steps=1, precision="float32"
 
 def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> None:
     rows = {
-        "films": [gold_row(0), gold_row(1), gold_row(2, "dev")],
-        "towns": [gold_row(3), gold_row(4, "dev")],
+        Path("films"): [gold_row(0), gold_row(1), gold_row(2, "dev")],
+        Path("towns"): [gold_row(3), gold_row(4, "dev")],
     }
     how = LoraOptions(samples=1, left_out=("towns",), bare=True)
-    report = distil_lora(Lesson((), rows, tmp_path, "mine", str(base), STEPS, how, "cpu"))
+    report = distil_lora(Lesson(rows, tmp_path, "mine", str(base), STEPS, how, "cpu"))
     about: Any = report.details
     assert about["chains"]["rows"] == 3 == about["chains"]["chains"] + about["chains"]["base"]
     assert sum(about["chains"]["greedy"].values()) == 3
@@ -167,11 +167,11 @@ def test_forms_differ_in_reasoning_and_examples() -> None:
 def test_wrong_input_says_what_would_do(base: Path, tmp_path: Path) -> None:
     row = gold_row(0)
     with pytest.raises(UserError, match="--pass gold"):
-        distil_lora(Lesson((), {"films": [replace(row, source="verified")]}, tmp_path))
+        distil_lora(Lesson({Path("films"): [replace(row, source="verified")]}, tmp_path))
     with pytest.raises(UserError, match="no test rows of towns"):
-        distil_lora(Lesson((), {"films": [row]}, tmp_path, how=LoraOptions(left_out=("towns",))))
+        distil_lora(Lesson({Path("films"): [row]}, tmp_path, how=LoraOptions(left_out=("towns",))))
     with pytest.raises(UserError, match="no device 'abacus'"):
-        distil_lora(Lesson((), {"films": [row]}, tmp_path, device="abacus", base=str(base)))
+        distil_lora(Lesson({Path("films"): [row]}, tmp_path, device="abacus", base=str(base)))
     with pytest.raises(UserError, match="samples"):
         LoraOptions(samples=-1)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distil_parts import answering_row, traces
+from distil_parts import answering_row
 from typer.testing import CliRunner
 
 from triplecheck.evals import read_questions
@@ -27,7 +27,6 @@ from triplecheck.optimize.distil import StudentReport, path_ranker
 from triplecheck.optimize.distil.path_ranker import FURTHER
 from triplecheck.optimize.distil.reader import HITS, distil_reader
 from triplecheck.optimize.distil.reader.examples import NOTHING, right_readings, without_answers
-from triplecheck.optimize.distil.tasks import Task, read_tasks
 from triplecheck.optimize.distil.trace_ranker import prompt_of
 from triplecheck.optimize.students import resolve_students, taught
 from triplecheck.optimize.traces import TraceRow
@@ -74,8 +73,8 @@ def ferry(number: int, split: str = "train") -> TraceRow:
             return row(number, f"who looks after {name}", [name], facts, [3], [f"Keeper {number}"], split=split)
 
 
-def ferries(graph: str = "sea") -> Task:
-    return Task(graph, graph, tuple(map(ferry, range(150))), tuple(ferry(number, "dev") for number in range(200, 230)))
+def ferries(graph: str = "sea", count: int = 150) -> dict[Path, list[TraceRow]]:
+    return {Path(graph): [*map(ferry, range(count)), *(ferry(number, "dev") for number in range(200, 230))]}
 
 
 def read(one: TraceRow) -> list[Reading]:
@@ -124,7 +123,7 @@ def test_without_the_facts_that_hold_the_answer_nothing_is_told() -> None:
 
 @pytest.fixture(scope="module")
 def sea(tmp_path_factory: pytest.TempPathFactory) -> StudentReport:
-    return distil_reader([ferries()], tmp_path_factory.mktemp("readers") / "sea")
+    return distil_reader(ferries(), tmp_path_factory.mktemp("readers") / "sea")
 
 
 def test_a_reader_learns_words_that_no_rule_knows(sea: StudentReport) -> None:
@@ -143,7 +142,7 @@ def test_a_reader_is_a_file_and_a_card(sea: StudentReport) -> None:
 
 
 def test_a_reader_is_trained_in_the_same_way_again(sea: StudentReport, tmp_path: Path) -> None:
-    again = distil_reader([ferries()], tmp_path / "again")
+    again = distil_reader(ferries(), tmp_path / "again")
     one, other = load_reader(sea.file), load_reader(again.file)
     assert all(np.array_equal(one.weights[name], other.weights[name]) for name in one.weights)
 
@@ -151,16 +150,15 @@ def test_a_reader_is_trained_in_the_same_way_again(sea: StudentReport, tmp_path:
 def test_a_reader_that_learnt_from_the_same_rows_is_there_already(sea: StudentReport, tmp_path: Path) -> None:
     shutil.copytree(sea.file, tmp_path / "sea")
     before = (tmp_path / "sea" / FILE).stat().st_mtime_ns
-    same = distil_reader([ferries()], tmp_path / "sea")
+    same = distil_reader(ferries(), tmp_path / "sea")
     assert (same.details, same.scores) == (sea.details, sea.scores)
     assert (tmp_path / "sea" / FILE).stat().st_mtime_ns == before
-    fewer = replace(ferries(), train=ferries().train[:120])
-    assert distil_reader([fewer], tmp_path / "sea").details["replies"] == 120
+    assert distil_reader(ferries(count=120), tmp_path / "sea").details["replies"] == 120
 
 
 def test_of_several_graphs_each_is_left_out(tmp_path: Path) -> None:
-    made = distil_reader([ferries("sea"), ferries("lake")], tmp_path / "both")
-    compared = [(one.on, one.before_is, one.after_is) for one in made.scores if one.what == HITS]
+    made = distil_reader(ferries("sea") | ferries("lake"), tmp_path / "both")
+    compared = [(Path(one.on).name, one.before_is, one.after_is) for one in made.scores if one.what == HITS]
     readers = ("reader, graph left out", "reader")
     assert compared == [(graph, "rules", reader) for graph in ("sea", "lake") for reader in readers]
     assert (made.file / FILE).stat().st_size < 50_000
@@ -169,23 +167,21 @@ def test_of_several_graphs_each_is_left_out(tmp_path: Path) -> None:
 def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UserError, match="holds no reader"):
-        distil_reader([ferries()], tmp_path)
+        distil_reader(ferries(), tmp_path)
 
 
 def test_traces_without_the_answering_step_are_refused(tmp_path: Path) -> None:
-    few = traces(tmp_path / "few", [ferry(1), ferry(2)])
     with pytest.raises(UserError, match="right replies of the step AnswerFromFacts are too few"):
-        read_tasks([few])
-    other = traces(tmp_path / "other", [TraceRow.from_json(ferry(1).to_json() | {"signature": "SelectPaths"})])
+        distil_reader({Path("few"): [ferry(1), ferry(2)]}, tmp_path)
     with pytest.raises(UserError, match=r"all that a reader does \(steps there: SelectPaths\)"):
-        read_tasks([other])
+        distil_reader({Path("other"): [replace(ferry(1), signature="SelectPaths")]}, tmp_path)
 
 
 def test_replies_that_do_not_follow_from_the_facts_teach_nothing(tmp_path: Path) -> None:
     facts = ["Ferry 1 → zork → Quay 1"]
-    rows = tuple(row(number, "who built it", ["Ferry 1"], facts, [1], ["Noah"]) for number in range(60))
+    rows = [row(number, "who built it", ["Ferry 1"], facts, [1], ["Noah"]) for number in range(90)]
     with pytest.raises(UserError, match="in 0 right replies alone"):
-        distil_reader([Task("sea", "sea", rows, ())], tmp_path / "sea")
+        distil_reader({Path("sea"): rows}, tmp_path / "sea")
 
 
 @pytest.mark.parametrize("change", [b"", b"triplecheck"])

@@ -55,7 +55,7 @@ def distil_lora(lesson: Lesson) -> StudentReport:
     something to write.
 
     Args:
-        lesson: its rows with right replies are used, those of each name as of one graph.
+        lesson: its rows with right replies are used.
 
     Raises:
         UserError: nothing to train on, or an unknown graph is to be left out.
@@ -82,7 +82,9 @@ def distil_lora(lesson: Lesson) -> StudentReport:
 
 def _tasks(lesson: Lesson) -> list[Task]:
     """The right replies of each graph. Refuses a lesson without a row to learn, and unknown graphs to leave out."""
-    right = {graph: [row for row in answering(rows) if row.source == "gold"] for graph, rows in lesson.rows.items()}
+    right: dict[str, list[TraceRow]] = {}
+    for folder, rows in lesson.rows.items():
+        right.setdefault(folder.name, []).extend(row for row in answering(rows) if row.source == "gold")
     tasks = [Task.of(graph, graph, rows) for graph, rows in right.items()]
     if not any(task.train for task in tasks):
         raise UserError(
@@ -250,7 +252,7 @@ class _Run:
             "lora",
             f"{PREFIX}{file}",
             file,
-            Learnt.of(lesson.traces, self._rows, about.get("left_out")),
+            Learnt.of(list(lesson.rows), self._rows, about.get("left_out")),
             self.report.scores,
             time.monotonic() - self._begun,
             f"{base}; {OF_TRACES}",

@@ -1,6 +1,6 @@
 """The reader distilled: a small model that reads answers from facts learns from right replies of the answering step.
 
-made = distil_reader(tasks, "readers/films")
+made = distil_reader({Path("films"): read_traces("films")}, Path("readers/films"))
 session(Roles(answer=made.model))
 """
 

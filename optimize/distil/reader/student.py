@@ -33,9 +33,9 @@ from triplecheck.optimize.distil.reader.measure import measured
 from triplecheck.optimize.distil.reader.network import train_network
 from triplecheck.optimize.distil.reader.recorded import RECORDED, record_answers
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, Score, StudentReport
-from triplecheck.optimize.distil.tasks import LEAST_ROWS, Task, read_tasks
+from triplecheck.optimize.distil.tasks import LEAST_ROWS, Task, tasks_of
 from triplecheck.optimize.distil.trace_ranker import path_questions
-from triplecheck.optimize.traces import TraceRow
+from triplecheck.optimize.traces import TraceRow, read_traces
 from triplecheck.signatures.notation import wordings
 
 _MADE_WITH = "the sentence encoder all-MiniLM-L6-v2 (Apache-2.0) and the ranker of paths in Triplecheck"
@@ -45,50 +45,48 @@ _LIMIT = 1_500  # rows of a graph to learn from, drawn at random
 
 
 def distil_reader(
-    tasks: Sequence[Task],
+    rows: Mapping[Path, Sequence[TraceRow]],
     out: Path,
     seed: int = 0,
     progress: ProgressCallback = no_progress,
-    traces: Sequence[Path | str] = (),
 ) -> StudentReport:
     """Train a reader and write it, with its report as its card.
 
     Args:
-        tasks: of `read_tasks`; of one graph, or of several for a general reader.
+        rows: by their folder, see `tasks_of`; of one graph, or of several for a general reader.
         out: the folder of the reader; an older reader there is replaced, unless it learnt from the same rows.
         seed: of all random choices.
         progress: called as (what is done, steps done, steps in all).
-        traces: where the tasks are from.
 
     Raises:
-        UserError: too few rows have a reading that gives the reply, or `out` is something else.
+        UserError: as `tasks_of`; too few rows have a reading that gives the reply; or `out` is something else.
         MissingExtraError: torch is not installed.
     """
     check_installed()
-    there = check_place(out)
+    tasks, there = tasks_of(rows), check_place(out)
     began, encoder = time.monotonic(), load_encoder()
-    rows = _drawn(tasks, seed)
+    drawn = _drawn(tasks, seed)
     held_out = {task.name: [row.key for row in task.test] for task in tasks}
-    taught_with = {graph: [row.key for row in own] for graph, own in rows.items()}
+    taught_with = {graph: [row.key for row in own] for graph, own in drawn.items()}
     options = {"limit": _LIMIT, "seed": seed}
     data = digest([FORMAT, options, encoder.fingerprint, taught_with, held_out])
 
     def told(about: Mapping[str, Any]) -> StudentReport:
-        learnt = Learnt.of(traces, [row for task in tasks for row in task.train])
+        learnt = Learnt.of(list(rows), [row for task in tasks for row in task.train])
         scores, licence = tuple(map(Score.from_json, about["scores"])), f"{_MADE_WITH}; {OF_TRACES}"
         return StudentReport("reader", f"{STUDENT}{out}", out, learnt, scores, about["seconds"], licence, about)
 
     if there is not None and there.about.get("data") == data:
         return told(there.about)
     course = _Course(encoder, seed, progress)
-    readers: dict[str, dict[str, Reader]] = {graph: {} for graph in rows}
-    if len(rows) == 1:
-        ((graph, own),) = rows.items()
+    readers: dict[str, dict[str, Reader]] = {graph: {} for graph in drawn}
+    if len(drawn) == 1:
+        ((graph, own),) = drawn.items()
         weights, paths, taught = course.specialised(graph, own)
     else:
-        examples = {graph: course.read(graph, own, load_ranker(GENERAL)) for graph, own in rows.items()}
+        examples = {graph: course.read(graph, own, load_ranker(GENERAL)) for graph, own in drawn.items()}
         taught = sum(map(len, examples.values()))
-        for graph in rows:
+        for graph in drawn:
             others = [one for name, of in examples.items() if name != graph for one in of]
             readers[graph][LEFT_OUT] = course.reader(course.network(others), None)
         weights, paths = course.network([one for of in examples.values() for one in of]), None
@@ -96,9 +94,9 @@ def distil_reader(
         named[READER] = course.reader(weights, paths)
     scores = [one for task in tasks for one in measured(task, readers[task.graph], encoder, seed, progress)]
     about: dict[str, Any] = {
-        "graphs": sorted(rows),
-        "teachers": dict(Counter(row.model for own in rows.values() for row in own).most_common()),
-        "replies": sum(map(len, rows.values())),
+        "graphs": sorted(drawn),
+        "teachers": dict(Counter(row.model for own in drawn.values() for row in own).most_common()),
+        "replies": sum(map(len, drawn.values())),
         "examples": taught,
         "seed": seed,
         "data": data,
@@ -127,10 +125,10 @@ def train_reader(
         out, seed, progress: see `distil_reader`.
 
     Raises:
-        UserError: as `record_answers`, `read_tasks` and `distil_reader`.
+        UserError: as `record_answers` and `distil_reader`.
     """
     recorded = record_answers(kb, questions, out.parent / RECORDED, seed=seed, progress=progress)
-    return distil_reader(read_tasks(recorded), out, seed, progress, recorded)
+    return distil_reader({folder: read_traces(folder) for folder in recorded}, out, seed, progress)
 
 
 def _drawn(tasks: Sequence[Task], seed: int) -> dict[str, list[TraceRow]]:
