@@ -103,12 +103,9 @@ def taught(
     """Train a student.
 
     Args:
-        student: the entry.
         kb: of the graph, if there is one.
         questions: with known answers.
         folder: of its own, where an interrupted training is resumed and the student is kept.
-        seed: of all draws.
-        progress: called with what is done, steps done and in all.
 
     Raises:
         UserError: there is no knowledge base on this machine, or the questions do not suffice.

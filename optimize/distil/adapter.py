@@ -10,15 +10,9 @@ WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 
 
 def write_adapter(model: Any, base: str, folder: Path) -> int:
-    """Write the adapter of a PEFT model; the same weights give the same bytes.
+    """Write the adapter `default` of a PEFT model into a directory, and return the number of its parameters.
 
-    Args:
-        model: with one adapter, `default`.
-        base: name or path of the base model.
-        folder: an existing directory.
-
-    Returns:
-        The number of parameters.
+    The same weights give the same bytes. `base` is the name or path of the base model.
     """
     import torch
     from peft import get_peft_model_state_dict

@@ -106,9 +106,7 @@ def train_general(
             identifiers, and for each topic a path in `paths`: pairs of the id of a relation and `forward` or
             `backward`) and `relations.tsv.gz` (`vocabulary`, `id`, `label`, `aliases` separated by `|`).
         out: the file.
-        options: see `GeneralOptions`.
         without: questions that are left out, to measure on them elsewhere.
-        progress: called at each step.
 
     Raises:
         UserError: a file is missing, a source or vocabulary is unknown, or too few questions are left.

@@ -94,8 +94,6 @@ def train_into(
     Args:
         kb: open it again to use the ranker.
         questions: with answers.
-        options: see `RankerOptions`.
-        progress: called as (what is done, steps done, steps in all).
 
     Raises:
         UserError: the knowledge base is on a server, or too few questions have a path.

@@ -38,13 +38,7 @@ class PackCollator:
 
 
 class PackTrainer(SFTTrainer):  # type: ignore[misc]
-    """Trains on packs.
-
-    Args:
-        order: order of the rows.
-        dtype: precision of matrix products.
-        **given: arguments of `trl.SFTTrainer`.
-    """
+    """Trains on packs, in an order of the rows, with matrix products of a precision."""
 
     def __init__(self, *, order: EpochOrder, dtype: torch.dtype, **given: Any) -> None:
         self._order, self._dtype = order, dtype
@@ -97,11 +91,6 @@ def token_losses(model: Any, one: Pack, dtype: torch.dtype) -> Iterator[tuple[An
     To train, call backward on the losses of each piece before requesting the next. After the last piece, the
     accumulated gradients of the prefix's keys and values are propagated through the prefix. So the activations of
     only one piece are in memory at a time.
-
-    Args:
-        model: a transformers model, with or without an adapter.
-        one: the rows.
-        dtype: precision of matrix products.
 
     Yields:
         Three tensors of shape (tokens with a loss,): float32 losses, booleans, and row indices within the piece.

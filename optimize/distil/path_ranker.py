@@ -104,10 +104,7 @@ def train(
     """Train a ranker; its weights, for `kg.ranker.save_ranker`.
 
     Args:
-        questions: to train on.
         vocabularies: by name, the wordings of each relation, its label first.
-        encoder: makes the vectors.
-        training: the settings.
         progress: called as ("training", steps done, steps in all).
         start: the ranker to train further; None: a new one.
 
@@ -174,11 +171,7 @@ def train_further(
 ) -> dict[str, FloatArray]:
     """Train the ranker in the package further, on one vocabulary; a new one if it was made with another encoder.
 
-    Args:
-        questions: at least `LEAST_QUESTIONS`.
-        wordings: of each relation, its label first.
-        seed: of all random choices.
-        progress: see `train`.
+    Args, errors: see `train`; `wordings` of each relation, its label first.
     """
     encoder, general = load_encoder(), load_ranker(GENERAL)
     start = general if general.encoder == encoder.fingerprint else None

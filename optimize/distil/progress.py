@@ -28,13 +28,7 @@ _FILE = "spent.json"
 
 
 class TrainingProgress(TrainerCallback):  # type: ignore[misc]
-    """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves checkpoints.
-
-    Args:
-        trainer: the trainer, which counts the tokens.
-        tell: called with the stage, the number of steps done and the total.
-        checkpoint: the checkpoint to resume from.
-    """
+    """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves checkpoints."""
 
     def __init__(self, trainer: Any, tell: ProgressCallback, checkpoint: Path | None) -> None:
         self.seconds, self.tokens = _spent(checkpoint)

@@ -23,12 +23,7 @@ from triplecheck.optimize.distil.run import distil_rows
 
 
 class LocalProvider(Provider):  # type: ignore[misc]
-    """Distils the model of an embedded engine.
-
-    Args:
-        engine: runs the model, and later the distilled one.
-        out: directory of distilled models.
-    """
+    """Distils the model of an embedded engine into a directory of distilled models."""
 
     def __init__(self, engine: LocalEngine, out: Path | str) -> None:
         super().__init__()
@@ -47,8 +42,8 @@ class LocalProvider(Provider):  # type: ignore[misc]
 
         Args:
             job: not used.
-            model: id of the model to train.
-            train_data: chats, `{"messages": [...]}`; the last message is the reply to learn.
+            model: its id.
+            train_data: `{"messages": [...]}`; the last message is the reply to learn.
             train_data_format: must be chat.
             train_kwargs: `DistilOptions` by name.
 

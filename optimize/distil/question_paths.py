@@ -186,9 +186,6 @@ def paths_of(
     """The topic among homonyms that leads to the answers, its best paths, and the others that it has.
 
     Args:
-        graph: the graph.
-        topics: homonyms.
-        answers: nodes.
         given: paths that are known to be right.
         one_of_several: whether the question has other topics, each of which is one condition.
         longest: most hops of a path.

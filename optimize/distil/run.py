@@ -126,13 +126,9 @@ def distil_rows(
     The adapter is written to a directory below `out` named by a hash of base, data, options and versions.
 
     Args:
-        rows: to learn.
-        out: directory of distilled models.
         base: `local/smollm2`, or a directory with a transformers model.
-        options: of the training.
         name: a name for the model in `out`, in addition to its hash.
         device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
-        progress: called with the progress.
         loaded: the base model, if it is in memory already; it is as it was afterwards.
 
     Raises:

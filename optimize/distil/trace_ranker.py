@@ -50,8 +50,6 @@ def distil_ranker(
         rows: of `optimize.traces.read_traces`. Rows of the split `dev` are held out: half of them choose the weight of
             the ranker beside the hand-set score, the other half measure it.
         out: the file; `extractive?ranker=FILE` uses it.
-        seed: of all random choices.
-        progress: called at each step.
         traces: where the rows are from.
 
     Raises:

@@ -41,11 +41,8 @@ def train(
 
     Args:
         weights: of the base model.
-        data: rows to train and to measure on.
-        options: of the training.
         work: keeps the checkpoints.
         device: see `find_device`.
-        tell: called with the progress.
         loaded: the base model, if it is in memory already: the adapter is added to it.
 
     Returns:

@@ -25,6 +25,7 @@ _IRREGULAR = {
     "species": "species",
 }
 _SINGULAR = {many: one for one, many in _IRREGULAR.items()}
+# Words in -s that are verbs even without an object, unlike "genres" and "titles".
 _ALONE = frozenset(
     "borders causes comprises contains crosses employs encodes enters features follows includes inhibits joins "
     "manufactures orbits overlaps owns plays precedes produces provides publishes recommends replaces requires "
@@ -104,11 +105,6 @@ def singular(noun: str) -> str:
     elif re.fullmatch(r"[a-z]{2,}[^suic\W]s|[a-z]{2,}[^i]cs", last) and last not in _NO_VERBS:
         last = last[:-1]
     return " ".join([*words, last])
-
-
-def is_verb_alone(word: str) -> bool:
-    """Whether a word in -s is a verb even without an object: "borders", but not "genres" and "titles"."""
-    return word in _ALONE
 
 
 def base_form(verb: str) -> str | None:
@@ -264,7 +260,7 @@ def read_wording(text: str) -> Wording | None:
         return _with_preposition(words) if len(words) > 1 else None
     if len(words) == 1:
         odd = is_participle(first) or first.endswith("ing")
-        return None if odd else Wording(WordingKind.VERB, first) if is_verb_alone(first) else _noun(words)
+        return None if odd else Wording(WordingKind.VERB, first) if first in _ALONE else _noun(words)
     if words[1] in PREPOSITIONS and (is_participle(first) or (base_form(first) and len(words) == 3)):
         return _with_preposition(words[:2])  # "plays for country"
     return _noun(words)

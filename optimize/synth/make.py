@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz
@@ -110,13 +111,16 @@ def synthesise(
         raise UserError(f"cannot make {count} questions in {phrasings} wordings: give 1 or more")
     if not 0 <= typos <= 1:
         raise UserError(f"the share of typing errors is {typos}: give a number from 0 to 1")
-    drafts = _Drafts(Surroundings(kb, random.Random(seed), most_answers), kinds)
-    taken = set(map(_asks, avoid))
+    exhausted: list[str] = []
+    drafts = _drafts(Surroundings(kb, random.Random(seed), most_answers), kinds, exhausted, progress)
+    taken, numbers = set(map(_asks, avoid)), itertools.count(1)
     questions: list[Question] = []
-    while len(questions) < count and (drawn := drafts.draw(-(-(count - len(questions)) // phrasings), progress)):
-        worded = _worded(kb, drawn, phrasings, roles, workers, progress)
-        for number, (draft, texts) in enumerate(worded, drafts.drawn - len(drawn) + 1):
-            made = _questions(kb, draft, texts, f"synth-{seed}-{number}")
+    while len(questions) < count:
+        drawn = list(itertools.islice(drafts, -(-(count - len(questions)) // phrasings)))
+        if not drawn:
+            break
+        for draft, texts in _worded(kb, drawn, phrasings, roles, workers, progress):
+            made = _questions(kb, draft, texts, f"synth-{seed}-{next(numbers)}")
             questions += [question for question in made if _asks(question) not in taken]
         questions = _distinct(questions)
     if len(questions) < count:
@@ -124,50 +128,33 @@ def synthesise(
         raise UserError(f"{kb.path}: only {len(questions)} of {count} questions could be made; ask for fewer{spare}")
     questions = questions[:count]
     by_model = sum(question.extra["wording"] != TEMPLATE for question in questions)
-    return Synthesis(tuple(_misspelt(kb, questions, typos, seed)), tuple(drafts.exhausted), by_model)
+    return Synthesis(tuple(_misspelt(kb, questions, typos, seed)), tuple(exhausted), by_model)
 
 
-class _Drafts:
-    """Draws drafts of alternating kinds, without duplicates.
-
-    Attributes:
-        exhausted: kinds for which the graph has no more questions.
-        drawn: number of drafts so far.
-    """
-
-    def __init__(self, around: Surroundings, kinds: Sequence[str]) -> None:
-        self._around, self._left = around, list(kinds)
-        self._asked: set[object] = set()
-        self.exhausted: list[str] = []
-        self.drawn = 0
-
-    def draw(self, count: int, progress: ProgressCallback) -> list[Draft]:
-        """Draw up to `count` more drafts."""
-        found: list[Draft] = []
-        while self._left and len(found) < count:
-            kind = self._left.pop(0)
-            draft = next((new for _ in range(_TRIES) if (new := self._new(kind))), None)
+def _drafts(
+    around: Surroundings, kinds: Sequence[str], exhausted: list[str], progress: ProgressCallback
+) -> Iterator[Draft]:
+    """Drafts of alternating kinds, without duplicates. A kind of which there are no more is added to `exhausted`."""
+    left, asked = list(kinds), set[object]()
+    while left:
+        kind = left.pop(0)
+        for _ in range(_TRIES):
+            draft = SHAPES[kind](around)
             if draft is None:
-                self.exhausted.append(kind)
                 continue
-            self._left.append(kind)
-            texts = list(dict.fromkeys(map(_sentence, draft.wordings)))
-            self._around.lot.shuffle(texts)
-            found.append(replace(draft, wordings=tuple(texts)))
-            self.drawn += 1
-            progress("drawing", self.drawn, None)
-        return found
-
-    def _new(self, kind: str) -> Draft | None:
-        draft = SHAPES[kind](self._around)
-        if draft is None:
-            return None
-        # A question without paths is identified by its text. Paths are a set: each pair is compared once.
-        key = (kind, frozenset(draft.paths) or (draft.topics, draft.wordings))
-        if key in self._asked:
-            return None
-        self._asked.add(key)
-        return draft
+            # A question without paths is identified by its text. Paths are a set: each pair is compared once.
+            key = (kind, frozenset(draft.paths) or (draft.topics, draft.wordings))
+            if key not in asked:
+                break
+        else:
+            exhausted.append(kind)
+            continue
+        asked.add(key)
+        left.append(kind)
+        texts = list(dict.fromkeys(map(_sentence, draft.wordings)))
+        around.lot.shuffle(texts)
+        progress("drawing", len(asked), None)
+        yield replace(draft, wordings=tuple(texts))
 
 
 def _worded(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
 from triplecheck.optimize.synth.english import WordingKind, article, clause
 from triplecheck.optimize.synth.facets import Facet, Lot, is_it
@@ -56,10 +57,6 @@ def _sum(at: Lot) -> PlanDraft | None:
     text = f"What is the total {facet.wording.text} of {name} and {name2} together?"
     plan = f"SELECT (SUM(?n) AS ?total) {{ ?x {facet.name} ?n . VALUES ?x {{ {written} {written2} }} }}"
     return PlanDraft(text, plan, (one, other), "value")
-
-
-def _average(at: Lot) -> PlanDraft | None:
-    return _total(at, "AVG", "average")
 
 
 def _difference(at: Lot) -> PlanDraft | None:
@@ -156,7 +153,7 @@ def _unknown(at: Lot) -> PlanDraft | None:
 VALUE_SHAPES: Mapping[str, Callable[[Lot], PlanDraft | None]] = {
     "count": _count,
     "sum": _sum,
-    "average": _average,
+    "average": partial(_total, function="AVG", word="average"),
     "difference": _difference,
     "yesno": _yesno,
     "zero": _zero,

@@ -98,9 +98,6 @@ def replies(
     """A model's reply to each row, in order. A batch has prompts of similar length.
 
     Args:
-        writer: the model.
-        form: of the prompts.
-        rows: whose inputs are asked.
         batch: prompts at a time.
         sample: number of the sample; 0: greedily.
         tell: called with the number of replies, rounded up to whole batches.

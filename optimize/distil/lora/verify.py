@@ -29,10 +29,7 @@ what the reasoning leaves out (`optimize.traces.reasoning`).
 def problem_of_reply(inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any]) -> Problem | None:
     """Why a reply is rejected as a training row; None: it is right, and its citations and its reasoning prove it.
 
-    Args:
-        inputs: of the step, by field.
-        outputs: of the reply, by field.
-        right: the right outputs.
+    Inputs of the step, outputs of the reply and right outputs are by field, here and below.
     """
     problem = problem_of_answer(inputs, outputs, right) or _unproved(inputs, outputs, right)
     return problem or reasoning_gap(inputs, outputs)
@@ -41,7 +38,7 @@ def problem_of_reply(inputs: Mapping[str, Any], outputs: Mapping[str, Any], righ
 def problem_of_answer(
     inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any]
 ) -> Literal["wrong", "incomplete"] | None:
-    """Why the answer of a reply is not the right one; None: it is. Arguments as `problem_of_reply`."""
+    """Why the answer of a reply is not the right one; None: it is."""
     facts = read_facts(map(str, inputs["facts"]))
     given, wanted = answers_of(facts, outputs), answers_of(facts, right)
     if given == wanted:

@@ -55,8 +55,6 @@ def distil_reader(
     Args:
         rows: by their folder, see `tasks_of`; of one graph, or of several for a general reader.
         out: the folder of the reader; an older reader there is replaced, unless it learnt from the same rows.
-        seed: of all random choices.
-        progress: called as (what is done, steps done, steps in all).
 
     Raises:
         UserError: as `tasks_of`; too few rows have a reading that gives the reply; or `out` is something else.
