@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -31,12 +31,6 @@ FORMAT, VERSION = "triplecheck-distilled", 3
 MANIFEST = "manifest.json"
 LIBRARIES = ("torch", "transformers", "peft", "trl")
 """The weights depend on their versions."""
-
-
-def address(configuration: Mapping[str, Any]) -> str:
-    """The name of the directory for a model with this configuration."""
-    text = json.dumps({"format": FORMAT, "version": VERSION, **configuration}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
 def base_weights(base: str) -> Weights:
@@ -153,7 +147,9 @@ def distil_rows(
         "versions": {name: version(name).partition("+")[0] for name in LIBRARIES},
     }
     # The location of the base is not part of the address.
-    path = out / address({**made_from, "base": weights.fingerprint, "data": data.sha256})
+    configuration = {**made_from, "base": weights.fingerprint, "data": data.sha256}
+    text = json.dumps({"format": FORMAT, "version": VERSION, **configuration}, sort_keys=True)
+    path = out / hashlib.sha256(text.encode()).hexdigest()[:16]
     work = out / f".{path.name}.work"
     if (path / MANIFEST).is_file():
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed when the model was complete

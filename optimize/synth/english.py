@@ -140,16 +140,6 @@ def is_person(noun: str) -> bool:
     return word[0] not in _NO_PERSONS and len(word[0]) > 4 and word[0].endswith(_PERSON_ENDINGS)
 
 
-def is_place(noun: str) -> bool:
-    """Whether a noun refers to places: "city", "country"."""
-    return any(word in _PLACES for word in noun.lower().split()[-1:])
-
-
-def is_gendered_kin(noun: str) -> bool:
-    """Whether a noun refers to relatives of one gender; as an alias of a relation, it would exclude some answers."""
-    return any(word in _KIN for word in noun.lower().split())
-
-
 def possessive(name: str) -> str:
     """A name in the genitive."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
@@ -291,7 +281,8 @@ def wordings_of(graph: Graph, relation: int) -> list[Wording]:
     about = graph.relation(relation)
     measured = any(kind.startswith(XSD) for kind, _ in graph.schema(relation).range[:1])
     # Plural aliases of measures are left out: "people" for a population.
-    others = [a for a in about.aliases if not is_gendered_kin(a) and not (measured and singular(a) != a)]
+    aliases = [alias for alias in about.aliases if _KIN.isdisjoint(alias.lower().split())]
+    others = [alias for alias in aliases if not (measured and singular(alias) != alias)]
     read = [found for text in (about.label, *others) if (found := read_wording(text)) is not None]
     return list(dict.fromkeys(read))
 
@@ -320,8 +311,9 @@ def end_of(graph: Graph, nodes: Sequence[int] | IntArray, relation: int, directi
         people = by_people or is_person(" ".join(words)) if out else bool(_OF_PEOPLE & set(words))
         return End(EndKind.PERSON if people else EndKind.UNKNOWN)
     noun = CAMEL.sub(" ", noun).lower() if CAMEL.search(noun) else noun
-    kind = EndKind.PERSON if is_person(noun) else EndKind.PLACE if is_place(noun) else EndKind.THING
-    return End(kind, noun)
+    if is_person(noun):
+        return End(EndKind.PERSON, noun)
+    return End(EndKind.THING if _PLACES.isdisjoint(noun.lower().split()[-1:]) else EndKind.PLACE, noun)
 
 
 # Clauses about one end of a relation whose other end has a name.

@@ -263,8 +263,8 @@ def comparison(around: Surroundings) -> Draft | None:
     hop = None if first is None else _measure(around, [first])
     if first is None or hop is None:
         return None
-    second = _of_same_type(around, first, hop)
-    if second is None:
+    second = _like(around, first)
+    if second is None or second == first or hop not in around.hops([second]):
         return None
     pair = np.array(sorted((first, second)), np.int64)
     if any(len(around.ends([node], hop)) != 1 for node in pair):
@@ -343,12 +343,6 @@ def _measured_by(
     """Nouns for the compared value, each with a comparative or superlative adjective."""
     fitting = words.get(value.kind.value, ())
     return [(w.text, word) for w in around.wordings(hop.relation) if w.kind is WordingKind.NOUN for word in fitting]
-
-
-def _of_same_type(around: Surroundings, node: int, hop: Hop) -> int | None:
-    """Another node of the same type with the same relation."""
-    other = _like(around, node)
-    return other if other is not None and other != node and hop in around.hops([other]) else None
 
 
 def _like(around: Surroundings, node: int) -> int | None:
