@@ -7,7 +7,6 @@ print(fitted.sentence, fitted.bundle)
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +34,7 @@ from triplecheck.optimize.fit.risk_control import (
     point_at,
 )
 from triplecheck.optimize.fit.search import Asking, Observed, Search, Searched, Space, nested, observe, sample
+from triplecheck.optimize.traces.records import hashed_split
 from triplecheck.programs import Know3RAG, Program, Sources
 from triplecheck.programs.base import make_program
 
@@ -263,15 +263,13 @@ def halves(questions: Sequence[Question]) -> tuple[tuple[Question, ...], tuple[Q
         UserError: one half is empty.
     """
     usable = [question for question in questions if question.answers_known]
-    first = tuple(question for question in usable if _fits(question.id))
-    second = tuple(question for question in usable if not _fits(question.id))
-    if not first or not second:
+    parts = [hashed_split(f"fit\0{question.id}", 0.5) for question in usable]
+    if len(set(parts)) < 2:
         raise UserError(f"{len(usable)} questions with published answers are too few to be halved; give more")
+    first, second = (
+        tuple(one for one, of in zip(usable, parts, strict=True) if of == part) for part in ("dev", "train")
+    )
     return first, second
-
-
-def _fits(id: str) -> bool:
-    return hashlib.sha256(f"fit\0{id}".encode("utf-8", "surrogatepass")).digest()[0] < 128
 
 
 # The report: in words, and as `fit.json`.

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics import bootstrap_interval
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, LEFT_OUT, LEFT_OUT_BASE, TUNED, TUNED_BASE, Form, Reply
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
-from triplecheck.optimize.distil.report import Score
+from triplecheck.optimize.distil.report import Score, interval
 from triplecheck.optimize.traces import TraceRow
 
 
@@ -60,9 +59,9 @@ class Answered:
             "form": self.form,
             "questions": len(scores),
             "hits_at_1": round(mean(first), 4),
-            "hits_at_1_interval": [round(end, 4) for end in bootstrap_interval(first)],
+            "hits_at_1_interval": list(interval(first)),
             "right": round(mean(scores), 4),
-            "interval": [round(end, 4) for end in bootstrap_interval(scores)],
+            "interval": list(interval(scores)),
             "proved_and_reasoned": round(problems.count(None) / len(problems), 4),
             "by_operation": {name: [len(own), round(mean(own), 4)] for name, own in sorted(by_operation.items())},
             "problems": dict(Counter(problem for problem in problems if problem).most_common()),
