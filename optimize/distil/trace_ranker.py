@@ -57,7 +57,8 @@ def distil_ranker(
     """
     begun = time.monotonic()
     rows = answering(rows)
-    taught, held_out = ([row for row in rows if row.split == split] for split in ("train", "dev"))
+    taught = [row for row in rows if row.split == "train"]
+    held_out = [(prompt_of(row), _answers(row.outputs)) for row in rows if row.split == "dev"]
     labels: dict[str, int] = {}
     asked = [question for row in taught for question in path_questions(row, labels)]
     if len(asked) < LEAST_QUESTIONS:
@@ -77,9 +78,8 @@ def distil_ranker(
     }
     fitted, measured = held_out[::2], held_out[1::2]
 
-    def agreement(ranker: PathRanker | None, on: Sequence[TraceRow]) -> list[float]:
-        replies = (baseline_reply(prompt_of(row), encoder, ranker) for row in on)
-        return [float(_answers(reply) == _answers(row.outputs)) for reply, row in zip(replies, on, strict=True)]
+    def agreement(ranker: PathRanker | None, on: Sequence[tuple[Prompt, frozenset[str]]]) -> list[float]:
+        return [float(_answers(baseline_reply(prompt, encoder, ranker)) == answers) for prompt, answers in on]
 
     fits = {weight: agreement(_with(weights, about, weight), fitted) for weight in WEIGHTS}
     about["weight"] = best_weight({weight: sum(same) / max(1, len(same)) for weight, same in fits.items()})
