@@ -18,6 +18,7 @@ from triplecheck.optimize.distil.lesson import Lesson, LoraOptions
 from triplecheck.optimize.distil.lora import distil_lora
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
+from triplecheck.optimize.traces import TraceRow
 
 FACTS = [
     "Alien → directed by → Ridley Scott",
@@ -28,8 +29,8 @@ FACTS = [
 ]
 
 
-def inputs(question: str, facts: list[str] = FACTS) -> dict[str, Any]:
-    return {"question": question, "topics": ["Alien"], "facts": facts}
+def asked(question: str, right: dict[str, Any], facts: list[str] = FACTS) -> TraceRow:
+    return replace(gold_row(0), inputs={"question": question, "topics": ["Alien"], "facts": facts}, outputs=right)
 
 
 DIRECTED = "Alien was directed by Ridley Scott."
@@ -69,31 +70,30 @@ BORN = f"{DIRECTED} Ridley Scott was born in South Shields."
     ],
 )
 def test_a_reply_is_verified_by_its_prompt(given: dict[str, Any], right: dict[str, Any], problem: str | None) -> None:
-    assert problem_of_reply(inputs("Who wrote the music of Alien?"), given, right) == problem
+    assert problem_of_reply(asked("Who wrote the music of Alien?", right), given) == problem
 
 
 def test_a_shared_value_is_computed_or_written() -> None:
     facts = ["Jane Roe ← plays for ← Ann | Bea", "Lund ← lives in ← Bea | Cid", "Ann → lives in → Holm"]
-    right = reply([1, 2], "common", ("Bea",))
-    asked = inputs("Who plays for Jane Roe and lives in Lund?", facts)
-    assert problem_of_answer(asked, reply([1, 2], "common"), right) is None
-    assert problem_of_reply(asked, reply([1], answers=("Bea",)), right) == "not_computed"
-    assert problem_of_answer(asked, reply([1, 3], "common"), right) == "wrong"
+    row = asked("Who plays for Jane Roe and lives in Lund?", reply([1, 2], "common", ("Bea",)), facts)
+    assert problem_of_answer(row, reply([1, 2], "common")) is None
+    assert problem_of_reply(row, reply([1], answers=("Bea",))) == "not_computed"
+    assert problem_of_answer(row, reply([1, 3], "common")) == "wrong"
 
 
 def test_what_leads_to_the_compared_things_is_not_compared() -> None:
     facts = ["Ek → owns → Gannet | Star", "Gannet → launched → 1897", "Star → launched → 1902"]
-    right = reply([2, 3], "min")
-    assert problem_of_answer(inputs("Which is the oldest?", facts), reply([1, 2, 3], "min"), right) is None
+    row = asked("Which is the oldest?", reply([2, 3], "min"), facts)
+    assert problem_of_answer(row, reply([1, 2, 3], "min")) is None
 
 
 def test_the_first_answer_counts_alone() -> None:
-    asked, right = inputs("Who is in Alien?"), reply([2], answers=("Sigourney Weaver", "John Hurt"))
-    assert first_is_right(asked, reply([2], answers=("John Hurt", "Ridley Scott")), right)
-    assert not first_is_right(asked, reply([2], answers=("Ridley Scott", "John Hurt")), right)
-    assert not first_is_right(asked, reply([]), right)
-    assert first_is_right(asked, reply([2], "count"), reply([2], "count"))
-    assert first_is_right(asked, reply([]), reply([]))
+    row = asked("Who is in Alien?", reply([2], answers=("Sigourney Weaver", "John Hurt")))
+    assert first_is_right(row, reply([2], answers=("John Hurt", "Ridley Scott")))
+    assert not first_is_right(row, reply([2], answers=("Ridley Scott", "John Hurt")))
+    assert not first_is_right(row, reply([]))
+    for right in (reply([2], "count"), reply([])):
+        assert first_is_right(replace(row, outputs=right), right)
 
 
 @pytest.fixture(scope="module")

@@ -18,18 +18,17 @@ def problem_of(row: TraceRow, reply: Reply) -> str | None:
     """Why a reply to the inputs of a row is no training row; None: it is one."""
     if not reply.finished:
         return "cut"
-    return "unreadable" if reply.outputs is None else problem_of_reply(row.inputs, reply.outputs, row.outputs)
+    return "unreadable" if reply.outputs is None else problem_of_reply(row, reply.outputs)
 
 
 def _is_right(row: TraceRow, reply: Reply) -> bool:
     """Whether all answers of a reply are right and none is missing."""
-    outputs = reply.outputs
-    return reply.finished and outputs is not None and problem_of_answer(row.inputs, outputs, row.outputs) is None
+    return reply.finished and reply.outputs is not None and problem_of_answer(row, reply.outputs) is None
 
 
 def _hits(row: TraceRow, reply: Reply) -> bool:
     """Whether the first answer of a reply is right, even if others are missing or the reply is cut."""
-    return reply.outputs is not None and first_is_right(row.inputs, reply.outputs, row.outputs)
+    return reply.outputs is not None and first_is_right(row, reply.outputs)
 
 
 @dataclass(frozen=True)

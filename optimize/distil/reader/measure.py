@@ -46,8 +46,8 @@ def measured(
         progress(f"measuring {task.graph}", done, len(rows))
         prompt = prompt_of(row)
         for who, reply in replies(prompt).items():
-            found[HITS, who].append(float(first_is_right(row.inputs, reply, row.outputs)))
-            found[WHOLE, who].append(float(problem_of_answer(row.inputs, reply, row.outputs) is None))
+            found[HITS, who].append(float(first_is_right(row, reply)))
+            found[WHOLE, who].append(float(problem_of_answer(row, reply) is None))
         if (short := without_answers(prompt, row.outputs)) is not None:
             for who, reply in replies(short).items():
                 found[WITHHELD, who].append(float(not reply["answers"] and reply["operation"] == "none"))
