@@ -109,20 +109,16 @@ class Fitted:
         point = choice.point
         share, alpha, sure = _percent(1 - plan.alpha), _percent(plan.alpha), _percent(1 - plan.delta)
         drawn = f"the draw of the {point.asked} calibration questions, for questions drawn like them"
+        best = f"answering only with a confidence of at least {point.threshold:.3g},"
         if plan.guarantee == "answered":
             guarantee = f"Of the questions that it answers, it answers at least {share} correctly"
             how = f"with a probability of at least {sure} over {drawn} (Learn then Test, arXiv 2110.01052)"
-            best = (
-                f"answering only with a confidence of at least {point.threshold:.3g}, at least "
-                f"{_percent(1 - point.most_wrong)} of its answers are correct"
-            )
+            best += f" at least {_percent(1 - point.most_wrong)} of its answers are correct"
         else:
             guarantee = f"It answers at most {alpha} of all questions incorrectly"
             how = f"on average over {drawn} (Conformal Risk Control, arXiv 2208.02814)"
-            best = (
-                f"answering only with a confidence of at least {point.threshold:.3g}, it answers at most "
-                f"{_percent((point.wrong + 1) / (point.asked + 1))} of all questions incorrectly"
-            )
+            most = _percent((point.wrong + 1) / (point.asked + 1))
+            best += f" it answers at most {most} of all questions incorrectly"
         if choice.kept:
             return f"{guarantee}, {how}. It answers {_counts(point)}."
         return (
