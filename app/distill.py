@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.progress import ProgressCallback
     from triplecheck.optimize.distil import DistilOptions, StudentReport
-    from triplecheck.optimize.distil.lora import LoraOptions
+    from triplecheck.optimize.distil.lesson import LoraOptions
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,7 +165,7 @@ def _settings(run: DistillOptions) -> tuple[DistilOptions, LoraOptions]:
         UserError: two options exclude each other, or the value of one is not allowed.
     """
     from triplecheck.kg import UserError
-    from triplecheck.optimize.distil.lora import LoraOptions
+    from triplecheck.optimize.distil.lesson import LoraOptions
     from triplecheck.optimize.distil.merge import check_free
 
     if run.student != "lora" and (run.merge or run.gguf):
@@ -186,13 +186,13 @@ def _distilled(
     tell: ProgressCallback,
 ) -> StudentReport:
     """Train the student on traces, and on those that are recorded of the questions."""
-    from triplecheck.optimize.distil.students import STUDENTS, Lesson, rows_for
+    from triplecheck.optimize.distil.lesson import Lesson
+    from triplecheck.optimize.distil.students import STUDENTS, rows_for
     from triplecheck.optimize.traces.reading import graph_of
 
     training, how = settings
     traces += [] if base is None else _recorded(run, base, tell)
     lesson = Lesson(
-        tuple(traces),
         rows_for(run.student, traces, graph_of(base)),
         run.out,
         name=run.name,
@@ -202,14 +202,13 @@ def _distilled(
         device=run.device,
         progress=tell,
     )
-    return STUDENTS[run.student].distil(lesson)
+    return STUDENTS[run.student](lesson)
 
 
 def _recorded(run: DistillOptions, base: KnowledgeBase, tell: ProgressCallback) -> list[Path]:
     """Record traces of right replies to the questions; empty without questions."""
     from triplecheck.evals.questions import read_questions
     from triplecheck.optimize.distil.reader.recorded import RECORDED, record_answers
-    from triplecheck.optimize.distil.students import STUDENTS
 
     if not run.questions:
         return []
@@ -220,7 +219,7 @@ def _recorded(run: DistillOptions, base: KnowledgeBase, tell: ProgressCallback) 
         hops=run.hops,
         limit=run.limit,
         seed=run.seed,
-        distracted=STUDENTS[run.student].distracted,
+        distracted=run.student == "reader",
         progress=tell,
     )
 

@@ -68,7 +68,7 @@ class FitOptions:
         if self.tried and self.threshold_only:
             raise UserError("--try names options to fit, and --threshold-only fits none; keep one")
         kind = resolve_program(settings.program)
-        space = () if self.threshold_only else fit.read_space(self.tried) if self.tried else fit.space_of(kind.name)
+        space = {} if self.threshold_only else fit.read_space(self.tried) if self.tried else fit.space_of(kind.name)
         return {
             "kind": kind,
             "space": space,

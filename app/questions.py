@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -160,7 +160,7 @@ def _with_plans(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthe
         raise UserError("questions with plans are worded by templates: leave out --lm, --role, --phrasings and --typos")
     with reporting(stderr(), "drawing questions") as tell:
         from triplecheck.evals import read_questions
-        from triplecheck.optimize.synth import PLAN_KINDS, Synthesis, synthesise_plans
+        from triplecheck.optimize.synth import PLAN_KINDS, synthesise_plans
 
         kinds = what.kind or PLAN_KINDS
         made = synthesise_plans(
@@ -172,7 +172,7 @@ def _with_plans(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthe
             avoid=[question for file in what.avoid or () for question in read_questions(file)],
             progress=tell,
         )
-    return Synthesis(made.questions[: what.limit], made.exhausted, 0)
+    return replace(made, questions=made.questions[: what.limit])
 
 
 def generate(

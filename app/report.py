@@ -200,12 +200,12 @@ def _train(
     """The student that an earlier run has trained, or a new one."""
     from triplecheck.evals.experiments.run import Trained
     from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_ranker
-    from triplecheck.optimize.students import Lesson, resolve_students, taught
+    from triplecheck.optimize.students import resolve_students, taught
 
     (student,) = resolve_students([name])
     if student.role is None:
         found = sorted(place.glob("*.safetensors"))
         how = RankerOptions(limit=len(questions), seed=seed)
         return Trained(found[0] if found else train_ranker(kb, questions, place, how, tell).path)
-    made = taught(student, kb, lambda base: Lesson(base, questions, {}, place, seed, tell))
+    made = taught(student, kb, questions, place, seed, tell)
     return Trained(roles={student.role: made.model} if made.model is not None else {})

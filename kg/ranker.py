@@ -7,7 +7,7 @@ of a relation's wording into one vector per direction. The score of a path of L 
     b_L(q) + s_L * (cos(q_L1, r_1) + ... + cos(q_LL, r_L))
 
 so no path is ever encoded: after one question and each wording once, a path is looked up in tables. Inference is numpy
-alone. The weights are trained by `triplecheck.optimize.distil.ranker`; those in the package know no graph.
+alone. The weights are trained by `triplecheck.optimize.distil.path_ranker`; those in the package know no graph.
 """
 
 from __future__ import annotations

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.errors import extra
 
 _DOTS_PER_INCH = 150
@@ -34,7 +36,9 @@ def picture(path: Path, size: tuple[float, float], **said: str) -> Iterator[Any]
     FigureCanvasAgg(figure)
     yield figure
     path.parent.mkdir(parents=True, exist_ok=True)
-    figure.savefig(path, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None} | said)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None} | said)
+    write_bytes(path, drawn.getvalue())
 
 
 def draw_series(path: Path, title: str, x: str, y: str, figures: Mapping[str, Mapping[str, Sequence[float]]]) -> None:

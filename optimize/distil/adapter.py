@@ -1,4 +1,4 @@
-"""A LoRA adapter: its description, and its files (weights in float16 and PEFT's configuration)."""
+"""The files of a LoRA adapter: weights in float16 and PEFT's configuration."""
 
 from __future__ import annotations
 
@@ -9,33 +9,10 @@ from typing import Any
 WEIGHTS, CONFIG = "adapter_model.safetensors", "adapter_config.json"
 
 
-def lora_config(rank: int, alpha: int, modules: list[str]) -> Any:
-    """PEFT's description of an adapter on the linear layers of these names."""
-    from peft import LoraConfig
-
-    return LoraConfig(r=rank, lora_alpha=alpha, lora_dropout=0.0, target_modules=modules, task_type="CAUSAL_LM")
-
-
-def linear_layers(model: Any) -> list[str]:
-    """Names of the linear layers of a model except its head: the last part of each name, sorted."""
-    from torch.nn import Linear
-
-    head = model.get_output_embeddings()
-    return sorted(
-        {name.rpartition(".")[2] for name, part in model.named_modules() if type(part) is Linear and part is not head}
-    )
-
-
 def write_adapter(model: Any, base: str, folder: Path) -> int:
-    """Write the adapter of a PEFT model; the same weights give the same bytes.
+    """Write the adapter `default` of a PEFT model into a directory, and return the number of its parameters.
 
-    Args:
-        model: with one adapter, `default`.
-        base: name or path of the base model.
-        folder: an existing directory.
-
-    Returns:
-        The number of parameters.
+    The same weights give the same bytes. `base` is the name or path of the base model.
     """
     import torch
     from peft import get_peft_model_state_dict

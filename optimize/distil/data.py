@@ -19,7 +19,6 @@ from triplecheck.lms.prompt import split_fields
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import counts, hashed_split, messages_key
 
-Schedule = Literal["cosine", "constant"]
 Precision = Literal["auto", "float32", "bfloat16"]
 
 
@@ -38,9 +37,7 @@ class DistilOptions:
     batch: int = 8
     """Batch size."""
     learning_rate: float = 2e-4
-    """Peak learning rate."""
-    schedule: Schedule = "cosine"
-    """Learning rate schedule after the warm-up: cosine decay to 0, or constant."""
+    """Peak learning rate; after the warm-up it falls to 0 as a cosine does."""
     warmup: float = 0.03
     """Share of the steps for the warm-up."""
     epochs: int = 2
@@ -92,9 +89,8 @@ class DistilOptions:
         for name in ("warmup", "dev_share", "empty_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}: give a share from 0 to below 1")
-        for name, kind in (("schedule", Schedule), ("precision", Precision)):
-            if getattr(self, name) not in get_args(kind):
-                raise UserError(f"no {name} {getattr(self, name)!r}; there are: {', '.join(get_args(kind))}")
+        if self.precision not in get_args(Precision):
+            raise UserError(f"no precision {self.precision!r}; there are: {', '.join(get_args(Precision))}")
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -118,17 +114,11 @@ class Encoded:
 
 
 class ChatEncoder:
-    """Turns chats into tokens.
+    """Turns chats into tokens of a model's tokenizer; replies that the engine could not write are left out."""
 
-    Args:
-        tokenizer: of the base model.
-        config: limits of the engine; replies that it could not write are left out.
-    """
-
-    def __init__(self, tokenizer: Any, config: LocalConfig | None = None) -> None:
+    def __init__(self, tokenizer: Any) -> None:
         self._tokenizer = tokenizer
         self._vocabulary = TokenizerVocabulary(tokenizer, tokenizer.eos_token_id)
-        self._config = config or LocalConfig()
 
     def encode(self, messages: Sequence[Mapping[str, str]]) -> Encoded | None:
         """The tokens of a chat whose last message is the reply to learn.
@@ -153,7 +143,7 @@ class ChatEncoder:
     def _reply(self, fields: Sequence[Field], values: Mapping[str, str]) -> list[int] | None:
         if len(values) < len(fields):
             return None
-        config, wanted = self._config, [values[field.name] for field in fields]
+        config, wanted = LocalConfig(), [values[field.name] for field in fields]
         return dictated(fields, wanted, self._vocabulary, config.max_new_tokens, config.longest_field)
 
 

@@ -106,9 +106,7 @@ def train_general(
             identifiers, and for each topic a path in `paths`: pairs of the id of a relation and `forward` or
             `backward`) and `relations.tsv.gz` (`vocabulary`, `id`, `label`, `aliases` separated by `|`).
         out: the file.
-        options: see `GeneralOptions`.
         without: questions that are left out, to measure on them elsewhere.
-        progress: called at each step.
 
     Raises:
         UserError: a file is missing, a source or vocabulary is unknown, or too few questions are left.
@@ -131,24 +129,20 @@ def train_general(
     drawn = _evenly(random.Random(seed).sample(taught, len(taught)))[: options.limit]
     encoder = load_encoder()
     weights = train(drawn, wordings, encoder, options.training, progress)
-    names = [LICENSED.get(source, source) for source in options.sources]
+    sources = [LICENSED.get(source, source) for source in options.sources]
+    if options.templates:
+        sources.append(f"{options.templates:,} template questions of this project")
     about: dict[str, Any] = {
-        "sources": [
-            *names,
-            *([f"{options.templates:,} template questions of this project"] if options.templates else []),
-        ],
+        "sources": sources,
         "questions": len(drawn),
         "seed": seed,
         **({"left_out": sorted(options.leave_out)} if options.leave_out else {}),
     }
     general = load_ranker(GENERAL)
-    rankers: dict[str, PathRanker | None] = {
-        "hand": None,
-        "package": general,
-        "new": PathRanker(weights, encoder.fingerprint, "", {}),
-    }
-    if general.encoder != encoder.fingerprint:
-        del rankers["package"]
+    rankers: dict[str, PathRanker | None] = {"hand": None}
+    if general.encoder == encoder.fingerprint:
+        rankers["package"] = general
+    rankers["new"] = PathRanker(weights, encoder.fingerprint, "", {})
     about["held_out"] = _measure(held_out, wordings, rankers, encoder, options.measured, progress)
     about["seconds"] = round(time.monotonic() - began, 1)
     out.parent.mkdir(parents=True, exist_ok=True)

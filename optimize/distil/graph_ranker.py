@@ -25,14 +25,8 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, PART, PathRanker, load_ranker, save_ranker
 from triplecheck.kg.relation_vectors import relation_texts
-from triplecheck.optimize.distil.path_ranker import (
-    FURTHER,
-    LEAST_QUESTIONS,
-    PathQuestion,
-    check_installed,
-    train,
-)
-from triplecheck.optimize.distil.question_paths import VOCABULARY, read_paths
+from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, PathQuestion, check_installed, train_further
+from triplecheck.optimize.distil.question_paths import read_paths
 from triplecheck.optimize.distil.trace_ranker import WEIGHTS, best_weight
 from triplecheck.programs import KERAG, Sources
 
@@ -67,7 +61,7 @@ class TrainedRanker:
     """A ranker that was trained on a graph.
 
     Attributes:
-            path: its file.
+        path: its file.
         about: see `PathRanker.about`.
         left_out: questions that taught nothing, by reason.
         stored: its file in the knowledge base; None: it is not there.
@@ -100,8 +94,6 @@ def train_into(
     Args:
         kb: open it again to use the ranker.
         questions: with answers.
-        options: see `RankerOptions`.
-        progress: called as (what is done, steps done, steps in all).
 
     Raises:
         UserError: the knowledge base is on a server, or too few questions have a path.
@@ -146,17 +138,13 @@ def train_ranker(
     until = began + 60 * options.minutes * _READING_SHARE
     read, left_out = read_paths(kb, kept, work / "paths.jsonl", until, progress)
     _enough(len(read), len(kept), len(drawn))
-    relations = [kb.graph.relation(number) for number in range(kb.graph.num_relations)]
-    training = replace(FURTHER, seed=options.seed)
-    encoder, general = load_encoder(), load_ranker(GENERAL)
-    start = general if general.encoder == encoder.fingerprint else None
-    wordings = {VOCABULARY: [relation_texts(relation) for relation in relations]}
-    asked = [one.question for one in read]
-    weights = train(asked, wordings, encoder, training, progress, start)
+    wordings = [relation_texts(kb.graph.relation(number)) for number in range(kb.graph.num_relations)]
+    encoder, asked = load_encoder(), [one.question for one in read]
+    weights = train_further(asked, wordings, options.seed, progress)
     about: dict[str, Any] = {
         "graph": graph_hash,
         "questions": len({one.id for one in read}),
-        "hops": _longest(asked, PathRanker(weights, encoder.fingerprint, "", {}), wordings[VOCABULARY]),
+        "hops": _longest(asked, PathRanker(weights, encoder.fingerprint, "", {}), wordings),
         "several": sum(one.topics > 1 for one in read) >= _SEVERAL_SHARE * len(read),
         "seed": options.seed,
         **({"teacher": options.teacher} if options.teacher else {}),
@@ -195,13 +183,7 @@ def _enough(found: int, of: int, given: int) -> None:
 
 
 def _longest(questions: Sequence[PathQuestion], ranker: PathRanker, wordings: Sequence[Sequence[str]]) -> int:
-    """Hops of the longest paths that the ranker takes for right: of several that lead to the answers, it knows which.
-
-    Args:
-        questions: that it was trained on.
-        ranker: the ranker.
-        wordings: of each relation.
-    """
+    """Hops of the longest paths that the ranker takes for right, of those that lead to the answers."""
     encode = load_encoder().encode
     relations = ranker.relations(encode([text for several in wordings for text in several]))
     starts = np.cumsum([0, *map(len, wordings)])[:-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from triplecheck.kg import UserError
-from triplecheck.kg._atomic import replaced_directory
+from triplecheck.kg._atomic import replaced_directory, replaced_file
 from triplecheck.lms.local.gguf_lora import write_gguf_lora
 from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer
 from triplecheck.lms.local.weights import find_weights
@@ -43,12 +43,8 @@ def write_gguf(model: str, file: Path) -> Path:
     if weights.gguf is None or weights.adapter is None:
         raise UserError(f"{model}: its base {weights.directory} has no GGUF file; write the merged model with --merge")
     file.parent.mkdir(parents=True, exist_ok=True)
-    draft = file.with_name(f".{file.name}.new")
-    try:
+    with replaced_file(file) as draft:
         write_gguf_lora(weights.adapter, weights.directory / weights.gguf, draft)
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
     return file
 
 

@@ -6,8 +6,7 @@ with a loss (TRL does this only on GPUs), and a common prefix of rows is compute
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -39,17 +38,10 @@ class PackCollator:
 
 
 class PackTrainer(SFTTrainer):  # type: ignore[misc]
-    """Trains on packs.
+    """Trains on packs, in an order of the rows, with matrix products of a precision."""
 
-    Args:
-        order: order of the rows.
-        steps: signature name by family.
-        dtype: precision of matrix products.
-        **given: arguments of `trl.SFTTrainer`.
-    """
-
-    def __init__(self, *, order: EpochOrder, steps: Mapping[str, str], dtype: torch.dtype, **given: Any) -> None:
-        self._order, self._steps, self._dtype = order, steps, dtype
+    def __init__(self, *, order: EpochOrder, dtype: torch.dtype, **given: Any) -> None:
+        self._order, self._dtype = order, dtype
         self.tokens_read = 0
         super().__init__(**given)
 
@@ -66,27 +58,21 @@ class PackTrainer(SFTTrainer):  # type: ignore[misc]
         return total
 
     def evaluation_loop(self, dataloader: Any, description: str, *_: Any, **given: Any) -> EvalLoopOutput:
-        """The mean loss per token, and the share of rows with every token predicted correctly, in total and by step."""
+        """The mean loss per token, and the share of rows with every token predicted correctly."""
         prefix = given.get("metric_key_prefix", "eval")
         self.model.eval()
-        loss, learnt = 0.0, 0
-        rows: Counter[str] = Counter()
-        exact: Counter[str] = Counter()
+        loss, learnt, rows, exact = 0.0, 0, 0, 0
         with torch.inference_mode():
             for batch in dataloader:
                 for one in batch["packs"]:
                     for losses, right, row in token_losses(self.model, one, self._dtype):
                         loss += float(losses.sum())
-                        step, count = self._steps[one.family], len(row.unique())
-                        rows[step] += count
-                        exact[step] += count - len(row[~right].unique())
+                        count = len(row.unique())
+                        rows += count
+                        exact += count - len(row[~right].unique())
                 learnt += batch["learnt"]
-        metrics = {
-            f"{prefix}_loss": loss / learnt,
-            f"{prefix}_exact": exact.total() / rows.total(),
-            f"{prefix}_exact_by_step": {step: exact[step] / count for step, count in rows.items()},
-        }
-        return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=rows.total())
+        metrics = {f"{prefix}_loss": loss / learnt, f"{prefix}_exact": exact / rows}
+        return EvalLoopOutput(predictions=None, label_ids=None, metrics=metrics, num_samples=rows)
 
     def create_model_card(self, *_: Any, **__: Any) -> None:
         """Do not write a model card for checkpoints."""
@@ -105,11 +91,6 @@ def token_losses(model: Any, one: Pack, dtype: torch.dtype) -> Iterator[tuple[An
     To train, call backward on the losses of each piece before requesting the next. After the last piece, the
     accumulated gradients of the prefix's keys and values are propagated through the prefix. So the activations of
     only one piece are in memory at a time.
-
-    Args:
-        model: a transformers model, with or without an adapter.
-        one: the rows.
-        dtype: precision of matrix products.
 
     Yields:
         Three tensors of shape (tokens with a loss,): float32 losses, booleans, and row indices within the piece.

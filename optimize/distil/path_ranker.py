@@ -10,17 +10,17 @@ from __future__ import annotations
 
 import random
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray
-from triplecheck.kg.encode import Encoder
+from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.ranker import HEADS, LONGEST, PathRanker
+from triplecheck.kg.ranker import GENERAL, HEADS, LONGEST, PathRanker, load_ranker
 
 if TYPE_CHECKING:
     with extra("train", "Training a path ranker"):
@@ -80,7 +80,7 @@ class Training:
 
 
 FURTHER = Training(epochs=20, least_steps=300)
-"""Settings for training the general ranker further on a graph or on traces."""
+"""Settings of `train_further`."""
 
 
 def check_installed() -> None:
@@ -104,10 +104,7 @@ def train(
     """Train a ranker; its weights, for `kg.ranker.save_ranker`.
 
     Args:
-        questions: to train on.
         vocabularies: by name, the wordings of each relation, its label first.
-        encoder: makes the vectors.
-        training: the settings.
         progress: called as ("training", steps done, steps in all).
         start: the ranker to train further; None: a new one.
 
@@ -164,6 +161,22 @@ def train(
     for layer in ("lengths", "starts"):
         weights[f"{layer}.weight"] = _INPUT_SCALE * weights[f"{layer}.weight"]
     return weights
+
+
+def train_further(
+    questions: Sequence[PathQuestion],
+    wordings: Sequence[Sequence[str]],
+    seed: int = 0,
+    progress: ProgressCallback = no_progress,
+) -> dict[str, FloatArray]:
+    """Train the ranker in the package further, on one vocabulary; a new one if it was made with another encoder.
+
+    Args, errors: see `train`; `wordings` of each relation, its label first.
+    """
+    encoder, general = load_encoder(), load_ranker(GENERAL)
+    start = general if general.encoder == encoder.fingerprint else None
+    vocabulary = {questions[0].vocabulary: wordings}
+    return train(questions, vocabulary, encoder, replace(FURTHER, seed=seed), progress, start)
 
 
 class _Wordings:

@@ -31,8 +31,6 @@ class Pack:
     shared: list[int]
     """The common prefix; empty for a single row."""
     pieces: list[Piece]
-    family: str
-    """Family of the rows."""
 
     @property
     def learnt(self) -> int:
@@ -60,7 +58,7 @@ def _pack(rows: Sequence[Encoded], longest: int) -> Pack:
         if not pieces or (len(pieces[-1]) + 1) * (len(row.ids) - shared) > longest:
             pieces.append([])
         pieces[-1].append(row)
-    return Pack(list(rows[0].ids[:shared]), [_piece(piece, shared) for piece in pieces], rows[0].family)
+    return Pack(list(rows[0].ids[:shared]), [_piece(piece, shared) for piece in pieces])
 
 
 def _piece(rows: Sequence[Encoded], shared: int) -> Piece:
@@ -74,14 +72,7 @@ def _piece(rows: Sequence[Encoded], shared: int) -> Piece:
 
 
 def epoch_order(families: Sequence[str], side_by_side: int, seed: int, epoch: int) -> list[int]:
-    """A random order of rows in groups of consecutive rows of one family.
-
-    Args:
-        families: family of each row.
-        side_by_side: size of a group.
-        seed: of the run.
-        epoch: each epoch has its own order.
-    """
+    """A random order of rows, given by their families, in groups of `side_by_side` rows of one family."""
     chance = random.Random(f"{seed}:{epoch}")
     by_family: dict[str, list[int]] = {}
     for row, family in enumerate(families):

@@ -28,15 +28,9 @@ _FILE = "spent.json"
 
 
 class TrainingProgress(TrainerCallback):  # type: ignore[misc]
-    """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves checkpoints.
+    """Counts seconds and tokens over all runs of a resumed training, reports progress, and saves checkpoints."""
 
-    Args:
-        trainer: the trainer, which counts the tokens.
-        tell: called with the stage, the number of steps done and the total.
-        checkpoint: the checkpoint to resume from.
-    """
-
-    def __init__(self, trainer: Any, tell: ProgressCallback | None, checkpoint: Path | None) -> None:
+    def __init__(self, trainer: Any, tell: ProgressCallback, checkpoint: Path | None) -> None:
         self.seconds, self.tokens = _spent(checkpoint)
         self._trainer, self._tell = trainer, tell
         self._before = (self.seconds, self.tokens)
@@ -71,8 +65,6 @@ class TrainingProgress(TrainerCallback):  # type: ignore[misc]
         self._say(state)
 
     def _say(self, state: Any) -> None:
-        if self._tell is None:
-            return
         parts = [f"{name} {value:.3f}" for name, value in self._losses.items()]
         done, here = state.global_step - self._first, time.monotonic() - self._begun
         if done:

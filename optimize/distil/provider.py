@@ -15,7 +15,6 @@ from dspy.clients.provider import Provider, TrainingJob
 from dspy.clients.utils_finetune import TrainDataFormat
 
 from triplecheck.kg import UserError
-from triplecheck.kg.progress import ProgressCallback
 from triplecheck.lms.local.engine import LocalEngine
 from triplecheck.lms.local.weights import plain_name
 from triplecheck.lms.metering import MeteredLM
@@ -23,33 +22,13 @@ from triplecheck.optimize.distil.data import DistilOptions, chat_row
 from triplecheck.optimize.distil.run import distil_rows
 
 
-class LocalJob(TrainingJob):  # type: ignore[misc]
-    """A training job in a thread of this process."""
-
-    def status(self) -> str:
-        """`running`, `failed` or `succeeded`."""
-        if not self.done():
-            return "running"
-        return "failed" if isinstance(self.result(), Exception) else "succeeded"
-
-
 class LocalProvider(Provider):  # type: ignore[misc]
-    """Distils the model of an embedded engine.
+    """Distils the model of an embedded engine into a directory of distilled models."""
 
-    Args:
-        engine: runs the model, and later the distilled one.
-        out: directory of distilled models.
-        device: see `distil`.
-        progress: called with the progress.
-    """
-
-    def __init__(
-        self, engine: LocalEngine, out: Path | str, *, device: str = "auto", progress: ProgressCallback | None = None
-    ) -> None:
+    def __init__(self, engine: LocalEngine, out: Path | str) -> None:
         super().__init__()
         self.finetunable = True
-        self.TrainingJob = LocalJob
-        self._engine, self._out, self._device, self._progress = engine, Path(out), device, progress
+        self._engine, self._out = engine, Path(out)
 
     def finetune(
         self,
@@ -63,8 +42,8 @@ class LocalProvider(Provider):  # type: ignore[misc]
 
         Args:
             job: not used.
-            model: id of the model to train.
-            train_data: chats, `{"messages": [...]}`; the last message is the reply to learn.
+            model: its id.
+            train_data: `{"messages": [...]}`; the last message is the reply to learn.
             train_data_format: must be chat.
             train_kwargs: `DistilOptions` by name.
 
@@ -82,37 +61,25 @@ class LocalProvider(Provider):  # type: ignore[misc]
             if not isinstance(row.get("messages"), list):
                 raise UserError(f"row {number}: has no messages but {', '.join(row) or 'nothing'}")
             rows.append(chat_row(row["messages"]))
-        options = options_from(train_kwargs or {})
-        made = distil_rows(
-            rows, self._out, base=plain_name(model), options=options, device=self._device, progress=self._progress
-        )
+        given, there = train_kwargs or {}, [field.name for field in fields(DistilOptions)]
+        unknown = sorted(given.keys() - set(there))
+        if unknown:
+            raise UserError(f"no training option {', '.join(unknown)}; there are: {', '.join(there)}")
+        made = distil_rows(rows, self._out, base=plain_name(model), options=DistilOptions(**given))
         return self._engine.model_id(made.model)
 
 
-def trainable(lm: Any, out: Path | str, *, device: str = "auto", progress: ProgressCallback | None = None) -> Any:
+def trainable(lm: Any, out: Path | str) -> Any:
     """The language model with a provider that trains it, if it is embedded; else unchanged.
 
     Loading a language model again drops the provider: then call this again.
     """
     if not is_trainable(lm) or lm.provider.finetunable:
         return lm
-    return lm.copy(provider=LocalProvider(lm.engine, out, device=device, progress=progress))
+    return lm.copy(provider=LocalProvider(lm.engine, out))
 
 
 def is_trainable(lm: Any) -> bool:
     """Whether the weights of a language model can be trained, here or by its own provider."""
     own = getattr(getattr(lm, "provider", None), "finetunable", False)
     return bool(own) or (isinstance(lm, MeteredLM) and isinstance(lm.engine, LocalEngine))
-
-
-def options_from(given: dict[str, Any]) -> DistilOptions:
-    """Options by name.
-
-    Raises:
-        UserError: unknown option, or a value out of range.
-    """
-    there = [field.name for field in fields(DistilOptions)]
-    unknown = sorted(given.keys() - set(there))
-    if unknown:
-        raise UserError(f"no training option {', '.join(unknown)}; there are: {', '.join(there)}")
-    return DistilOptions(**given)

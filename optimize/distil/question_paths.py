@@ -6,7 +6,6 @@ highest F1 against the answers.
 
 from __future__ import annotations
 
-import json
 import random
 import time
 from collections import Counter
@@ -19,17 +18,13 @@ import numpy as np
 
 from triplecheck.evals.gold import Names, linker_names, resolve_gold
 from triplecheck.evals.questions import Question
+from triplecheck.evals.run_directory import JsonLines, complete_lines
 from triplecheck.kg import Direction, Graph, KnowledgeBase
-from triplecheck.kg._atomic import write_bytes
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.language.question import spelling
 from triplecheck.lms import session
-from triplecheck.optimize.distil.path_ranker import (
-    LEAST_QUESTIONS,
-    HopNumbers,
-    PathQuestion,
-)
+from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, HopNumbers, PathQuestion
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow, given_paths, near
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.expansion import one_hop_paths
@@ -37,7 +32,7 @@ from triplecheck.programs.steps import Trace
 from triplecheck.programs.subgraph import Hop
 from triplecheck.programs.subgraph import Path as GraphPath
 
-VOCABULARY = "graph"
+_VOCABULARY = "graph"
 _SHORT, _LONG = 2, 3  # hops: of all questions, and of those whose answers no shorter path leads to
 _LEAST_F1 = 0.5
 _FRONTIER = 300
@@ -63,14 +58,13 @@ def read_paths(
 ) -> tuple[list[ReadPaths], dict[str, int]]:
     """The paths of questions, appended to a file; what is there already is not read again."""
     program, names = KERAG(Sources(kb.graph, kb.linker, kb.relation_vectors, kb, GENERAL)), linker_names(kb.linker)
-    rows = {(row["id"], row["longest"]): row for row in _rows(file)}
+    rows = {(row["id"], row["longest"]): row for _, row in complete_lines(file) if row is not None}
 
     def read_one(question: Question, longest: int) -> None:
         if (question.id, longest) not in rows:
             row = _row(kb.graph, program, names, question, longest)
             rows[question.id, longest] = {"id": question.id, "longest": longest} | row
-            out.write(json.dumps(rows[question.id, longest]) + "\n")
-            out.flush()
+            out.append(rows[question.id, longest])
 
     def found(longest: int) -> list[ReadPaths]:
         return [
@@ -80,7 +74,7 @@ def read_paths(
             for topic in row.get("topics", ())
         ]
 
-    with file.open("a", encoding="utf-8") as out, session("extractive"):
+    with JsonLines(file) as out, session("extractive"):
         for done, question in enumerate(questions):
             if time.monotonic() > until and done >= LEAST_QUESTIONS:
                 break
@@ -120,22 +114,11 @@ def _without_chance(read: Sequence[ReadPaths]) -> list[ReadPaths]:
     return kept
 
 
-def _rows(file: Path) -> Iterator[dict[str, Any]]:
-    """The complete lines of a file; the last may be cut."""
-    if not file.is_file():
-        return
-    content = file.read_bytes()
-    whole = content[: content.rfind(b"\n") + 1]
-    if whole != content:
-        write_bytes(file, whole)
-    yield from map(json.loads, whole.splitlines())
-
-
 def _from_row(row: Mapping[str, Any]) -> PathQuestion:
     def paths(lists: Sequence[Sequence[Sequence[Any]]]) -> tuple[HopNumbers, ...]:
         return tuple(tuple((int(relation), bool(backward)) for relation, backward in path) for path in lists)
 
-    return PathQuestion(row["text"], VOCABULARY, paths(row["paths"]), paths(row["offered"]))
+    return PathQuestion(row["text"], _VOCABULARY, paths(row["paths"]), paths(row["offered"]))
 
 
 def _row(graph: Graph, program: KERAG, names: Names, question: Question, longest: int) -> dict[str, Any]:
@@ -203,9 +186,6 @@ def paths_of(
     """The topic among homonyms that leads to the answers, its best paths, and the others that it has.
 
     Args:
-        graph: the graph.
-        topics: homonyms.
-        answers: nodes.
         given: paths that are known to be right.
         one_of_several: whether the question has other topics, each of which is one condition.
         longest: most hops of a path.

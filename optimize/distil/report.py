@@ -86,19 +86,9 @@ class Score:
         (before_is, first), (after_is, second) = before, after
         if not first:
             return None
-        ends = [tuple(round(end, 4) for end in bootstrap_interval(list(scores))) for scores in (first, second)]
-        return cls(
-            on,
-            what,
-            before_is,
-            after_is,
-            len(first),
-            round(mean(first), 4),
-            round(mean(second), 4),
-            (ends[0][0], ends[0][1]),
-            (ends[1][0], ends[1][1]),
-            mcnemar(list(first), list(second)),
-        )
+        share, other = round(mean(first), 4), round(mean(second), 4)
+        ends, p = (interval(first), interval(second)), mcnemar(first, second)
+        return cls(on, what, before_is, after_is, len(first), share, other, *ends, p)
 
     @property
     def shown(self) -> tuple[str, str]:
@@ -175,6 +165,12 @@ class StudentReport:
         text = json.dumps(self.to_json(), indent=1, ensure_ascii=False)
         write_text(folder / f"{name}.report.json", text + "\n")
         write_text(folder / f"{name}.report.md", self.markdown())
+
+
+def interval(scores: Sequence[float]) -> tuple[float, float]:
+    """The 95% bootstrap interval of the mean of some scores."""
+    low, high = bootstrap_interval(scores)
+    return round(low, 4), round(high, 4)
 
 
 def counted(rows: Mapping[str, int]) -> str:

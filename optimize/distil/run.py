@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from importlib.metadata import version
 from pathlib import Path
@@ -19,7 +19,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
 from triplecheck.optimize.distil.adapter import WEIGHTS, write_adapter
-from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, TrainingData, prepare
+from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, prepare
 from triplecheck.optimize.traces import TraceRow
 
 if TYPE_CHECKING:
@@ -30,17 +30,7 @@ if TYPE_CHECKING:
 FORMAT, VERSION = "triplecheck-distilled", 3
 MANIFEST = "manifest.json"
 LIBRARIES = ("torch", "transformers", "peft", "trl")
-
-
-def versions() -> dict[str, str]:
-    """Versions of the libraries that the weights depend on."""
-    return {name: version(name).partition("+")[0] for name in LIBRARIES}
-
-
-def address(configuration: Mapping[str, Any]) -> str:
-    """The name of the directory for a model with this configuration."""
-    text = json.dumps({"format": FORMAT, "version": VERSION, **configuration}, sort_keys=True)
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+"""The weights depend on their versions."""
 
 
 def base_weights(base: str) -> Weights:
@@ -55,11 +45,6 @@ def base_weights(base: str) -> Weights:
     if weights.adapter is not None:
         raise UserError(f"{base}: is an adapter; train its base model {weights.directory} on all the data instead")
     return weights
-
-
-def lasting_name(weights: Weights) -> str:
-    """The name of the base in an adapter's files: its model string, or the absolute path of a directory."""
-    return weights.name if weights.name == SMOLLM2 else str(weights.directory.resolve())
 
 
 def read_manifest(folder: Path) -> dict[str, Any]:
@@ -127,7 +112,7 @@ def distil_rows(
     options: DistilOptions | None = None,
     name: str | None = None,
     device: str = "auto",
-    progress: ProgressCallback | None = None,
+    progress: ProgressCallback = no_progress,
     loaded: LoadedModel | None = None,
 ) -> Distilled:
     """Train an adapter on rows. A finished model is not trained again; an unfinished training is resumed.
@@ -135,13 +120,9 @@ def distil_rows(
     The adapter is written to a directory below `out` named by a hash of base, data, options and versions.
 
     Args:
-        rows: to learn.
-        out: directory of distilled models.
         base: `local/smollm2`, or a directory with a transformers model.
-        options: of the training.
         name: a name for the model in `out`, in addition to its hash.
         device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
-        progress: called with the progress.
         loaded: the base model, if it is in memory already; it is as it was afterwards.
 
     Raises:
@@ -154,23 +135,39 @@ def distil_rows(
         raise UserError(f"{out}: is a file; distilled models are written into a directory")
     if name is not None:
         check_name(out, name)
-    tell = progress or no_progress
-    tell("reading", 0, None)
-    data = _prepared(rows, weights, options)
+    progress("reading", 0, None)
+    from triplecheck.lms.local.transformers_backend import load_tokenizer
+
+    data = prepare(rows, ChatEncoder(load_tokenizer(weights)), options)
+    model = weights.name if weights.name == SMOLLM2 else str(weights.directory.resolve())
     made_from = {
-        "base": {"model": lasting_name(weights), "sha256": weights.fingerprint},
+        "base": {"model": model, "sha256": weights.fingerprint},
         "data": data.to_json(),
         "options": options.to_json(),
-        "versions": versions(),
+        "versions": {name: version(name).partition("+")[0] for name in LIBRARIES},
     }
     # The location of the base is not part of the address.
-    path = out / address({**made_from, "base": weights.fingerprint, "data": data.sha256})
+    configuration = {**made_from, "base": weights.fingerprint, "data": data.sha256}
+    text = json.dumps({"format": FORMAT, "version": VERSION, **configuration}, sort_keys=True)
+    path = out / hashlib.sha256(text.encode()).hexdigest()[:16]
     work = out / f".{path.name}.work"
     if (path / MANIFEST).is_file():
         shutil.rmtree(work, ignore_errors=True)  # of a process that was killed when the model was complete
     else:
         with locked(work, "another process is training this model"):
-            _train(path, work, weights, data, options, made_from, device, tell, loaded)
+            from triplecheck.optimize.distil.training import train
+
+            progress("loading the model", 0, None)
+            trained, course = train(weights, data, options, work, device, progress, loaded)
+            with replaced_directory(path) as new:
+                count = write_adapter(trained, model, new)
+                file = new / WEIGHTS
+                adapter = {"parameters": count, "bytes": file.stat().st_size, "sha256": _hash(file)}
+                manifest = {"format": FORMAT, "version": VERSION, **made_from, "adapter": adapter, "training": course}
+                write_text(new / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
+            shutil.rmtree(work)
+            if loaded is not None:
+                trained.unload()
     if name is not None:
         point(out, name, path.name)
     return Distilled(path, read_manifest(path))
@@ -183,49 +180,6 @@ def check_libraries() -> None:
         MissingExtraError: one is missing.
     """
     require("train", "Distilling", *LIBRARIES, "accelerate", "datasets")
-
-
-def _prepared(rows: Sequence[TraceRow], weights: Weights, options: DistilOptions) -> TrainingData:
-    from triplecheck.lms.local.transformers_backend import load_tokenizer
-
-    return prepare(rows, ChatEncoder(load_tokenizer(weights)), options)
-
-
-def _train(
-    path: Path,
-    work: Path,
-    weights: Weights,
-    data: TrainingData,
-    options: DistilOptions,
-    made_from: dict[str, Any],
-    device: str,
-    tell: ProgressCallback,
-    loaded: LoadedModel | None,
-) -> None:
-    from triplecheck.optimize.distil.training import train
-
-    tell("loading the model", 0, None)
-    model, course = train(weights, data, options, work, device, tell, loaded)
-    with replaced_directory(path) as new:
-        parameters = write_adapter(model, made_from["base"]["model"], new)
-        adapter = {"parameters": parameters, "bytes": (new / WEIGHTS).stat().st_size, "sha256": _hash(new / WEIGHTS)}
-        manifest = {"format": FORMAT, "version": VERSION, **made_from, "adapter": adapter, "training": course}
-        write_text(new / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
-        write_text(new / "README.md", _card(manifest))
-    shutil.rmtree(work)
-    if loaded is not None:
-        model.unload()
-
-
-def _card(manifest: dict[str, Any]) -> str:
-    about, course = manifest["data"], manifest["training"]
-    steps = ", ".join(f"{name} {count}" for name, count in about["by_step"].items())
-    held_out = "" if course["dev_loss"] is None else f", held-out loss {course['dev_loss']:.4f}"
-    return (
-        f"LoRA adapter (rank {manifest['options']['rank']}) for {manifest['base']['model']}, trained by `triplecheck "
-        f"distil` on {about['train']} verified steps ({steps}); {course['steps']} steps on {course['device']}"
-        f"{held_out}. See {MANIFEST}.\n"
-    )
 
 
 def _hash(path: Path) -> str:

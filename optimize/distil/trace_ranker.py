@@ -7,27 +7,25 @@ graph is read, so the relations are known by their wordings in the prompts.
 
 from __future__ import annotations
 
-import re
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from triplecheck.evals.questions import Question
 from triplecheck.kg import UserError
 from triplecheck.kg._arrays import FloatArray
-from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, LONGEST, PathRanker, load_ranker, save_ranker
 from triplecheck.language.question import spelling
 from triplecheck.lms.fact_paths import follow
-from triplecheck.lms.prompt import Prompt, read_request, split_fields
+from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.lms.resolve import baseline_reply
-from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, HopNumbers, PathQuestion, Training, train
+from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, HopNumbers, PathQuestion, train_further
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, Score, StudentReport
+from triplecheck.optimize.distil.tasks import answering
 from triplecheck.optimize.traces import TraceRow
-from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import BACKWARD, Hops, read_facts, read_topic, wordings
 
 WEIGHTS = (0.06, 0.25, 1.0, 4.0)
@@ -39,27 +37,10 @@ _LEAST_F1 = 0.5  # of the facts on a path against the cited ones
 _SEVERAL_SHARE = 0.05
 
 
-@dataclass(frozen=True)
-class Answered:
-    """An answering step of a trace.
-
-    Attributes:
-        prompt: its prompt.
-        cited: numbers of the facts that the reply cites.
-        answers: the names that it answers.
-        operation: what it computes; "none": the answers are in the facts.
-    """
-
-    prompt: Prompt
-    cited: frozenset[int]
-    answers: frozenset[str]
-    operation: str
-
-
 def distil_ranker(
     rows: Sequence[TraceRow],
     out: Path,
-    training: Training = FURTHER,
+    seed: int = 0,
     progress: ProgressCallback = no_progress,
     traces: Sequence[Path | str] = (),
 ) -> StudentReport:
@@ -69,49 +50,45 @@ def distil_ranker(
         rows: of `optimize.traces.read_traces`. Rows of the split `dev` are held out: half of them choose the weight of
             the ranker beside the hand-set score, the other half measure it.
         out: the file; `extractive?ranker=FILE` uses it.
-        training: the settings.
-        progress: called at each step.
         traces: where the rows are from.
 
     Raises:
         UserError: too few answering steps cite a path.
     """
     begun = time.monotonic()
-    rows = [row for row in rows if row.signature == AnswerFromFacts.__name__]
-    by_split: dict[str, list[Answered]] = {"train": [], "dev": []}
-    for row in rows:
-        by_split[row.split].append(answered(row))
+    rows = answering(rows)
+    taught = [row for row in rows if row.split == "train"]
+    held_out = [(prompt_of(row), _answers(row.outputs)) for row in rows if row.split == "dev"]
     labels: dict[str, int] = {}
-    asked = [question for one in by_split["train"] for question in path_questions(one, labels)]
+    asked = [question for row in taught for question in path_questions(row, labels)]
     if len(asked) < LEAST_QUESTIONS:
         raise UserError(
             f"the traces have {len(asked)} answers that cite a path, too few to train a ranker: collect at least "
             f"{LEAST_QUESTIONS} with `triplecheck collect kerag`; 300 are better"
         )
     encoder, general = load_encoder(), load_ranker(GENERAL)
-    start = general if general.encoder == encoder.fingerprint else None
-    vocabulary = {_VOCABULARY: [wordings(label) for label in labels]}
-    weights = train(asked, vocabulary, encoder, training, progress, start)
-    several = sum(len({*_spellings(one.prompt)}) > 1 for one in by_split["train"])
+    weights = train_further(asked, [wordings(label) for label in labels], seed, progress)
+    several = sum(len(_spellings(prompt_of(row))) > 1 for row in taught)
     about: dict[str, Any] = {
-        "traces": len(by_split["train"]),
+        "traces": len(taught),
         "questions": len(asked),
         "hops": max(min(map(len, question.paths)) for question in asked),
-        "several": several >= _SEVERAL_SHARE * len(by_split["train"]),
-        "seed": training.seed,
+        "several": several >= _SEVERAL_SHARE * len(taught),
+        "seed": seed,
     }
-    fitted, measured = by_split["dev"][::2], by_split["dev"][1::2]
+    fitted, measured = held_out[::2], held_out[1::2]
 
-    def agreement(ranker: PathRanker | None, on: Sequence[Answered]) -> list[float]:
-        return [float(_reply(one, encoder, ranker) == one.answers) for one in on]
+    def agreement(ranker: PathRanker | None, on: Sequence[tuple[Prompt, frozenset[str]]]) -> list[float]:
+        return [float(_answers(baseline_reply(prompt, encoder, ranker)) == answers) for prompt, answers in on]
 
     fits = {weight: agreement(_with(weights, about, weight), fitted) for weight in WEIGHTS}
     about["weight"] = best_weight({weight: sum(same) / max(1, len(same)) for weight, same in fits.items()})
+    start = general if general.encoder == encoder.fingerprint else None
     before, after = agreement(start, measured), agreement(_with(weights, about, about["weight"]), measured)
     score = Score.of("traces", "the teacher's answer", ("general ranker", before), ("student", after))
     out.parent.mkdir(parents=True, exist_ok=True)
     save_ranker(weights, encoder.fingerprint, about, out)
-    learnt = Learnt.of(traces, [row for row in rows if row.split == "train"])
+    learnt = Learnt.of(traces, taught)
     spent, licence = time.monotonic() - begun, f"{_LICENCE}; {OF_TRACES}"
     scores = () if score is None else (score,)
     report = StudentReport("ranker", f"extractive?ranker={out}", out, learnt, scores, spent, licence, about)
@@ -124,16 +101,11 @@ def answered_questions(rows: Sequence[TraceRow]) -> list[Question]:
 
     Computed answers (counts, comparisons, yes and no) lie at the end of no path and are left out, and so are questions
     whose replies give different answers.
-
-    Args:
-        rows: of `optimize.traces.read_traces`.
     """
     found: dict[str, tuple[str, set[frozenset[str]]]] = {}
-    for row in rows:
-        if row.signature == AnswerFromFacts.__name__:
-            one = answered(row)
-            if one.operation == "none" and one.answers:
-                found.setdefault(one.prompt.text("question"), (row.id, set()))[1].add(one.answers)
+    for row in answering(rows):
+        if row.outputs["operation"] == "none" and row.outputs["answers"]:
+            found.setdefault(prompt_of(row).text("question"), (row.id, set()))[1].add(_answers(row.outputs))
     return [Question(id, text, tuple(sorted(*answers))) for text, (id, answers) in found.items() if len(answers) == 1]
 
 
@@ -151,46 +123,34 @@ def _with(weights: Mapping[str, FloatArray], about: Mapping[str, Any], weight: f
     return PathRanker(weights, "", "", {**about, "weight": weight})
 
 
-def answered(row: TraceRow) -> Answered:
-    """An answering step, from its row."""
-    prompt = read_request([(message["role"], message["content"]) for message in row.messages[:-1]])
-    reply = split_fields(row.messages[-1]["content"], ["cited", "operation", "answers"])
-    cited = frozenset(map(int, re.findall(r"\d+", reply.get("cited", ""))))
-    return Answered(prompt, cited, _names(reply), reply.get("operation", "").strip() or "none")
+def prompt_of(row: TraceRow) -> Prompt:
+    """The prompt of a row."""
+    return read_request([(message["role"], message["content"]) for message in row.messages[:-1]])
 
 
-def _names(reply: Mapping[str, str]) -> frozenset[str]:
-    return frozenset(line.strip() for line in reply.get("answers", "").splitlines() if line.strip())
+def _answers(reply: Mapping[str, Any]) -> frozenset[str]:
+    return frozenset(map(str, reply["answers"]))
 
 
-def _reply(one: Answered, encoder: Encoder, ranker: PathRanker | None) -> frozenset[str]:
-    """The answers of the rules with a ranker."""
-    answers = baseline_reply(one.prompt, encoder, ranker)["answers"]
-    assert isinstance(answers, list)
-    return frozenset(answers) or frozenset({"none"})
+def _spellings(prompt: Prompt) -> set[str]:
+    return {spelling(read_topic(topic)) for topic in prompt.items("topics")}
 
 
-def _spellings(prompt: Prompt) -> list[str]:
-    return [spelling(read_topic(topic)) for topic in prompt.items("topics")]
-
-
-def path_questions(one: Answered, labels: dict[str, int], vocabulary: str = _VOCABULARY) -> list[PathQuestion]:
+def path_questions(row: TraceRow, labels: dict[str, int]) -> list[PathQuestion]:
     """What an answer teaches about each of its topics. New wordings of relations are added to `labels`."""
-    topics = [read_topic(topic).name for topic in one.prompt.items("topics")]
-    question = one.prompt.question()
+    prompt, cited = prompt_of(row), set(row.outputs["cited"])
+    facts, question = read_facts(prompt.items("facts")), prompt.question()
     found = []
-    for topic in topics:
+    for topic in (read_topic(text).name for text in prompt.items("topics")):
         scored = {
-            path.hops: _f1(set(path.numbers()), one.cited)
-            for path in follow(read_facts(one.prompt.items("facts")), [topic])
-            if len(path.hops) <= LONGEST
+            path.hops: _f1(set(path.numbers()), cited) for path in follow(facts, [topic]) if len(path.hops) <= LONGEST
         }
         best = max(scored.values(), default=0.0)
         if best >= _LEAST_F1:
             numbered = {hops: _numbered(hops, labels) for hops in scored}
             right = tuple(numbered[hops] for hops, score in scored.items() if score == best)
             wrong = tuple(numbered[hops] for hops, score in scored.items() if score < best)
-            found.append(PathQuestion(question.masked(topic), vocabulary, right, wrong))
+            found.append(PathQuestion(question.masked(topic), _VOCABULARY, right, wrong))
     return found
 
 
@@ -198,5 +158,5 @@ def _numbered(hops: Hops, labels: dict[str, int]) -> HopNumbers:
     return tuple((labels.setdefault(hop.label, len(labels)), hop.arrow == BACKWARD) for hop in hops)
 
 
-def _f1(numbers: set[int], cited: frozenset[int]) -> float:
+def _f1(numbers: set[int], cited: set[int]) -> float:
     return 2 * len(numbers & cited) / (len(numbers) + len(cited)) if cited else 0.0

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from datasets import Dataset
+from peft import LoraConfig
 from peft.helpers import disable_input_dtype_casting
 from transformers import EarlyStoppingCallback, PrinterCallback, set_seed
 from trl import SFTConfig
@@ -19,7 +20,6 @@ from triplecheck.kg import UserError
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.lms.local.transformers_backend import LoadedModel, load_model, load_tokenizer
 from triplecheck.lms.local.weights import Weights
-from triplecheck.optimize.distil.adapter import linear_layers, lora_config
 from triplecheck.optimize.distil.data import DistilOptions, TrainingData, TrainingRow
 from triplecheck.optimize.distil.pack_trainer import PackCollator, PackTrainer
 from triplecheck.optimize.distil.prefix_packing import EpochOrder
@@ -34,18 +34,15 @@ def train(
     options: DistilOptions,
     work: Path,
     device: str,
-    tell: ProgressCallback | None = None,
+    tell: ProgressCallback,
     loaded: LoadedModel | None = None,
 ) -> tuple[Any, dict[str, Any]]:
     """Train an adapter, from the last checkpoint in `work` if there is one.
 
     Args:
         weights: of the base model.
-        data: rows to train and to measure on.
-        options: of the training.
         work: keeps the checkpoints.
-        device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
-        tell: called with the progress.
+        device: see `find_device`.
         loaded: the base model, if it is in memory already: the adapter is added to it.
 
     Returns:
@@ -55,7 +52,7 @@ def train(
     Raises:
         UserError: the device is not available.
     """
-    place = _device(device)
+    place = find_device(device)
     dtype = _dtype(options.precision, place)
     with warnings.catch_warnings():
         # The libraries use names that others of them have deprecated.
@@ -104,10 +101,16 @@ def _trainer(
         # On a CPU, torch's fused attention is slower in bfloat16 than plain matrix products.
         model.set_attn_implementation("eager")
     encoded = [one.tokens for one in (*data.train, *data.dev)]
+    adapter = LoraConfig(
+        r=options.rank,
+        lora_alpha=options.alpha,
+        lora_dropout=0.0,
+        target_modules="all-linear",  # without the head
+        task_type="CAUSAL_LM",
+    )
     order = EpochOrder([one.tokens.family for one in data.train], options.side_by_side, options.seed)
     trainer = PackTrainer(
         order=order,
-        steps={one.tokens.family: one.row.signature for one in (*data.train, *data.dev)},
         dtype=dtype,
         model=model,
         args=_arguments(data, options, work, place),
@@ -115,7 +118,7 @@ def _trainer(
         train_dataset=_entries(data.train, 0),
         eval_dataset=_entries(data.dev, len(data.train)) if data.dev else None,
         processing_class=tokenizer,
-        peft_config=lora_config(options.rank, options.alpha, linear_layers(model)),
+        peft_config=adapter,
         callbacks=[EarlyStoppingCallback(options.patience)] if data.dev else [],
     )
     trainer.remove_callback(PrinterCallback)
@@ -147,7 +150,7 @@ def _arguments(data: TrainingData, options: DistilOptions, work: Path, place: to
         per_device_eval_batch_size=options.batch,
         max_steps=steps,
         learning_rate=options.learning_rate,
-        lr_scheduler_type=options.schedule if options.schedule == "cosine" else "constant_with_warmup",
+        lr_scheduler_type="cosine",
         warmup_steps=math.ceil(options.warmup * steps),
         weight_decay=0.0,
         max_grad_norm=1.0,
@@ -173,7 +176,12 @@ def _arguments(data: TrainingData, options: DistilOptions, work: Path, place: to
     )
 
 
-def _device(name: str) -> torch.device:
+def find_device(name: str) -> torch.device:
+    """The device of a name: `cpu`, `cuda` ...; `auto` is a GPU if there is one.
+
+    Raises:
+        UserError: it is not available.
+    """
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
@@ -185,6 +193,11 @@ def _device(name: str) -> torch.device:
     if place.type == "cuda" and not torch.cuda.is_available():
         raise UserError(f"no {name} on this machine; use cpu or auto")
     return place
+
+
+def device_name(place: torch.device) -> str:
+    """What a device is, in reports."""
+    return torch.cuda.get_device_name(place) if place.type == "cuda" else f"cpu, {torch.get_num_threads()} threads"
 
 
 def _dtype(precision: str, place: torch.device) -> torch.dtype:
@@ -204,7 +217,6 @@ def _course(state: Any, watch: TrainingProgress, place: torch.device, dtype: tor
         "learning_rate": "learning_rate",
         "eval_loss": "dev_loss",
         "eval_exact": "dev_exact",
-        "eval_exact_by_step": "dev_exact_by_step",
     }
     curve = [
         {"step": entry["step"]} | {as_: entry[name] for name, as_ in named.items() if name in entry}
@@ -219,12 +231,9 @@ def _course(state: Any, watch: TrainingProgress, place: torch.device, dtype: tor
         "best_step": best["step"] if best else state.global_step,
         "dev_loss": best["dev_loss"] if best else None,
         "dev_exact": best["dev_exact"] if best else None,
-        "dev_exact_by_step": best["dev_exact_by_step"] if best else None,
         "tokens_read": watch.tokens,
         "seconds": round(watch.seconds, 1),
-        "device": torch.cuda.get_device_name(place)
-        if place.type == "cuda"
-        else f"cpu, {torch.get_num_threads()} threads",
+        "device": device_name(place),
         "precision": str(dtype).removeprefix("torch."),
         "curve": curve,
     }

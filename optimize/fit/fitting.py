@@ -7,8 +7,6 @@ print(fitted.sentence, fitted.bundle)
 
 from __future__ import annotations
 
-import hashlib
-import io
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -18,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from triplecheck.evals.configuration import plain
+from triplecheck.evals.experiments.pictures import picture
 from triplecheck.evals.metrics.statistics import area_under_risk_coverage, expected_calibration_error
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.kg._atomic import write_bytes, write_text
-from triplecheck.kg.errors import extra
+from triplecheck.kg._atomic import write_text
 from triplecheck.lms import Budget, Roles, Usage, session
 from triplecheck.optimize.bundle import Bundle, save_bundle
 from triplecheck.optimize.fit.risk_control import (
@@ -35,7 +33,8 @@ from triplecheck.optimize.fit.risk_control import (
     fewest_needed,
     point_at,
 )
-from triplecheck.optimize.fit.search import Asking, Observed, Option, Search, Searched, nested, observe, sample
+from triplecheck.optimize.fit.search import Asking, Observed, Search, Searched, Space, nested, observe, sample
+from triplecheck.optimize.traces.records import hashed_split
 from triplecheck.programs import Know3RAG, Program, Sources
 from triplecheck.programs.base import make_program
 
@@ -52,7 +51,7 @@ class FitPlan:
         questions: dev questions; only those with published answers are used.
         options: options that are not fitted, and initial values of the others.
         compiled: a bundle of the program, if the compiled program is fitted.
-        space: options to fit, with the values to try; empty: fit only the threshold.
+        space: options to fit; empty: only the threshold.
         guarantee: see `optimize.fit.risk_control`.
         alpha: maximum share of wrong answers.
         delta: maximum probability that `answered` fails.
@@ -66,7 +65,7 @@ class FitPlan:
     roles: Roles = field(default_factory=Roles)
     options: Mapping[str, Any] = field(default_factory=dict)
     compiled: Bundle | None = None
-    space: tuple[Option, ...] = ()
+    space: Space = field(default_factory=dict)
     guarantee: Guarantee = "answered"
     alpha: float = 0.1
     delta: float = 0.05
@@ -110,20 +109,16 @@ class Fitted:
         point = choice.point
         share, alpha, sure = _percent(1 - plan.alpha), _percent(plan.alpha), _percent(1 - plan.delta)
         drawn = f"the draw of the {point.asked} calibration questions, for questions drawn like them"
+        best = f"answering only with a confidence of at least {point.threshold:.3g},"
         if plan.guarantee == "answered":
             guarantee = f"Of the questions that it answers, it answers at least {share} correctly"
             how = f"with a probability of at least {sure} over {drawn} (Learn then Test, arXiv 2110.01052)"
-            best = (
-                f"answering only with a confidence of at least {point.threshold:.3g}, at least "
-                f"{_percent(1 - point.most_wrong)} of its answers are correct"
-            )
+            best += f" at least {_percent(1 - point.most_wrong)} of its answers are correct"
         else:
             guarantee = f"It answers at most {alpha} of all questions incorrectly"
             how = f"on average over {drawn} (Conformal Risk Control, arXiv 2208.02814)"
-            best = (
-                f"answering only with a confidence of at least {point.threshold:.3g}, it answers at most "
-                f"{_percent((point.wrong + 1) / (point.asked + 1))} of all questions incorrectly"
-            )
+            most = _percent((point.wrong + 1) / (point.asked + 1))
+            best += f" it answers at most {most} of all questions incorrectly"
         if choice.kept:
             return f"{guarantee}, {how}. It answers {_counts(point)}."
         return (
@@ -264,15 +259,13 @@ def halves(questions: Sequence[Question]) -> tuple[tuple[Question, ...], tuple[Q
         UserError: one half is empty.
     """
     usable = [question for question in questions if question.answers_known]
-    first = tuple(question for question in usable if _fits(question.id))
-    second = tuple(question for question in usable if not _fits(question.id))
-    if not first or not second:
+    parts = [hashed_split(f"fit\0{question.id}", 0.5) for question in usable]
+    if len(set(parts)) < 2:
         raise UserError(f"{len(usable)} questions with published answers are too few to be halved; give more")
+    first, second = (
+        tuple(one for one, of in zip(usable, parts, strict=True) if of == part) for part in ("dev", "train")
+    )
     return first, second
-
-
-def _fits(id: str) -> bool:
-    return hashlib.sha256(f"fit\0{id}".encode("utf-8", "surrogatepass")).digest()[0] < 128
 
 
 # The report: in words, and as `fit.json`.
@@ -283,24 +276,18 @@ _BINS = 8
 
 @dataclass(frozen=True)
 class Bin:
-    """Answers of about the same confidence.
-
-    Attributes:
-        right: share of correct answers.
-    """
+    """Answers of about the same confidence, and the share of them that is right."""
 
     confidence: float
     right: float
     answers: int
 
 
-def reliability(observed: Sequence[Observed], bins: int = _BINS) -> list[Bin]:
+def reliability(observed: Sequence[Observed]) -> list[Bin]:
     """Confidence and accuracy in bins of about equal size; equal confidences share a bin."""
-    answers = [(one.confidence, one.right) for one in observed if one.answered and one.confidence is not None]
-    if not answers:
-        return []
-    sure, right = (np.array(column, np.float64) for column in zip(*answers, strict=True))
-    bin_of = np.searchsorted(np.sort(sure), sure) * bins // len(sure)
+    found = sample(observed)
+    sure, right = found.confidences, ~found.wrong
+    bin_of = np.searchsorted(np.sort(sure), sure) * _BINS // max(1, len(sure))
     groups = [bin_of == number for number in np.unique(bin_of)]
     return [Bin(float(sure[group].mean()), float(right[group].mean()), int(group.sum())) for group in groups]
 
@@ -316,11 +303,7 @@ def _counts(point: Point) -> str:
 
 def _point(point: Point) -> dict[str, Any]:
     right = None if point.right is None else round(point.right, 6)
-    return {
-        "threshold": point.threshold,
-        "asked": point.asked,
-        "answered": point.answered,
-        "wrong": point.wrong,
+    return vars(point) | {
         "coverage": round(point.coverage, 6),
         "right": right,
         "most_wrong": round(point.most_wrong, 6),
@@ -329,36 +312,27 @@ def _point(point: Point) -> dict[str, Any]:
 
 def _quality(observed: Sequence[Observed]) -> dict[str, float | None]:
     """Calibration error and area under the risk-coverage curve (`evals.metrics.statistics`)."""
-    answers = [(one.confidence, one.right) for one in observed if one.answered and one.confidence is not None]
-    if not answers:
+    found = sample(observed)
+    sure, right = found.confidences.tolist(), (~found.wrong).tolist()
+    if not sure:
         return {"ece": None, "aurc": None}
-    sure, right = zip(*answers, strict=True)
     return {"ece": expected_calibration_error(sure, right), "aurc": area_under_risk_coverage(sure, right)}
 
 
 # The calibration curve as a picture.
 
 _INCHES = (10.0, 4.4)
-_DOTS_PER_INCH = 120
 
 
 def draw(fitted: Fitted, path: Path) -> None:
     """Draw a fit as a PNG. Left: reliability diagram. Right: risk-coverage curve with the chosen threshold."""
-    with extra("plots", "A figure"):
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-
-    figure = Figure(figsize=_INCHES, layout="constrained")
-    FigureCanvasAgg(figure)
-    left, right = figure.subplots(1, 2)
-    _reliability(fitted, left)
-    _risk(fitted, right)
     kept = "kept" if fitted.choice.kept else "not kept"
     share = "of the answers" if fitted.plan.guarantee == "answered" else "of all questions"
-    figure.suptitle(f"{fitted.plan.kind.name}: at most {fitted.plan.alpha:.4g} {share} wrong: {kept}")
-    drawn = io.BytesIO()
-    figure.savefig(drawn, dpi=_DOTS_PER_INCH, format="png", metadata={"Software": None})
-    write_bytes(path, drawn.getvalue())
+    with picture(path, _INCHES) as drawn:
+        left, right = drawn.subplots(1, 2)
+        _reliability(fitted, left)
+        _risk(fitted, right)
+        drawn.suptitle(f"{fitted.plan.kind.name}: at most {fitted.plan.alpha:.4g} {share} wrong: {kept}")
 
 
 def _reliability(fitted: Fitted, axes: Any) -> None:

@@ -24,10 +24,10 @@ from triplecheck.optimize.fit.risk_control import Sample, sample_of
 from triplecheck.programs import Know3RAG, Program
 from triplecheck.programs.know3rag.replay import REPLAYED, Recorded, read_turns, replay_turns
 
-# The options of each program that are fitted by default, and the values to try.
-
-
-_SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
+Space = Mapping[str, tuple[Any, ...]]
+"""Options to fit, as on the command line (a dot separates a table and its key, `matching.cutoff`), each with the values
+to try in addition to the current one."""
+_SPACES: dict[str, Space] = {
     "know3rag": {
         "theta_0": (0.0, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0),
         "turns": (0, 1, 2),
@@ -39,31 +39,18 @@ _SPACES: dict[str, dict[str, tuple[Any, ...]]] = {
 }
 
 
-@dataclass(frozen=True)
-class Option:
-    """An option to fit.
-
-    Attributes:
-        name: as on the command line; a dot separates a table and its key (`matching.cutoff`).
-        values: values to try in addition to the current one.
-    """
-
-    name: str
-    values: tuple[Any, ...]
-
-
-def space_of(program: str) -> tuple[Option, ...]:
+def space_of(program: str) -> Space:
     """The options of a program that are fitted by default; empty for a program without thresholds."""
-    return tuple(Option(name, values) for name, values in _SPACES.get(program, {}).items())
+    return _SPACES.get(program, {})
 
 
-def read_space(items: Iterable[str]) -> tuple[Option, ...]:
+def read_space(items: Iterable[str]) -> Space:
     """Parse items such as `theta_0=0.01,0.1,1`.
 
     Raises:
         UserError: an item is not NAME=VALUE,VALUE..., or a name is given twice.
     """
-    options: dict[str, Option] = {}
+    options: dict[str, tuple[Any, ...]] = {}
     for item in items:
         name, separator, text = (part.strip() for part in item.partition("="))
         values = tuple(dict.fromkeys(_value(part.strip()) for part in text.split(",") if part.strip()))
@@ -71,8 +58,8 @@ def read_space(items: Iterable[str]) -> tuple[Option, ...]:
             raise UserError(f"--try {item!r}: write NAME=VALUE,VALUE, such as theta_0=0.01,0.1,1")
         if name in options:
             raise UserError(f"--try: {name!r} is given twice; write all its values after one")
-        options[name] = Option(name, values)
-    return tuple(options.values())
+        options[name] = values
+    return options
 
 
 def _value(text: str) -> Any:
@@ -84,15 +71,15 @@ def _value(text: str) -> Any:
         return text
 
 
-def held(program: Program, options: Sequence[Option]) -> dict[str, Any]:
+def held(program: Program, names: Iterable[str]) -> dict[str, Any]:
     """The current values of options in a program; options that it does not have are left out."""
     found = {}
-    for option in options:
+    for name in names:
         value: Any = program.options
-        for part in option.name.split("."):
+        for part in name.split("."):
             value = vars(value).get(part, _Missing) if hasattr(value, "__dict__") else _Missing
         if value is not _Missing:
-            found[option.name] = value
+            found[name] = value
     return found
 
 
@@ -140,7 +127,6 @@ class Observed:
         failed: whether it ended in an error; then it is neither answered nor right.
     """
 
-    id: str
     answered: bool
     right: bool
     confidence: float | None
@@ -152,7 +138,6 @@ def observe(rows: Iterable[Mapping[str, Any]]) -> tuple[Observed, ...]:
     """Results from the rows of an evaluation (`evals.rows`)."""
     return tuple(
         Observed(
-            id=row["id"],
             answered=bool(row["answer"]) and not row["abstained"],
             right=row["crag"] == "accurate",
             confidence=row["confidence"],
@@ -173,10 +158,6 @@ def sample(observed: Sequence[Observed]) -> Sample:
 
 Make = Callable[[Mapping[str, Any]], Program]
 """Makes the program with a setting that overrides its options; see `nested`."""
-
-
-class UnaffordableError(BudgetExceededError):
-    """Questions that were not asked because the rest of the budget is reserved for others."""
 
 
 @dataclass
@@ -210,8 +191,8 @@ class Asking:
             reserved: number of questions that the rest of the budget must still cover.
 
         Raises:
-            UnaffordableError: the rest of the budget would not cover the reserved questions; nothing was asked.
-            BudgetExceededError: the budget was used up during the run.
+            BudgetExceededError: the rest of the budget would not cover the reserved questions, and nothing was asked;
+                or it was used up during the run.
             UnavailableError: a model or the graph is not available.
         """
         place = self.out / part / digest(setting)[:12]
@@ -237,7 +218,7 @@ class Asking:
         return rows
 
     def _check(self, questions: int) -> None:
-        """Raise `UnaffordableError` if these questions, at the mean cost so far, exceed the rest of the budget."""
+        """Raise BudgetExceededError if these questions, at the mean cost so far, exceed the rest of the budget."""
         if not self._taken:
             return
         so_far = total(self._taken)
@@ -246,7 +227,7 @@ class Asking:
                 allowed = getattr(budget, name)
                 needed = getattr(so_far, name) / len(self._taken) * questions
                 if allowed is not None and needed and getattr(spent, name) + needed > allowed:
-                    raise UnaffordableError(
+                    raise BudgetExceededError(
                         f"{questions} more questions may take {needed:.6g} {name}, and of {allowed:g} "
                         f"{max(0, allowed - getattr(spent, name)):.6g} are left"
                     )
@@ -305,13 +286,13 @@ class Search:
 
     Attributes:
         asking: runs the questions.
-        space: the options to fit, in this order.
+        space: see `Space`; in this order.
         reserved: number of questions of the other half that the budget must still cover.
     """
 
     asking: Asking
     questions: Sequence[Question]
-    space: Sequence[Option]
+    space: Space
     reserved: int
     _recorded: dict[str, list[tuple[Row, Recorded]]] = field(default_factory=dict)
 
@@ -325,10 +306,10 @@ class Search:
         start = held(given, self.space)
         tried = {label(start): self._try(start, given)}
         left_out = {}
-        for option in self.space:
+        for name, values in self.space.items():
             best = self._best(tried)
-            for value in option.values:
-                setting = {**best.setting, option.name: value}
+            for value in values:
+                setting = {**best.setting, name: value}
                 key = label(setting)
                 if key in tried:
                     continue
@@ -349,9 +330,8 @@ class Search:
 
     def _replayed(self, setting: Mapping[str, Any], given: Know3RAG) -> list[Row]:
         """Rows computed from one run with all turns, which covers every theta_0 and every number of turns."""
-        turns = [value for option in self.space if option.name == "turns" for value in option.values]
         others = {name: value for name, value in setting.items() if name not in REPLAYED}
-        all_turns = {**others, "adaptive": False, "turns": max([given.turns, *turns])}
+        all_turns = {**others, "adaptive": False, "turns": max([given.turns, *self.space.get("turns", ())])}
         program = self.asking.make(setting)
         assert isinstance(program, Know3RAG)
         if label(all_turns) not in self._recorded:

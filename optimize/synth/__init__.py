@@ -8,7 +8,7 @@ write_questions(planned.questions, "plans.jsonl")
 
 from triplecheck.optimize.synth.make import Synthesis, synthesise
 from triplecheck.optimize.synth.plan_shapes import PLAN_KINDS
-from triplecheck.optimize.synth.plans import PlanSynthesis, synthesise_plans
+from triplecheck.optimize.synth.plans import synthesise_plans
 from triplecheck.optimize.synth.shapes import KINDS
 
-__all__ = ["KINDS", "PLAN_KINDS", "PlanSynthesis", "Synthesis", "synthesise", "synthesise_plans"]
+__all__ = ["KINDS", "PLAN_KINDS", "Synthesis", "synthesise", "synthesise_plans"]

@@ -25,6 +25,7 @@ _IRREGULAR = {
     "species": "species",
 }
 _SINGULAR = {many: one for one, many in _IRREGULAR.items()}
+# Words in -s that are verbs even without an object, unlike "genres" and "titles".
 _ALONE = frozenset(
     "borders causes comprises contains crosses employs encodes enters features follows includes inhibits joins "
     "manufactures orbits overlaps owns plays precedes produces provides publishes recommends replaces requires "
@@ -106,11 +107,6 @@ def singular(noun: str) -> str:
     return " ".join([*words, last])
 
 
-def is_verb_alone(word: str) -> bool:
-    """Whether a word in -s is a verb even without an object: "borders", but not "genres" and "titles"."""
-    return word in _ALONE
-
-
 def base_form(verb: str) -> str | None:
     """The base form of a verb in the third person; None if it is not one.
 
@@ -144,16 +140,6 @@ def is_person(noun: str) -> bool:
     return word[0] not in _NO_PERSONS and len(word[0]) > 4 and word[0].endswith(_PERSON_ENDINGS)
 
 
-def is_place(noun: str) -> bool:
-    """Whether a noun refers to places: "city", "country"."""
-    return any(word in _PLACES for word in noun.lower().split()[-1:])
-
-
-def is_gendered_kin(noun: str) -> bool:
-    """Whether a noun refers to relatives of one gender; as an alias of a relation, it would exclude some answers."""
-    return any(word in _KIN for word in noun.lower().split())
-
-
 def possessive(name: str) -> str:
     """A name in the genitive."""
     return f"{name}'" if name.endswith("s") else f"{name}'s"
@@ -181,7 +167,7 @@ _BY_PEOPLE = frozenset(
     "authored composed created designed directed discovered edited invented narrated painted sculpted sung taught "
     "translated written".split()
 )
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
+CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 
 
 class WordingKind(Enum):
@@ -244,11 +230,6 @@ class End:
     kind: EndKind
     noun: str = ""
 
-    @property
-    def is_value(self) -> bool:
-        """Whether it is a literal."""
-        return self.kind in (EndKind.DATE, EndKind.YEAR, EndKind.NUMBER, EndKind.TEXT)
-
 
 def read_wording(text: str) -> Wording | None:
     """Parse the wording of a relation; None if no rule applies.
@@ -269,7 +250,7 @@ def read_wording(text: str) -> Wording | None:
         return _with_preposition(words) if len(words) > 1 else None
     if len(words) == 1:
         odd = is_participle(first) or first.endswith("ing")
-        return None if odd else Wording(WordingKind.VERB, first) if is_verb_alone(first) else _noun(words)
+        return None if odd else Wording(WordingKind.VERB, first) if first in _ALONE else _noun(words)
     if words[1] in PREPOSITIONS and (is_participle(first) or (base_form(first) and len(words) == 3)):
         return _with_preposition(words[:2])  # "plays for country"
     return _noun(words)
@@ -300,7 +281,8 @@ def wordings_of(graph: Graph, relation: int) -> list[Wording]:
     about = graph.relation(relation)
     measured = any(kind.startswith(XSD) for kind, _ in graph.schema(relation).range[:1])
     # Plural aliases of measures are left out: "people" for a population.
-    others = [a for a in about.aliases if not is_gendered_kin(a) and not (measured and singular(a) != a)]
+    aliases = [alias for alias in about.aliases if _KIN.isdisjoint(alias.lower().split())]
+    others = [alias for alias in aliases if not (measured and singular(alias) != alias)]
     read = [found for text in (about.label, *others) if (found := read_wording(text)) is not None]
     return list(dict.fromkeys(read))
 
@@ -328,9 +310,10 @@ def end_of(graph: Graph, nodes: Sequence[int] | IntArray, relation: int, directi
         out = direction is Direction.OUT
         people = by_people or is_person(" ".join(words)) if out else bool(_OF_PEOPLE & set(words))
         return End(EndKind.PERSON if people else EndKind.UNKNOWN)
-    noun = _CAMEL.sub(" ", noun).lower() if _CAMEL.search(noun) else noun
-    kind = EndKind.PERSON if is_person(noun) else EndKind.PLACE if is_place(noun) else EndKind.THING
-    return End(kind, noun)
+    noun = CAMEL.sub(" ", noun).lower() if CAMEL.search(noun) else noun
+    if is_person(noun):
+        return End(EndKind.PERSON, noun)
+    return End(EndKind.THING if _PLACES.isdisjoint(noun.lower().split()[-1:]) else EndKind.PLACE, noun)
 
 
 # Clauses about one end of a relation whose other end has a name.
@@ -357,20 +340,29 @@ def predicate(wording: Wording, direction: Direction, name: str, *, many: bool =
             return None
         noun = plural(wording.text) if many else wording.text
         return f"{'are' if many else 'is'} the {_of(noun, name)}"
+    # Not for noun phrases: "has the city whose ... as birthplace" is hard to read.
+    hard = wording.kind is WordingKind.NOUN and name.startswith("the ")
+    return None if hard else clause(wording, name, many=many)
+
+
+def clause(wording: Wording, name: str, *, many: bool = False, negated: bool = False) -> str:
+    """What the heads of a relation to a named node do: "was made by X", "do not live in X"; empty if it gives none."""
+    do = ("do not " if many else "does not ") if negated else ""
+    no = "not " if negated else ""
     match wording.kind:
         case WordingKind.NOUN:
-            # Not for noun phrases: "has the city whose ... as birthplace" is hard to read.
-            return f"{'have' if many else 'has'} {name} as {wording.text}" if not name.startswith("the ") else None
+            return f"{do}{'have' if many or negated else 'has'} {name} as {wording.text}"
         case WordingKind.ROLE_OF:
             role = wording.text.removesuffix(" of")
-            return f"are {plural(role)} of {name}" if many else f"is {article(role)} of {name}"
+            return f"{'are' if many else 'is'} {no}{plural(role) if many else article(role)} of {name}"
         case WordingKind.PASSIVE:
-            return f"{be(wording, many)} {wording.text} {name}"
-        case WordingKind.PAST:
-            return f"{wording.text} {name}"
+            return f"{be(wording, many)} {no}{wording.text} {name}"
         case WordingKind.VERB:
             first, *rest = wording.words
-            return " ".join([(base_form(first) or first) if many else first, *rest, name])
+            verb = (base_form(first) or first) if many or negated else first
+            return " ".join([f"{do}{verb}", *rest, name])
+        case WordingKind.PAST:
+            return "" if negated else f"{wording.text} {name}"
 
 
 def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, many: bool = False) -> str | None:
@@ -382,16 +374,14 @@ def noun_phrase(wording: Wording, direction: Direction, name: str, end: End, *, 
         return None
     noun = plural(noun) if many else noun
     if direction is Direction.OUT:
-        clause = relative(wording, name)
-        return None if clause is None else f"the {noun} that {clause}"
+        told = relative(wording, name)
+        return None if told is None else f"the {noun} that {told}"
     if wording.kind is WordingKind.NOUN:
         return f"the {noun} whose {wording.text} is {name}"
-    clause = predicate(wording, direction, name, many=many)
-    if clause is None:
+    told = predicate(wording, direction, name, many=many)
+    if told is None:
         return None
-    return (
-        f"the {noun} {clause.split(' ', 1)[1]}" if wording.kind is WordingKind.PASSIVE else f"the {noun} that {clause}"
-    )
+    return f"the {noun} {told.split(' ', 1)[1]}" if wording.kind is WordingKind.PASSIVE else f"the {noun} that {told}"
 
 
 def relative(wording: Wording, name: str) -> str | None:
@@ -459,34 +449,33 @@ def _for_noun(wording: Wording, name: str, end: End, many: bool) -> list[str]:
 
 def _for_tail(wording: Wording, name: str, end: End) -> list[str]:
     """The head is named, and the wording is not a noun: "Where was X born?"."""
-    clause, words, preposition = relative(wording, name), wording.words, wording.preposition
+    told, words, preposition = relative(wording, name), wording.words, wording.preposition
     bare = " ".join(words[:-1]) if preposition else wording.text
-    whats = ["Who"] if end.kind is EndKind.PERSON else [f"Which {end.noun}"] if end.noun else ["What"]
-    if end.kind in (EndKind.DATE, EndKind.YEAR):
-        whats = ["When"]
+    what = "Who" if end.kind is EndKind.PERSON else f"Which {end.noun}" if end.noun else "What"
     found: list[str] = []
     was = be(wording)
-    timed = preposition in ("on", "in") and end.kind in (EndKind.DATE, EndKind.YEAR)
+    dated = end.kind in (EndKind.DATE, EndKind.YEAR)
+    timed = preposition in ("on", "in") and dated
     placed = preposition in ("in", "at") and end.kind is EndKind.PLACE
     match wording.kind:
         case WordingKind.PASSIVE:
             if timed:
                 return [f"When {was} {name} {bare}?"]
-            found += [f"{what} {was} {name} {wording.text}?" for what in whats if what != "When"]
+            found += [] if dated else [f"{what} {was} {name} {wording.text}?"]
             found += [f"Where {was} {name} {bare}?"] if placed else []
             found += [f"By whom {was} {name} {bare}?"] if preposition == "by" and end.kind is EndKind.PERSON else []
         case WordingKind.VERB:
             base = " ".join([base_form(words[0]) or words[0], *words[1:]])
-            found += [f"{what} does {name} {base}?" for what in whats if what != "When"]
+            found += [] if dated else [f"{what} does {name} {base}?"]
             found += [f"Where does {name} {' '.join(base.split()[:-1])}?"] if placed else []
         case WordingKind.PAST:
             if timed:
                 return [f"When was it that {name} {bare}?"]
-            found += [f"{what} is it that {clause}?" for what in whats if what != "When"]
+            found += [] if dated else [f"{what} is it that {told}?"]
             found += [f"Where was it that {name} {bare}?"] if placed else []
         case WordingKind.ROLE_OF if not name.startswith("the "):
             role = article(wording.text)
-            found += [f"{what} is {name} {role}?" for what in whats if what != "When"]
+            found += [] if dated else [f"{what} is {name} {role}?"]
     return found
 
 

@@ -6,7 +6,6 @@ import functools
 import random
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -16,6 +15,7 @@ from triplecheck.kg.plans import write_label, write_value
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import Exact, quantity, value_of
 from triplecheck.optimize.synth.english import (
+    CAMEL,
     Wording,
     WordingKind,
     article,
@@ -31,7 +31,6 @@ from triplecheck.signatures.notation import clean
 _MEMBERS, _SAMPLED, _PER_NODE = 5_000, 300, 20  # things of a class whose edges are drawn from
 _MOSTLY = 0.8  # share of the values that are of one kind
 _YEAR = re.compile(r"(1\d{3}|20\d{2})(?:-\d\d(?:-\d\d)?)?(?:T.*)?")
-_CAMEL = re.compile(r"(?<=[a-z])(?=[A-Z])|_")
 _SIZES = {
     "age": ("older", "younger", "oldest", "youngest"),
     "area": ("larger", "smaller", "largest", "smallest"),
@@ -128,7 +127,7 @@ class Kind:
 
 def noun(label: str) -> str:
     """The label of a class as a noun."""
-    words = _CAMEL.sub(" ", label).strip()
+    words = CAMEL.sub(" ", label).strip()
     return words if words.isupper() else words.lower()
 
 
@@ -143,21 +142,22 @@ class Lot:
             self._ids.setdefault(clean(self.graph.type_label(id)), []).append(id)
         self._kind = functools.lru_cache(500)(self._read)
 
-    @property
-    def labels(self) -> Sequence[str]:
-        """The labels of all classes."""
-        return list(self._ids)
-
     def kind(self, label: str | None = None) -> Kind:
         """A class, drawn if not given; the whole graph if it has no classes."""
         if label is None:
-            label = self.lot.choice(self.labels) if self._ids else ""
+            label = self.lot.choice(list(self._ids)) if self._ids else ""
         return self._kind(label)
 
     def facet(self, kind: Kind, *sorts: str, other: Facet | None = None) -> Facet | None:
         """A relation of a class whose ends are of one of these sorts."""
         found = [one for one in kind.facets if one.sort in sorts and one is not other]
         return self.lot.choice(found) if found else None
+
+    def link(self, kind: Kind, other: Facet | None = None) -> tuple[Facet, int, int] | None:
+        """A relation of a class to things, other than this one, with an edge whose ends have names."""
+        facet = self.facet(kind, "thing", other=other)
+        edge = None if facet is None else self.edge(facet)
+        return None if facet is None or edge is None else (facet, *edge)
 
     def edge(self, facet: Facet) -> tuple[int, int] | None:
         """An edge whose ends have names, or a head with a name and a value."""
@@ -230,27 +230,6 @@ def _spread(nodes: IntArray, count: int) -> IntArray:
 
 
 # --- clauses -------------------------------------------------------------------------------------
-def clause(facet: Facet, name: str, *, many: bool = True, negated: bool = False) -> str:
-    """What follows "the things that": "were made by X", "do not live in X"; empty if the relation gives none."""
-    wording = facet.wording
-    do = ("do not " if many else "does not ") if negated else ""
-    no = "not " if negated else ""
-    match wording.kind:
-        case WordingKind.NOUN:
-            return f"{do or ''}{'have' if many or negated else 'has'} {name} as {wording.text}"
-        case WordingKind.ROLE_OF:
-            role = wording.text.removesuffix(" of")
-            return f"{'are' if many else 'is'} {no}{plural(role) if many else article(role)} of {name}"
-        case WordingKind.PASSIVE:
-            return f"{be(wording, many)} {no}{wording.text} {name}"
-        case WordingKind.VERB:
-            first, *rest = wording.words
-            verb = (base_form(first) or first) if many or negated else first
-            return " ".join([f"{do}{verb}", *rest, name])
-        case WordingKind.PAST:
-            return "" if negated else f"{wording.text} {name}"
-
-
 def bounded(facet: Facet, comparison: str, value: str, *, many: bool = True) -> str:
     """What follows "the things that" of a bound: "were made before 1900", "have a price of at least 18"."""
     wording, have, are = facet.wording, "have" if many else "has", "are" if many else "is"

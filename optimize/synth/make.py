@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import random
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from rapidfuzz import fuzz
@@ -14,9 +15,9 @@ from triplecheck.evals.executors.threads import spread
 from triplecheck.evals.questions import Question, sampled
 from triplecheck.evals.variants.make import make_variant
 from triplecheck.kg import KnowledgeBase, UserError, Words, normalize
-from triplecheck.kg.progress import no_progress
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, RolePredict, Roles, session
-from triplecheck.optimize.synth.shapes import KINDS, SHAPES, Draft, Drawing, Surroundings
+from triplecheck.optimize.synth.shapes import KINDS, MOST_ANSWERS, SHAPES, Draft, Surroundings
 from triplecheck.optimize.traces.gold_paths import gold_row
 from triplecheck.signatures.synthesis import ParaphraseQuestion
 
@@ -24,21 +25,10 @@ _LONGEST = 3.0
 """Maximum length of a paraphrase, as a multiple of the question's length."""
 
 
-def paraphrased(
-    questions: Sequence[str],
-    names: Sequence[Sequence[str]],
-    count: int,
-    workers: int = 1,
-    progress: Callable[[int], None] | None = None,
+def _paraphrased(
+    questions: Sequence[str], names: Sequence[Sequence[str]], count: int, workers: int, progress: ProgressCallback
 ) -> list[list[str]]:
-    """Paraphrases of questions by the model of the role `query`; an empty list if it gives no valid ones.
-
-    Args:
-        names: per question, the names that must stay unchanged.
-        count: maximum paraphrases per question.
-        workers: questions to run in parallel.
-        progress: called with the number done.
-    """
+    """At most `count` paraphrases of each question, with its names, by the model of the role `query`."""
     step = RolePredict(ParaphraseQuestion, role="query")
     found: list[list[str]] = [[] for _ in questions]
 
@@ -51,8 +41,7 @@ def paraphrased(
 
     for done, (at, texts) in enumerate(spread(ask, range(len(questions)), workers, threading.Event()), 1):
         found[at] = list(dict.fromkeys(texts))
-        if progress is not None:
-            progress(done)
+        progress("wording questions", done, len(questions))
     return found
 
 
@@ -63,7 +52,6 @@ def keeps(text: str, question: str, names: Sequence[str]) -> bool:
     return differs and all(name in words for name in names) and len(text) <= _LONGEST * len(question)
 
 
-MOST_ANSWERS = 10
 TEMPLATE = "template"
 _TRIES = 1_000  # tries without a new question of a kind before the graph counts as exhausted
 _ALIKE = 95  # similarity (of 100) from which two questions about the same topics count as duplicates
@@ -74,14 +62,15 @@ class Synthesis:
     """Synthetic questions.
 
     Attributes:
-        questions: in order; wordings of the same question are consecutive.
+        questions: kinds alternate; wordings of the same question are consecutive. `Question.extra["plan"]` is the plan
+            of one with a plan, `none` where the graph cannot tell.
         exhausted: kinds for which the graph has no more questions.
         paraphrased: number of questions worded by a model.
     """
 
     questions: tuple[Question, ...]
     exhausted: tuple[str, ...]
-    paraphrased: int
+    paraphrased: int = 0
 
 
 def synthesise(
@@ -96,7 +85,7 @@ def synthesise(
     avoid: Sequence[Question] = (),
     roles: Roles | str | None = None,
     workers: int = 1,
-    progress: Callable[[str, int, int | None], None] | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> Synthesis:
     """Make questions from a knowledge base.
 
@@ -117,17 +106,21 @@ def synthesise(
     Raises:
         UserError: an invalid argument, or the graph does not have enough questions.
     """
-    _check(count, kinds, phrasings, typos)
-    say = progress or no_progress
-    drafts = _Drafts(Drawing(Surroundings(kb, random.Random(seed)), most_answers), kinds)
-    taken = set(map(_asks, avoid))
+    check_kinds(kinds, KINDS)
+    if count < 1 or phrasings < 1:
+        raise UserError(f"cannot make {count} questions in {phrasings} wordings: give 1 or more")
+    if not 0 <= typos <= 1:
+        raise UserError(f"the share of typing errors is {typos}: give a number from 0 to 1")
+    exhausted: list[str] = []
+    drafts = _drafts(Surroundings(kb, random.Random(seed), most_answers), kinds, exhausted, progress)
+    taken, numbers = set(map(_asks, avoid)), itertools.count(1)
     questions: list[Question] = []
-    while len(questions) < count and (
-        drawn := drafts.draw(-(-(count - len(questions)) // phrasings), lambda done: say("drawing", done, None))
-    ):
-        worded = _worded(kb, drawn, phrasings, roles, workers, say)
-        for number, (draft, texts) in enumerate(worded, drafts.drawn - len(drawn) + 1):
-            made = _questions(kb, draft, texts, f"synth-{seed}-{number}")
+    while len(questions) < count:
+        drawn = list(itertools.islice(drafts, -(-(count - len(questions)) // phrasings)))
+        if not drawn:
+            break
+        for draft, texts in _worded(kb, drawn, phrasings, roles, workers, progress):
+            made = _questions(kb, draft, texts, f"synth-{seed}-{next(numbers)}")
             questions += [question for question in made if _asks(question) not in taken]
         questions = _distinct(questions)
     if len(questions) < count:
@@ -135,50 +128,33 @@ def synthesise(
         raise UserError(f"{kb.path}: only {len(questions)} of {count} questions could be made; ask for fewer{spare}")
     questions = questions[:count]
     by_model = sum(question.extra["wording"] != TEMPLATE for question in questions)
-    return Synthesis(tuple(_misspelt(kb, questions, typos, seed)), tuple(drafts.exhausted), by_model)
+    return Synthesis(tuple(_misspelt(kb, questions, typos, seed)), tuple(exhausted), by_model)
 
 
-class _Drafts:
-    """Draws drafts of alternating kinds, without duplicates.
-
-    Attributes:
-        exhausted: kinds for which the graph has no more questions.
-        drawn: number of drafts so far.
-    """
-
-    def __init__(self, drawing: Drawing, kinds: Sequence[str]) -> None:
-        self._drawing, self._left = drawing, list(kinds)
-        self._asked: set[object] = set()
-        self.exhausted: list[str] = []
-        self.drawn = 0
-
-    def draw(self, count: int, tell: Callable[[int], None]) -> list[Draft]:
-        """Draw up to `count` more drafts."""
-        found: list[Draft] = []
-        while self._left and len(found) < count:
-            kind = self._left.pop(0)
-            draft = next((new for _ in range(_TRIES) if (new := self._new(kind))), None)
+def _drafts(
+    around: Surroundings, kinds: Sequence[str], exhausted: list[str], progress: ProgressCallback
+) -> Iterator[Draft]:
+    """Drafts of alternating kinds, without duplicates. A kind of which there are no more is added to `exhausted`."""
+    left, asked = list(kinds), set[object]()
+    while left:
+        kind = left.pop(0)
+        for _ in range(_TRIES):
+            draft = SHAPES[kind](around)
             if draft is None:
-                self.exhausted.append(kind)
                 continue
-            self._left.append(kind)
-            texts = list(dict.fromkeys(map(_sentence, draft.wordings)))
-            self._drawing.around.lot.shuffle(texts)
-            found.append(replace(draft, wordings=tuple(texts)))
-            self.drawn += 1
-            tell(self.drawn)
-        return found
-
-    def _new(self, kind: str) -> Draft | None:
-        draft = SHAPES[kind](self._drawing)
-        if draft is None:
-            return None
-        # A question without paths is identified by its text. Paths are a set: each pair is compared once.
-        key = (kind, frozenset(draft.paths) or (draft.topics, draft.wordings))
-        if key in self._asked:
-            return None
-        self._asked.add(key)
-        return draft
+            # A question without paths is identified by its text. Paths are a set: each pair is compared once.
+            key = (kind, frozenset(draft.paths) or (draft.topics, draft.wordings))
+            if key not in asked:
+                break
+        else:
+            exhausted.append(kind)
+            continue
+        asked.add(key)
+        left.append(kind)
+        texts = list(dict.fromkeys(map(_sentence, draft.wordings)))
+        around.lot.shuffle(texts)
+        progress("drawing", len(asked), None)
+        yield replace(draft, wordings=tuple(texts))
 
 
 def _worded(
@@ -187,26 +163,19 @@ def _worded(
     phrasings: int,
     roles: Roles | str | None,
     workers: int,
-    say: Callable[[str, int, int | None], None],
+    progress: ProgressCallback,
 ) -> list[tuple[Draft, list[tuple[str, str]]]]:
     """Each draft with its wordings and their source: paraphrases of the model first, then templates."""
-    templates = [draft.wordings[:phrasings] for draft in drafts]
-    if roles is None:
-        return [(draft, [(text, TEMPLATE) for text in of]) for draft, of in zip(drafts, templates, strict=True)]
-    roles = Roles(roles) if isinstance(roles, str) else roles
-    names = [kb.graph.labels(list(draft.topics)) for draft in drafts]
-    with session(roles):
-        others = paraphrased(
-            [of[0] for of in templates],
-            names,
-            phrasings,
-            workers,
-            lambda done: say("wording questions", done, len(drafts)),
-        )
-    model = roles.model("query")
+    model, others = TEMPLATE, [list[str]() for _ in drafts]
+    if roles is not None:
+        roles = Roles(roles) if isinstance(roles, str) else roles
+        names = [kb.graph.labels(list(draft.topics)) for draft in drafts]
+        with session(roles):
+            others = _paraphrased([draft.wordings[0] for draft in drafts], names, phrasings, workers, progress)
+        model = roles.model("query")
     return [
-        (draft, [*((text, model) for text in by_model), *((text, TEMPLATE) for text in of)][:phrasings])
-        for draft, of, by_model in zip(drafts, templates, others, strict=True)
+        (draft, [*((text, model) for text in by_model), *((text, TEMPLATE) for text in draft.wordings)][:phrasings])
+        for draft, by_model in zip(drafts, others, strict=True)
     ]
 
 
@@ -266,11 +235,8 @@ def _sentence(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-def _check(count: int, kinds: Sequence[str], phrasings: int, typos: float) -> None:
-    unknown = sorted(set(kinds) - set(KINDS))
+def check_kinds(kinds: Sequence[str], known: Sequence[str]) -> None:
+    """Raise UserError unless there are kinds, all of which are known."""
+    unknown = sorted(set(kinds) - set(known))
     if unknown or not kinds:
-        raise UserError(f"no kind {', '.join(unknown) or 'is given'}; there are: {', '.join(KINDS)}")
-    if count < 1 or phrasings < 1:
-        raise UserError(f"cannot make {count} questions in {phrasings} wordings: give 1 or more")
-    if not 0 <= typos <= 1:
-        raise UserError(f"the share of typing errors is {typos}: give a number from 0 to 1")
+        raise UserError(f"no kind {', '.join(unknown) or 'is given'}; there are: {', '.join(known)}")

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from triplecheck.optimize.synth.facets import Facet, Kind, Lot, bounded, clause
+from triplecheck.optimize.synth.english import clause
+from triplecheck.optimize.synth.facets import Facet, Kind, Lot, bounded
 
 NONE = "none"
 """In place of a plan: the graph cannot tell."""
@@ -41,11 +42,10 @@ class Condition:
 
 def condition(at: Lot, kind: Kind, other: Facet | None = None, head: int | None = None) -> Condition | None:
     """A condition by another relation; if a thing is given, one that it meets."""
-    facet = at.facet(kind, "thing", other=other)
-    edge = None if facet is None else at.edge(facet)
-    if facet is None or edge is None:
+    link = at.link(kind, other)
+    if link is None:
         return None
-    tail = edge[1]
+    facet, _, tail = link
     if head is not None:
         tails = facet.tails[facet.heads == head].tolist()
         tail = int(at.lot.choice(tails)) if tails else -1
@@ -53,7 +53,7 @@ def condition(at: Lot, kind: Kind, other: Facet | None = None, head: int | None 
             return None
     name, written = at.name(tail)
     met_by = frozenset(facet.heads[facet.tails == tail].tolist())
-    return Condition(clause(facet, name), f"{facet.name} {written}", (tail,), met_by)
+    return Condition(clause(facet.wording, name, many=True), f"{facet.name} {written}", (tail,), met_by)
 
 
 def bound(at: Lot, kind: Kind) -> Condition | None:

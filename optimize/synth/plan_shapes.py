@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from triplecheck.kg.plans import write_label
-from triplecheck.optimize.synth.english import WordingKind
-from triplecheck.optimize.synth.facets import Facet, Kind, Lot, bounded, clause, has_many, noun, timed
+from triplecheck.optimize.synth.english import WordingKind, clause
+from triplecheck.optimize.synth.facets import Facet, Kind, Lot, bounded, has_many, noun, timed
 from triplecheck.optimize.synth.plan_parts import PlanDraft, bound, condition, perhaps, select
 from triplecheck.optimize.synth.plan_values import VALUE_SHAPES
 
@@ -17,38 +17,35 @@ _ORDINALS = {1: "second", 2: "third"}
 # --- conditions ----------------------------------------------------------------------------------
 def _negation(at: Lot) -> PlanDraft | None:
     kind = at.kind()
-    facet = at.facet(kind, "thing")
-    edge = None if facet is None else at.edge(facet)
-    if (
-        not kind.label
-        or facet is None
-        or edge is None
-        or not (said := clause(facet, at.name(edge[1])[0], negated=True))
-    ):
+    link = at.link(kind)
+    if not kind.label or link is None:
         return None
-    without = f"FILTER NOT EXISTS {{ {kind.variable} {facet.name} {at.name(edge[1])[1]} }}"
-    more = perhaps(at, kind, facet, edge[0])
+    facet, head, tail = link
+    name, written = at.name(tail)
+    said = clause(facet.wording, name, many=True, negated=True)
+    if not said:
+        return None
+    without = f"FILTER NOT EXISTS {{ {kind.variable} {facet.name} {written} }}"
+    more = perhaps(at, kind, facet, head)
     if more is not None:
-        text = f"Which {kind.many} {more.text} and {said}?"
-        return PlanDraft(
-            text, select(kind, f"{more.plan} . {without}"), (*more.topics, edge[1]), universe=len(kind.nodes)
-        )
+        text, plan = f"Which {kind.many} {more.text} and {said}?", select(kind, f"{more.plan} . {without}")
+        return PlanDraft(text, plan, (*more.topics, tail), universe=len(kind.nodes))
     plan = f"SELECT {kind.variable} {{ {kind.variable} a {write_label(kind.label)} . {without} }}"
-    return PlanDraft(f"Which {kind.many} {said}?", plan, (edge[1],), universe=len(kind.nodes))
+    return PlanDraft(f"Which {kind.many} {said}?", plan, (tail,), universe=len(kind.nodes))
 
 
 def _two_ends(at: Lot, together: bool) -> tuple[Kind, Facet, int, int] | None:
     kind = at.kind()
-    facet = at.facet(kind, "thing")
-    edge = None if facet is None else at.edge(facet)
-    if facet is None or edge is None:
+    link = at.link(kind)
+    if link is None:
         return None
-    tails = facet.tails[facet.heads == edge[0]] if together else facet.tails
-    others = sorted(set(tails.tolist()) - {edge[1]})
+    facet, head, tail = link
+    tails = facet.tails[facet.heads == head] if together else facet.tails
+    others = sorted(set(tails.tolist()) - {tail})
     if not others:
         return None
     other = at.lot.choice(others)
-    return (kind, facet, edge[1], other) if at.around.is_named(other) else None
+    return (kind, facet, tail, other) if at.around.is_named(other) else None
 
 
 def _both(at: Lot) -> PlanDraft | None:
@@ -60,7 +57,7 @@ def _both(at: Lot) -> PlanDraft | None:
         return None
     kind, facet, one, other = found
     (name, written), (name2, written2) = at.name(one), at.name(other)
-    text = f"Which {kind.many} {clause(facet, f'both {name} and {name2}')}?"
+    text = f"Which {kind.many} {clause(facet.wording, f'both {name} and {name2}', many=True)}?"
     plan = select(kind, f"{facet.name} {written} ; {facet.name} {written2}")
     return PlanDraft(text, plan, (one, other), expects, len(kind.nodes))
 
@@ -71,24 +68,24 @@ def _either(at: Lot) -> PlanDraft | None:
         return None
     kind, facet, one, other = found
     (name, written), (name2, written2) = at.name(one), at.name(other)
-    text = f"Which {kind.many} {clause(facet, f'{name} or {name2}')}?"
+    text = f"Which {kind.many} {clause(facet.wording, f'{name} or {name2}', many=True)}?"
     plan = select(kind, f"{facet.name} ?end . VALUES ?end {{ {written} {written2} }}")
     return PlanDraft(text, plan, (one, other), universe=len(kind.nodes))
 
 
 def _and(at: Lot) -> PlanDraft | None:
     kind = at.kind()
-    facet = at.facet(kind, "thing")
-    edge = None if facet is None else at.edge(facet)
-    if facet is None or edge is None:
+    link = at.link(kind)
+    if link is None:
         return None
-    more = condition(at, kind, facet, edge[0]) if at.lot.random() < 0.5 else bound(at, kind)
+    facet, head, tail = link
+    more = condition(at, kind, facet, head) if at.lot.random() < 0.5 else bound(at, kind)
     if more is None:
         return None
-    name, written = at.name(edge[1])
-    text = f"Which {kind.many} {clause(facet, name)} and {more.text}?"
+    name, written = at.name(tail)
+    text = f"Which {kind.many} {clause(facet.wording, name, many=True)} and {more.text}?"
     plan = select(kind, f"{facet.name} {written} ; {more.plan}")
-    return PlanDraft(text, plan, (edge[1], *more.topics), universe=len(kind.nodes))
+    return PlanDraft(text, plan, (tail, *more.topics), universe=len(kind.nodes))
 
 
 def _threshold(at: Lot) -> PlanDraft | None:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 
-from triplecheck.optimize.synth.english import WordingKind, article
-from triplecheck.optimize.synth.facets import Facet, Lot, clause, is_it
+from triplecheck.optimize.synth.english import WordingKind, article, clause
+from triplecheck.optimize.synth.facets import Facet, Lot, is_it
 from triplecheck.optimize.synth.plan_parts import PlanDraft, bound, condition, perhaps, select
 
 
@@ -58,10 +59,6 @@ def _sum(at: Lot) -> PlanDraft | None:
     return PlanDraft(text, plan, (one, other), "value")
 
 
-def _average(at: Lot) -> PlanDraft | None:
-    return _total(at, "AVG", "average")
-
-
 def _difference(at: Lot) -> PlanDraft | None:
     found = _two(at)
     if found is None:
@@ -108,10 +105,10 @@ def _zero(at: Lot) -> PlanDraft | None:
         return None
     name, written = at.name(end)
     if at.lot.random() < 0.5:
-        text = f"Is there {article(kind.one)} that {clause(facet, name, many=False)}?"
+        text = f"Is there {article(kind.one)} that {clause(facet.wording, name)}?"
         return PlanDraft(text, f"ASK {{ {kind.pattern()}{facet.name} {written} }}", (end,), "no")
     plan = f"SELECT (COUNT(DISTINCT {kind.variable}) AS ?total) {{ {kind.pattern()}{facet.name} {written} }}"
-    return PlanDraft(f"How many {kind.many} {clause(facet, name)}?", plan, (end,), "zero")
+    return PlanDraft(f"How many {kind.many} {clause(facet.wording, name, many=True)}?", plan, (end,), "zero")
 
 
 def _path(at: Lot) -> PlanDraft | None:
@@ -135,8 +132,8 @@ def _path(at: Lot) -> PlanDraft | None:
         plan = f"SELECT ?end {{ {written} {facet.name} ?middle . {middle.pattern('?middle')}{further.name} ?end }}"
         return PlanDraft(text, plan, (start,))
     name, written = at.name(edge[1])
-    that = clause(further, name, many=False)
-    via = f"have {article(facet.wording.text)}" if by_noun else clause(facet, article(middle.one))
+    that = clause(further.wording, name)
+    via = f"have {article(facet.wording.text)}" if by_noun else clause(facet.wording, article(middle.one), many=True)
     plan = select(kind, f"{facet.name} ?middle . {middle.pattern('?middle')}{further.name} {written}")
     return PlanDraft(f"Which {kind.many} {via} that {that}?", plan, (edge[1],), universe=len(kind.nodes))
 
@@ -156,7 +153,7 @@ def _unknown(at: Lot) -> PlanDraft | None:
 VALUE_SHAPES: Mapping[str, Callable[[Lot], PlanDraft | None]] = {
     "count": _count,
     "sum": _sum,
-    "average": _average,
+    "average": partial(_total, function="AVG", word="average"),
     "difference": _difference,
     "yesno": _yesno,
     "zero": _zero,

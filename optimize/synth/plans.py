@@ -6,35 +6,23 @@ Kinds of questions: see `PLAN_KINDS`. A graph without classes gives only those t
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.plans import Answers, Cell, PlanError, PlanNames, read_plan, run_plan
-from triplecheck.kg.progress import no_progress
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.optimize.synth.facets import Lot
+from triplecheck.optimize.synth.make import TEMPLATE, Synthesis, check_kinds
 from triplecheck.optimize.synth.plan_parts import NONE, PlanDraft
 from triplecheck.optimize.synth.plan_shapes import PLAN_KINDS, PLAN_SHAPES
+from triplecheck.optimize.synth.shapes import MOST_ANSWERS
 
 _TRIES = 300  # draws without a new question of a kind before the graph counts as exhausted
 _SECONDS = 5.0  # of a plan
 _POLAR = ("yes", "no")
-
-
-@dataclass(frozen=True)
-class PlanSynthesis:
-    """Questions with plans.
-
-    Attributes:
-        questions: kinds alternate. `Question.extra["plan"]` is the plan, `none` where the graph cannot tell.
-        exhausted: kinds of which the graph gave fewer than were asked for.
-    """
-
-    questions: tuple[Question, ...]
-    exhausted: tuple[str, ...]
 
 
 def synthesise_plans(
@@ -43,10 +31,10 @@ def synthesise_plans(
     *,
     seed: int = 0,
     kinds: Sequence[str] = PLAN_KINDS,
-    most_answers: int = 10,
+    most_answers: int = MOST_ANSWERS,
     avoid: Sequence[Question] = (),
-    progress: Callable[[str, int, int | None], None] | None = None,
-) -> PlanSynthesis:
+    progress: ProgressCallback = no_progress,
+) -> Synthesis:
     """Make questions with plans; the same knowledge base and seed give the same ones.
 
     Args:
@@ -58,12 +46,9 @@ def synthesise_plans(
     Raises:
         UserError: an invalid argument, or the graph gives no question at all.
     """
-    unknown = sorted(set(kinds) - set(PLAN_KINDS))
-    if unknown or not kinds:
-        raise UserError(f"no kind {', '.join(unknown) or 'is given'}; there are: {', '.join(PLAN_KINDS)}")
+    check_kinds(kinds, PLAN_KINDS)
     if each < 1:
         raise UserError(f"cannot make {each} questions of a kind: give 1 or more")
-    say = progress or no_progress
     making = _Making(kb, seed, most_answers, avoid)
     left, found = list(dict.fromkeys(kinds)), list[Question]()
     exhausted: list[str] = []
@@ -75,10 +60,10 @@ def synthesise_plans(
                 exhausted.append(kind)
                 continue
             found.append(question)
-            say("drawing", len(found), None)
+            progress("drawing", len(found), None)
     if not found:
         raise UserError(f"{kb.path}: no question could be made; the graph has too few named things or relations")
-    return PlanSynthesis(tuple(found), tuple(exhausted))
+    return Synthesis(tuple(found), tuple(exhausted))
 
 
 class _Making:
@@ -136,7 +121,7 @@ class _Making:
             answer_labels=labels,
             computed=draft.expects in _POLAR or any(isinstance(cell, Literal) for cell in cells),
             kind=kind,
-            extra={"plan": NONE if draft.expects == NONE else draft.plan, "wording": "template"},
+            extra={"plan": NONE if draft.expects == NONE else draft.plan, "wording": TEMPLATE},
             answers_known=True,
         )
 

@@ -29,6 +29,7 @@ from triplecheck.optimize.synth.english import (
 from triplecheck.optimize.traces.gold_paths import GoldPath, follow
 from triplecheck.programs.subgraph import Hop
 
+MOST_ANSWERS = 10
 _NAME_LENGTH = 60  # characters
 _BARE_ID = re.compile(r"[/#:]|^[a-zA-Z]?\d+$")
 _MEASURED = {
@@ -37,25 +38,22 @@ _MEASURED = {
 
 
 class Surroundings:
-    """Draws nodes and edges of a knowledge base at random."""
+    """Draws nodes and edges of a knowledge base at random, for questions with at most so many answers."""
 
-    def __init__(self, kb: KnowledgeBase, lot: random.Random) -> None:
-        self.kb, self.graph, self.lot = kb, kb.columnar, lot
+    def __init__(self, kb: KnowledgeBase, lot: random.Random, most_answers: int = MOST_ANSWERS) -> None:
+        self.kb, self.graph, self.lot, self.most_answers = kb, kb.columnar, lot, most_answers
         self._wordings = functools.cache(lambda relation: wordings_of(self.graph, relation))
-        self._is_named = functools.lru_cache(100_000)(self._named)
+        self.is_named = functools.lru_cache(100_000)(self._named)
+        """Whether a node has a readable name that no other node has."""
 
     def entity(self) -> int | None:
         """A random node; None if it has no unique name."""
         node = self.lot.randrange(self.graph.num_entities)
-        return node if self._is_named(node) else None
+        return node if self.is_named(node) else None
 
     def name(self, node: int) -> str:
         """The name of a node in a question."""
         return " ".join(self.graph.label(node).split())
-
-    def is_named(self, node: int) -> bool:
-        """Whether a node has a readable name that no other node has."""
-        return self._is_named(node)
 
     def can_be_told(self, nodes: Sequence[int] | IntArray) -> bool:
         """Whether all of them have a label that is not just an id."""
@@ -152,17 +150,8 @@ _GREATER = {"number": ("greater", "larger"), "date": ("later",), "year": ("later
 _SMALLER = {"number": ("smaller", "lower"), "date": ("earlier",), "year": ("earlier",)}
 
 
-@dataclass(frozen=True)
-class Drawing:
-    """The knowledge base to draw from, and the maximum number of answers."""
-
-    around: Surroundings
-    most_answers: int
-
-
-def _chain(at: Drawing, length: int) -> Draft | None:
+def _chain(around: Surroundings, length: int) -> Draft | None:
     """One, two or three relations in sequence."""
-    around = at.around
     topic = around.entity()
     if topic is None:
         return None
@@ -175,7 +164,7 @@ def _chain(at: Drawing, length: int) -> Draft | None:
             return None
         before, ends = ends, around.ends(ends, hop)
         hops = (*hops, hop)
-        if len(ends) > (at.most_answers if last else _MIDDLE) or topic in ends or np.isin(ends, before).any():
+        if len(ends) > (around.most_answers if last else _MIDDLE) or topic in ends or np.isin(ends, before).any():
             return None
         end = end_of(around.graph, ends, hop.relation, hop.direction)
         if last:
@@ -185,7 +174,7 @@ def _chain(at: Drawing, length: int) -> Draft | None:
                 for wording in around.wordings(hop.relation)
                 for text in questions(wording, hop.direction, name, end, many=len(ends) > 1)
             )
-            return _draft(at, ("one", "two", "three")[length - 1], wordings, (GoldPath(topic, hops),), ends)
+            return _draft(around, ("one", "two", "three")[length - 1], wordings, (GoldPath(topic, hops),), ends)
         if not around.are_entities(ends):
             return None
         phrases = [
@@ -203,9 +192,8 @@ def _next(around: Surroundings, ends: IntArray, hops: Sequence[Hop], *, to_entit
     return next((hop for hop in found if not hops or hop.relation != hops[-1].relation), None)
 
 
-def conjunction(at: Drawing) -> Draft | None:
+def conjunction(around: Surroundings) -> Draft | None:
     """Two conditions, each of which alone has more answers."""
-    around = at.around
     answer = around.entity()
     conditions = [] if answer is None else _conditions(around, answer)
     if len(conditions) < 2:
@@ -228,7 +216,7 @@ def conjunction(at: Drawing) -> Draft | None:
             texts += [f"Which {plural(end.noun)} {both}?"] if many else []
             texts += [f"Which {end.noun} {both}?"] if end.noun and not many else []
             texts += [f"What {both}?"] if not end.noun else []
-    return _draft(at, "conjunction", tuple(texts), paths, shared)
+    return _draft(around, "conjunction", tuple(texts), paths, shared)
 
 
 def _conditions(around: Surroundings, answer: int) -> list[tuple[int, Hop]]:
@@ -249,9 +237,8 @@ def _predicates(around: Surroundings, path: GoldPath, many: bool) -> list[str]:
     return [text for text in found if text]
 
 
-def count(at: Drawing) -> Draft | None:
+def count(around: Surroundings) -> Draft | None:
     """The number of nodes at the end of a relation."""
-    around = at.around
     topic = around.entity()
     hop = None if topic is None else _next(around, np.array([topic]), (), to_entities=True)
     if topic is None or hop is None:
@@ -266,18 +253,18 @@ def count(at: Drawing) -> Draft | None:
         clause = predicate(wording, hop.direction, name, many=True)
         if hop.direction is Direction.IN and clause and (end.noun or end.kind is EndKind.PERSON):
             texts.append(f"How many {plural(end.noun or 'person')} {clause}?")
-    return _draft(at, "count", tuple(texts), (GoldPath(topic, (hop,)),), ends, computed=str(len(ends)))
+    return _draft(around, "count", tuple(texts), (GoldPath(topic, (hop,)),), ends, computed=str(len(ends)))
 
 
-def comparison(at: Drawing) -> Draft | None:
+def comparison(around: Surroundings) -> Draft | None:
     """Which of two nodes has the greater or smaller value."""
-    around, graph = at.around, at.around.graph
+    graph = around.graph
     first = around.entity()
     hop = None if first is None else _measure(around, [first])
     if first is None or hop is None:
         return None
-    second = _of_same_type(around, first, hop)
-    if second is None:
+    second = _like(around, first)
+    if second is None or second == first or hop not in around.hops([second]):
         return None
     pair = np.array(sorted((first, second)), np.int64)
     if any(len(around.ends([node], hop)) != 1 for node in pair):
@@ -296,12 +283,12 @@ def comparison(at: Drawing) -> Draft | None:
         texts += [f"{who} has the {word} {noun}, {a} or {b}?", f"Of {a} and {b}, {which} has the {word} {noun}?"]
     paths = (GoldPath(first, (hop,)), GoldPath(second, (hop,)))
     answer = np.array(found.nodes, np.int64)
-    return _draft(at, "comparison", tuple(texts), paths, answer, check=False)
+    return _draft(around, "comparison", tuple(texts), paths, answer, check=False)
 
 
-def superlative(at: Drawing) -> Draft | None:
+def superlative(around: Surroundings) -> Draft | None:
     """Which node at the end of a relation has the greatest or smallest value."""
-    around, graph = at.around, at.around.graph
+    graph = around.graph
     topic = around.entity()
     hop = None if topic is None else _next(around, np.array([topic]), (), to_entities=True)
     if topic is None or hop is None:
@@ -325,12 +312,12 @@ def superlative(at: Drawing) -> Draft | None:
                 which = "who" if end.kind is EndKind.PERSON else "which"
                 texts += [f"Which of {phrase} has the {word} {noun}?", f"Of {phrase}, {which} has the {word} {noun}?"]
     path = GoldPath(topic, (hop, measure))
-    return _draft(at, "superlative", tuple(texts), (path,), np.array(found.nodes, np.int64), check=False)
+    return _draft(around, "superlative", tuple(texts), (path,), np.array(found.nodes, np.int64), check=False)
 
 
-def unanswerable(at: Drawing) -> Draft | None:
+def unanswerable(around: Surroundings) -> Draft | None:
     """A relation that the named node does not have, but another node of the same type has."""
-    around, graph = at.around, at.around.graph
+    graph = around.graph
     model = around.entity()
     hop = None if model is None else _next(around, np.array([model]), (), to_entities=False)
     if model is None or hop is None or hop.direction is Direction.IN:
@@ -358,12 +345,6 @@ def _measured_by(
     return [(w.text, word) for w in around.wordings(hop.relation) if w.kind is WordingKind.NOUN for word in fitting]
 
 
-def _of_same_type(around: Surroundings, node: int, hop: Hop) -> int | None:
-    """Another node of the same type with the same relation."""
-    other = _like(around, node)
-    return other if other is not None and other != node and hop in around.hops([other]) else None
-
-
 def _like(around: Surroundings, node: int) -> int | None:
     """A node of the same type; in a graph without types, a node with the same relation to the same node."""
     types = around.graph.types(node)
@@ -378,7 +359,7 @@ def _like(around: Surroundings, node: int) -> int | None:
 
 
 def _draft(
-    at: Drawing,
+    around: Surroundings,
     kind: str,
     wordings: tuple[str, ...],
     paths: tuple[GoldPath, ...],
@@ -388,15 +369,15 @@ def _draft(
     check: bool = True,
 ) -> Draft | None:
     """The draft; None if it has no wording or too many answers, or if the solver finds other answers."""
-    too_many = computed is None and not 0 < len(ends) <= at.most_answers
-    if not wordings or too_many or not at.around.can_be_told(ends) or (check and not holds(at.around.kb, paths, ends)):
+    too_many = computed is None and not 0 < len(ends) <= around.most_answers
+    if not wordings or too_many or not around.can_be_told(ends) or (check and not holds(around.kb, paths, ends)):
         return None
     answers = () if computed is not None else tuple(int(node) for node in ends)
     topics = tuple(dict.fromkeys(path.topic for path in paths))
     return Draft(kind, wordings, topics, answers, paths, max(len(path.hops) for path in paths), computed)
 
 
-SHAPES: dict[str, Callable[[Drawing], Draft | None]] = {
+SHAPES: dict[str, Callable[[Surroundings], Draft | None]] = {
     "one": functools.partial(_chain, length=1),
     "two": functools.partial(_chain, length=2),
     "three": functools.partial(_chain, length=3),

@@ -22,7 +22,7 @@ from triplecheck.optimize.examples import Split
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured, gain_of
 from triplecheck.optimize.state import state_of, steps_of, with_state
-from triplecheck.optimize.students import STUDENTS, Lesson, Student, Taught, taught
+from triplecheck.optimize.students import STUDENTS, Student, Taught, taught
 from triplecheck.optimize.tuning.cascades import best_rule
 from triplecheck.optimize.tuning.cost import CALLS_OF_REWRITING, CALLS_OF_SETS, Purse
 from triplecheck.optimize.tuning.recorded import Recorded, RecordedCall
@@ -142,13 +142,9 @@ class Tries:
         return {question.id: Case(question, self.plan.program.sources) for question in asked}
 
     def _taught(self, student: Student) -> Try:
-
-        def lesson(base: KnowledgeBase) -> Lesson:
-            place = self.out / student.name
-            return Lesson(base, self.plan.questions.train, self.train, place, self.plan.seed, self.progress)
-
+        plan, place = self.plan, self.out / student.name
         try:
-            found = taught(student, self.knowledge_base, lesson)
+            found = taught(student, self.knowledge_base, plan.questions.train, place, plan.seed, self.progress)
         except UserError as error:
             return Try(student.title, None, str(error))
         return Try(student.title, partial(_with_student, student, found), found.note, found.model, STUDENT)

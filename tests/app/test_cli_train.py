@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from cli_support import Run
 
-from triplecheck.optimize.distil import graph_ranker
+from triplecheck.optimize.distil import path_ranker
 from triplecheck.optimize.distil.path_ranker import FURTHER
 
 PEOPLE = 60
@@ -66,7 +66,7 @@ def trained_base(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def short_training(monkeypatch: pytest.MonkeyPatch) -> None:
     """For tests that do not look at what is learnt."""
-    monkeypatch.setattr(graph_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
+    monkeypatch.setattr(path_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
 
 
 @pytest.fixture

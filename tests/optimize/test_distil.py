@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from safetensors.numpy import save_file
 
 from triplecheck.kg import UserError
+from triplecheck.kg.progress import no_progress
 from triplecheck.lms import RolePredict, Roles, language_model, session
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.local.weights import find_weights
@@ -258,7 +259,7 @@ def test_an_empty_training_set_is_an_error_with_the_reasons(base: Path, tmp_path
         ({"learning_rate": 2.0}, "the learning rate is 2.0"),
         ({"warmup": 1.0}, "warmup is 1.0: give a share"),
         ({"max_steps": 0}, "max_steps is 0"),
-        ({"schedule": "up"}, "no schedule 'up'; there are: cosine, constant"),
+        ({"precision": "float8"}, "no precision 'float8'; there are: auto, float32, bfloat16"),
     ],
 )
 def test_options_out_of_range_are_refused(given_option: dict[str, Any], problem: str) -> None:
@@ -275,7 +276,6 @@ def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(base
         rows(), tmp_path / "out", base=str(base), options=QUICK, name="toy", progress=lambda *a: told.append(a)
     )
     assert sorted(path.name for path in made.path.iterdir()) == [
-        "README.md",
         "adapter_config.json",
         "adapter_model.safetensors",
         "manifest.json",
@@ -289,8 +289,7 @@ def test_a_distilled_model_says_what_it_was_made_from_and_is_not_made_twice(base
     assert (course["steps"], course["stopped_early"]) == (8, False)
     losses = [point["dev_loss"] for point in course["curve"] if "dev_loss" in point]
     assert course["dev_loss"] == min(losses) < losses[0]
-    assert set(course["dev_exact_by_step"]) == {"NameColour", "PickNumbers"}
-    assert sum(course["dev_exact_by_step"].values()) / 2 == course["dev_exact"], "two rows of each are held out"
+    assert course["dev_exact"] in (0, 0.25, 0.5, 0.75, 1), "four rows are held out"
     assert told[-1][1:] == (8, 8) and "left" in told[-1][0] and "held out" in told[-1][0]
     assert [path.name for path in (tmp_path / "out").iterdir() if path.name.startswith(".")] == []
     written = (made.path / "adapter_model.safetensors").stat().st_mtime_ns
@@ -323,7 +322,7 @@ def test_a_training_that_was_killed_goes_on_and_comes_to_the_same(base: Path, tm
         if what.startswith("training") and done == 5:
             raise KilledError
 
-    def run(out: Path, progress: Any = None) -> Any:
+    def run(out: Path, progress: Any = no_progress) -> Any:
         return distil_rows(rows(), out, base=str(base), options=QUICK, progress=progress)
 
     whole = run(tmp_path / "whole")
@@ -345,7 +344,7 @@ def test_a_training_that_was_killed_goes_on_and_comes_to_the_same(base: Path, tm
 def test_it_ends_when_what_is_held_out_gets_no_better(base: Path, tmp_path: Path) -> None:
     wrong = [colour_row(n, "dev") for n in range(20, 24)]
     taught = [chat_row(chat(NameColour, {"thing": f"thing {n}"}, {"answer": "stone"}), "NameColour") for n in range(16)]
-    harsh = {"epochs": 10, "evaluations": 4, "patience": 1, "learning_rate": 0.9, "schedule": "constant"}
+    harsh = {"epochs": 10, "evaluations": 4, "patience": 1, "learning_rate": 0.9}
     options = DistilOptions(**QUICK.to_json() | harsh)
     course = distil_rows([*taught, *wrong], tmp_path / "out", base=str(base), options=options).manifest["training"]
     assert course["stopped_early"] and course["steps"] < course["steps_planned"]

@@ -56,13 +56,11 @@ def run(*words: object) -> Result:
 
 
 def test_dspy_trains_an_embedded_model_and_calls_the_result(base: Path, tmp_path: Path) -> None:
-    told: list[Any] = []
-    lm = trainable(language_model(f"local/{base}"), tmp_path, progress=lambda *said: told.append(said))
+    lm = trainable(language_model(f"local/{base}"), tmp_path)
     data = [{"messages": chat(NameColour, {"thing": f"thing {n}"}, {"answer": "deep blue"})} for n in range(4)]
     options = {"rank": 16, "alpha": 32, "batch": 4, "epochs": 25, "learning_rate": 1e-2, "precision": "float32"}
     job = lm.finetune(data, TrainDataFormat.CHAT, options | {"dev_rows": 0})
     taught = job.result()
-    assert job.status() == "succeeded" and told[-1][1:] == (25, 25)
     assert find_weights(taught.name).adapter == tmp_path / Path(taught.name).name
     assert lm.model != taught.model and lm.engine is taught.engine
     with dspy.context(lm=taught, adapter=TolerantAdapter()):
@@ -84,7 +82,6 @@ def test_an_error_of_the_training_is_the_result_of_the_job(
     job = trainable(language_model(f"local/{base}"), tmp_path).finetune(data, TrainDataFormat.CHAT, options)
     with pytest.raises(UserError, match=problem):
         raise job.result()
-    assert job.status() == "failed"
 
 
 def test_only_embedded_models_and_those_with_a_provider_are_trained(base: Path, tmp_path: Path, bundled: Any) -> None:

@@ -15,14 +15,15 @@ from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Budget, BudgetExceededError, RolePredict, Roles, register_engine, session, unregister_engine
 from triplecheck.lms.engines import reply
-from triplecheck.optimize.fit import FitPlan, Option, fit_program, halves, read_space, space_of
+from triplecheck.optimize.fit import FitPlan, fit_program, read_space, space_of
+from triplecheck.optimize.fit.fitting import halves
 from triplecheck.optimize.fit.search import held, nested
 from triplecheck.programs import KERAG, KERAGLimits, Outcome, Program, ProgramOptions, Sources, resolve_program
 from triplecheck.programs.base import make_program
 from triplecheck.programs.steps import Trace
 
 COUNTER = "counter"
-SPACE = (Option("skill", (0.2, 0.9, 0.5)), Option("slow", (True,)))
+SPACE = {"skill": (0.2, 0.9, 0.5), "slow": (True,)}
 
 
 class Counter:
@@ -187,7 +188,7 @@ class TestWhatCannotBeFitted:
 
     def test_an_option_that_does_not_exist(self, bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
         with pytest.raises(UserError, match="no option 'size'"):
-            fit_program(plan(bundled, space=(Option("size", (1,)),)), tmp_path / "run")
+            fit_program(plan(bundled, space={"size": (1,)}), tmp_path / "run")
 
     def test_a_directory_of_something_else(self, bundled: KnowledgeBase, counter: Counter, tmp_path: Path) -> None:
         (tmp_path / "mine.txt").write_text("mine")
@@ -203,17 +204,14 @@ class TestSpace:
     def test_every_option_that_is_fitted_by_default_exists(self, bundled: KnowledgeBase) -> None:
         for name in ("know3rag", "kerag", "anchorrag", "4stepfocus"):
             kind, space = resolve_program(name), space_of(name)
-            for option in space:
-                for value in option.values:
-                    made = make_program(kind, Sources.of(bundled), nested({}, {option.name: value}))
-                    assert held(made, [option]) == {option.name: value}
-        assert space_of("io") == ()
+            for option, values in space.items():
+                for value in values:
+                    made = make_program(kind, Sources.of(bundled), nested({}, {option: value}))
+                    assert held(made, [option]) == {option: value}
+        assert space_of("io") == {}
 
     def test_values_are_read(self) -> None:
-        assert read_space(["a.b=0.1, 2,none", "c=bm25,true"]) == (
-            Option("a.b", (0.1, 2, None)),
-            Option("c", ("bm25", True)),
-        )
+        assert read_space(["a.b=0.1, 2,none", "c=bm25,true"]) == {"a.b": (0.1, 2, None), "c": ("bm25", True)}
         with pytest.raises(UserError, match="write NAME=VALUE,VALUE"):
             read_space(["a"])
         with pytest.raises(UserError, match="given twice"):

@@ -14,7 +14,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.ranker import GENERAL, load_ranker, save_ranker
 from triplecheck.lms import session
-from triplecheck.optimize.distil import graph_ranker
+from triplecheck.optimize.distil import path_ranker
 from triplecheck.optimize.distil.graph_ranker import RankerOptions, TrainedRanker, train_into
 from triplecheck.optimize.distil.path_ranker import FURTHER
 from triplecheck.optimize.distil.trace_ranker import answered_questions, distil_ranker
@@ -39,7 +39,7 @@ OPTIONS = RankerOptions(seed=3)
 @pytest.fixture(scope="module", autouse=True)
 def short_training() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(graph_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
+        patch.setattr(path_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
         yield
 
 
@@ -90,7 +90,7 @@ def test_a_ranker_that_answers_fewer_questions_is_not_stored(
     people: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     kb, small = people, replace(FURTHER, epochs=1, least_steps=60, rate=0.5)
-    monkeypatch.setattr(graph_ranker, "FURTHER", small)
+    monkeypatch.setattr(path_ranker, "FURTHER", small)
     easy = [Question(f"q{n}", f"Mensch{n % 40:02} wohnt in?", (f"Stadt{n % 20:02}",)) for n in range(80)]
     trained = train_into(kb, easy, OPTIONS)
     assert (trained.stored is None) == (trained.gains < 0)
@@ -135,9 +135,12 @@ def traces(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "traces"
 
 
-def test_a_ranker_is_distilled_from_traces(traces: Path, people: KnowledgeBase, tmp_path: Path) -> None:
+def test_a_ranker_is_distilled_from_traces(
+    traces: Path, people: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(path_ranker, "FURTHER", replace(FURTHER, least_steps=100))
     out = tmp_path / "adapters" / "people.safetensors"
-    report = distil_ranker(read_traces(traces), out, replace(FURTHER, least_steps=100), traces=[traces])
+    report = distil_ranker(read_traces(traces), out, traces=[traces])
     about: Any = report.details
     (score,) = report.scores
     assert score.after >= score.before and score.after_interval[0] <= score.after <= score.after_interval[1]
@@ -164,15 +167,14 @@ def test_questions_with_several_or_computed_answers_are_left_out(traces: Path) -
         [row for row in read_traces(traces) if row.signature == "AnswerFromFacts" and row.id == id]
         for id in ("a1", "a2")
     )
-    reply = row.messages[-1]["content"]
 
-    def replying(old: str, new: str) -> TraceRow:
-        assert old in reply
-        return replace(row, messages=(*row.messages[:-1], {"role": "assistant", "content": reply.replace(old, new)}))
+    def replying(**outputs: Any) -> TraceRow:
+        return replace(row, outputs={**row.outputs, **outputs})
 
     assert [one.id for one in answered_questions([first, row])] == ["a1", "a2"]
-    assert [one.id for one in answered_questions([first, row, replying("Stadt02", "Stadt03")])] == ["a1"]
-    assert [one.id for one in answered_questions([first, replying("none", "count")])] == ["a1"]
+    assert [one.id for one in answered_questions([first, row, replying(answers=["Stadt03"])])] == ["a1"]
+    assert [one.id for one in answered_questions([first, replying(operation="count")])] == ["a1"]
+    assert [one.id for one in answered_questions([first, replying(answers=[])])] == ["a1"], "nothing is no answer"
 
 
 def test_empty_traces_are_refused(traces: Path, tmp_path: Path) -> None:

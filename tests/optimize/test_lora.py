@@ -14,9 +14,11 @@ from typer.testing import CliRunner
 from triplecheck.kg import UserError
 from triplecheck.lms.local.weights import find_weights
 from triplecheck.optimize.distil import DistilOptions
-from triplecheck.optimize.distil.lora import LoraOptions, LoraTask, distil_lora
+from triplecheck.optimize.distil.lesson import Lesson, LoraOptions
+from triplecheck.optimize.distil.lora import distil_lora
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
+from triplecheck.optimize.traces import TraceRow
 
 FACTS = [
     "Alien → directed by → Ridley Scott",
@@ -27,8 +29,8 @@ FACTS = [
 ]
 
 
-def inputs(question: str, facts: list[str] = FACTS) -> dict[str, Any]:
-    return {"question": question, "topics": ["Alien"], "facts": facts}
+def asked(question: str, right: dict[str, Any], facts: list[str] = FACTS) -> TraceRow:
+    return replace(gold_row(0), inputs={"question": question, "topics": ["Alien"], "facts": facts}, outputs=right)
 
 
 DIRECTED = "Alien was directed by Ridley Scott."
@@ -68,31 +70,30 @@ BORN = f"{DIRECTED} Ridley Scott was born in South Shields."
     ],
 )
 def test_a_reply_is_verified_by_its_prompt(given: dict[str, Any], right: dict[str, Any], problem: str | None) -> None:
-    assert problem_of_reply(inputs("Who wrote the music of Alien?"), given, right) == problem
+    assert problem_of_reply(asked("Who wrote the music of Alien?", right), given) == problem
 
 
 def test_a_shared_value_is_computed_or_written() -> None:
     facts = ["Jane Roe ← plays for ← Ann | Bea", "Lund ← lives in ← Bea | Cid", "Ann → lives in → Holm"]
-    right = reply([1, 2], "common", ("Bea",))
-    asked = inputs("Who plays for Jane Roe and lives in Lund?", facts)
-    assert problem_of_answer(asked, reply([1, 2], "common"), right) is None
-    assert problem_of_reply(asked, reply([1], answers=("Bea",)), right) == "not_computed"
-    assert problem_of_answer(asked, reply([1, 3], "common"), right) == "wrong"
+    row = asked("Who plays for Jane Roe and lives in Lund?", reply([1, 2], "common", ("Bea",)), facts)
+    assert problem_of_answer(row, reply([1, 2], "common")) is None
+    assert problem_of_reply(row, reply([1], answers=("Bea",))) == "not_computed"
+    assert problem_of_answer(row, reply([1, 3], "common")) == "wrong"
 
 
 def test_what_leads_to_the_compared_things_is_not_compared() -> None:
     facts = ["Ek → owns → Gannet | Star", "Gannet → launched → 1897", "Star → launched → 1902"]
-    right = reply([2, 3], "min")
-    assert problem_of_answer(inputs("Which is the oldest?", facts), reply([1, 2, 3], "min"), right) is None
+    row = asked("Which is the oldest?", reply([2, 3], "min"), facts)
+    assert problem_of_answer(row, reply([1, 2, 3], "min")) is None
 
 
 def test_the_first_answer_counts_alone() -> None:
-    asked, right = inputs("Who is in Alien?"), reply([2], answers=("Sigourney Weaver", "John Hurt"))
-    assert first_is_right(asked, reply([2], answers=("John Hurt", "Ridley Scott")), right)
-    assert not first_is_right(asked, reply([2], answers=("Ridley Scott", "John Hurt")), right)
-    assert not first_is_right(asked, reply([]), right)
-    assert first_is_right(asked, reply([2], "count"), reply([2], "count"))
-    assert first_is_right(asked, reply([]), reply([]))
+    row = asked("Who is in Alien?", reply([2], answers=("Sigourney Weaver", "John Hurt")))
+    assert first_is_right(row, reply([2], answers=("John Hurt", "Ridley Scott")))
+    assert not first_is_right(row, reply([2], answers=("Ridley Scott", "John Hurt")))
+    assert not first_is_right(row, reply([]))
+    for right in (reply([2], "count"), reply([])):
+        assert first_is_right(replace(row, outputs=right), right)
 
 
 @pytest.fixture(scope="module")
@@ -106,12 +107,12 @@ STEPS = DistilOptions(rank=2, alpha=4, batch=4, max_steps=1, precision="float32"
 
 
 def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> None:
-    tasks = [
-        LoraTask.of("films", [gold_row(0), gold_row(1), gold_row(2, "dev")]),
-        LoraTask.of("towns", [gold_row(3), gold_row(4, "dev")]),
-    ]
+    rows = {
+        Path("films"): [gold_row(0), gold_row(1), gold_row(2, "dev")],
+        Path("towns"): [gold_row(3), gold_row(4, "dev")],
+    }
     how = LoraOptions(samples=1, left_out=("towns",), bare=True)
-    report = distil_lora(tasks, tmp_path, base=str(base), options=STEPS, how=how, name="mine", device="cpu")
+    report = distil_lora(Lesson(rows, tmp_path, "mine", str(base), STEPS, how, "cpu"))
     about: Any = report.details
     assert about["chains"]["rows"] == 3 == about["chains"]["chains"] + about["chains"]["base"]
     assert sum(about["chains"]["greedy"].values()) == 3
@@ -163,13 +164,14 @@ def test_forms_differ_in_reasoning_and_examples() -> None:
     assert replies(told, CHAIN, rows, 1, until=0.0) == [None, None]
 
 
-def test_wrong_input_says_what_would_do(tmp_path: Path) -> None:
-    pytest.importorskip("trl")
+def test_wrong_input_says_what_would_do(base: Path, tmp_path: Path) -> None:
     row = gold_row(0)
     with pytest.raises(UserError, match="--pass gold"):
-        distil_lora([LoraTask.of("films", [replace(row, source="verified")])], tmp_path)
+        distil_lora(Lesson({Path("films"): [replace(row, source="verified")]}, tmp_path))
     with pytest.raises(UserError, match="no test rows of towns"):
-        distil_lora([LoraTask.of("films", [row])], tmp_path, how=LoraOptions(left_out=("towns",)))
+        distil_lora(Lesson({Path("films"): [row]}, tmp_path, how=LoraOptions(left_out=("towns",))))
+    with pytest.raises(UserError, match="no device 'abacus'"):
+        distil_lora(Lesson({Path("films"): [row]}, tmp_path, device="abacus", base=str(base)))
     with pytest.raises(UserError, match="samples"):
         LoraOptions(samples=-1)
 

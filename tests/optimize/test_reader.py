@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distil_parts import answering_row, traces
+from distil_parts import answering_row
 from typer.testing import CliRunner
 
 from triplecheck.evals import read_questions
@@ -19,18 +19,16 @@ from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.lms import Roles, session
-from triplecheck.lms.prompt import Prompt
 from triplecheck.lms.reader.engine import reply_of
 from triplecheck.lms.reader.model import FILE, for_reading, load_reader
 from triplecheck.lms.reader.readings import Reading, readings
 from triplecheck.optimize.bundle import load_bundle, save_bundle
+from triplecheck.optimize.distil import StudentReport, path_ranker
 from triplecheck.optimize.distil.path_ranker import FURTHER
-from triplecheck.optimize.distil.reader import DistilledReader, distil_reader, read_tasks, student
+from triplecheck.optimize.distil.reader import HITS, distil_reader
 from triplecheck.optimize.distil.reader.examples import NOTHING, right_readings, without_answers
-from triplecheck.optimize.distil.reader.measure import table
-from triplecheck.optimize.distil.reader.tasks import ReaderTask
-from triplecheck.optimize.distil.trace_ranker import answered
-from triplecheck.optimize.students import Lesson, resolve_students, taught
+from triplecheck.optimize.distil.trace_ranker import prompt_of
+from triplecheck.optimize.students import resolve_students, taught
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.programs import KERAG, Cascade
 from triplecheck.signatures.notation import read_facts
@@ -39,7 +37,7 @@ from triplecheck.signatures.notation import read_facts
 @pytest.fixture(scope="module", autouse=True)
 def short_training() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(student, "FURTHER", replace(FURTHER, epochs=5, least_steps=80))
+        patch.setattr(path_ranker, "FURTHER", replace(FURTHER, epochs=5, least_steps=80))
         yield
 
 
@@ -75,14 +73,8 @@ def ferry(number: int, split: str = "train") -> TraceRow:
             return row(number, f"who looks after {name}", [name], facts, [3], [f"Keeper {number}"], split=split)
 
 
-def ferries(graph: str = "sea") -> ReaderTask:
-    return ReaderTask(
-        graph, graph, tuple(map(ferry, range(150))), tuple(ferry(number, "dev") for number in range(200, 230))
-    )
-
-
-def prompt_of(one: TraceRow) -> Prompt:
-    return answered(one).prompt
+def ferries(graph: str = "sea", count: int = 150) -> dict[Path, list[TraceRow]]:
+    return {Path(graph): [*map(ferry, range(count)), *(ferry(number, "dev") for number in range(200, 230))]}
 
 
 def read(one: TraceRow) -> list[Reading]:
@@ -130,75 +122,71 @@ def test_without_the_facts_that_hold_the_answer_nothing_is_told() -> None:
 
 
 @pytest.fixture(scope="module")
-def sea(tmp_path_factory: pytest.TempPathFactory) -> DistilledReader:
-    return distil_reader([ferries()], tmp_path_factory.mktemp("readers") / "sea")
+def sea(tmp_path_factory: pytest.TempPathFactory) -> StudentReport:
+    return distil_reader(ferries(), tmp_path_factory.mktemp("readers") / "sea")
 
 
-def test_a_reader_learns_words_that_no_rule_knows(sea: DistilledReader) -> None:
-    (about,) = sea.about["measured"]
-    assert about["questions"] == 30
-    assert about["read_by"]["reader"]["hits_at_1"] >= 0.9 > about["read_by"]["rules"]["hits_at_1"]
+def test_a_reader_learns_words_that_no_rule_knows(sea: StudentReport) -> None:
+    scores = {one.what: one for one in sea.scores}
+    assert scores[HITS].rows == 30 and scores[HITS].after >= 0.9 > scores[HITS].before
+    assert scores["all answers right"].rows == 30 and len(scores) == 3
 
 
-def test_a_reader_is_a_file_and_a_card(sea: DistilledReader) -> None:
-    reader, one = load_reader(sea.path), ferry(301)
+def test_a_reader_is_a_file_and_a_card(sea: StudentReport) -> None:
+    reader, one = load_reader(sea.file), ferry(301)
     reply = reply_of(reader, prompt_of(one), load_encoder())
     assert (reply["cited"], reply["answers"]) == ([1, 2], ["Town 301", "Port 301"])
-    assert reader.about == sea.about
-    text = (sea.path / "README.md").read_text("utf-8")
-    assert "gold (150)" in text
-    assert table(sea.about["measured"]) in text
+    assert reader.about == sea.details == json.loads((sea.file / "card.json").read_text("utf-8"))
+    text = (sea.file / "README.md").read_text("utf-8")
+    assert text == sea.markdown() and "| teacher | gold 150 |" in text
 
 
-def test_a_reader_is_trained_in_the_same_way_again(sea: DistilledReader, tmp_path: Path) -> None:
-    again = distil_reader([ferries()], tmp_path / "again")
-    one, other = load_reader(sea.path), load_reader(again.path)
+def test_a_reader_is_trained_in_the_same_way_again(sea: StudentReport, tmp_path: Path) -> None:
+    again = distil_reader(ferries(), tmp_path / "again")
+    one, other = load_reader(sea.file), load_reader(again.file)
     assert all(np.array_equal(one.weights[name], other.weights[name]) for name in one.weights)
 
 
-def test_a_reader_that_learnt_from_the_same_rows_is_there_already(sea: DistilledReader, tmp_path: Path) -> None:
-    shutil.copytree(sea.path, tmp_path / "sea")
+def test_a_reader_that_learnt_from_the_same_rows_is_there_already(sea: StudentReport, tmp_path: Path) -> None:
+    shutil.copytree(sea.file, tmp_path / "sea")
     before = (tmp_path / "sea" / FILE).stat().st_mtime_ns
-    same = distil_reader([ferries()], tmp_path / "sea")
-    assert (same.about, same.scores) == (sea.about, sea.scores)
+    same = distil_reader(ferries(), tmp_path / "sea")
+    assert (same.details, same.scores) == (sea.details, sea.scores)
     assert (tmp_path / "sea" / FILE).stat().st_mtime_ns == before
-    fewer = replace(ferries(), train=ferries().train[:120])
-    assert distil_reader([fewer], tmp_path / "sea").about["replies"] == 120
+    assert distil_reader(ferries(count=120), tmp_path / "sea").details["replies"] == 120
 
 
 def test_of_several_graphs_each_is_left_out(tmp_path: Path) -> None:
-    made = distil_reader([ferries("sea"), ferries("lake")], tmp_path / "both")
-    assert [set(one["read_by"]) for one in made.about["measured"]] == [
-        {"rules", "reader", "reader, graph left out"}
-    ] * 2
-    assert (made.path / FILE).stat().st_size < 50_000
+    made = distil_reader(ferries("sea") | ferries("lake"), tmp_path / "both")
+    compared = [(Path(one.on).name, one.before_is, one.after_is) for one in made.scores if one.what == HITS]
+    readers = ("reader, graph left out", "reader")
+    assert compared == [(graph, "rules", reader) for graph in ("sea", "lake") for reader in readers]
+    assert (made.file / FILE).stat().st_size < 50_000
 
 
 def test_a_folder_with_something_else_is_not_replaced(tmp_path: Path) -> None:
     (tmp_path / "notes.txt").write_text("mine")
     with pytest.raises(UserError, match="holds no reader"):
-        distil_reader([ferries()], tmp_path)
+        distil_reader(ferries(), tmp_path)
 
 
 def test_traces_without_the_answering_step_are_refused(tmp_path: Path) -> None:
-    few = traces(tmp_path / "few", [ferry(1), ferry(2)])
     with pytest.raises(UserError, match="right replies of the step AnswerFromFacts are too few"):
-        read_tasks([few])
-    other = traces(tmp_path / "other", [TraceRow.from_json(ferry(1).to_json() | {"signature": "SelectPaths"})])
+        distil_reader({Path("few"): [ferry(1), ferry(2)]}, tmp_path)
     with pytest.raises(UserError, match=r"all that a reader does \(steps there: SelectPaths\)"):
-        read_tasks([other])
+        distil_reader({Path("other"): [replace(ferry(1), signature="SelectPaths")]}, tmp_path)
 
 
 def test_replies_that_do_not_follow_from_the_facts_teach_nothing(tmp_path: Path) -> None:
     facts = ["Ferry 1 → zork → Quay 1"]
-    rows = tuple(row(number, "who built it", ["Ferry 1"], facts, [1], ["Noah"]) for number in range(60))
+    rows = [row(number, "who built it", ["Ferry 1"], facts, [1], ["Noah"]) for number in range(90)]
     with pytest.raises(UserError, match="in 0 right replies alone"):
-        distil_reader([ReaderTask("sea", "sea", rows, ())], tmp_path / "sea")
+        distil_reader({Path("sea"): rows}, tmp_path / "sea")
 
 
 @pytest.mark.parametrize("change", [b"", b"triplecheck"])
-def test_a_damaged_reader_is_refused(sea: DistilledReader, tmp_path: Path, change: bytes) -> None:
-    content = (sea.path / FILE).read_bytes()
+def test_a_damaged_reader_is_refused(sea: StudentReport, tmp_path: Path, change: bytes) -> None:
+    content = (sea.file / FILE).read_bytes()
     (tmp_path / FILE).write_bytes(content[: len(content) // 2] + change)
     with pytest.raises(UserError, match="holds no reader"):
         load_reader(tmp_path)
@@ -239,8 +227,9 @@ def test_the_command_trains_on_a_graph_and_its_questions(
 ) -> None:
     _, about, folder = commanded
     assert about["student"] == "reader" and about["details"]["graphs"] == ["ferries"]
-    assert [Path(one["on"]).parent.name for one in about["scores"]] == ["right", "distracted"]
-    assert min(one["after"] for one in about["scores"]) >= 0.9
+    hits = [one for one in about["scores"] if one["what"] == HITS]
+    assert [Path(one["on"]).parent.name for one in hits] == ["right", "distracted"]
+    assert min(one["after"] for one in hits) >= 0.9
     assert about["model"] == f"student/{folder / 'out' / 'reader'}"
     assert about["learnt"]["by_step"] == {"AnswerFromFacts": about["learnt"]["rows"]}
     written = json.loads((folder / "out" / "reader.report.json").read_text("utf-8"))
@@ -265,12 +254,12 @@ def test_compile_trains_a_reader_for_the_role_of_answering(
 ) -> None:
     kb, _, folder = commanded
     (entry,), asked = resolve_students(["reader"]), read_questions(folder / "asked.jsonl")
-    found = taught(entry, kb, lambda base: Lesson(base, asked, {}, tmp_path / "reader"))
+    found = taught(entry, kb, asked, tmp_path / "reader")
     assert entry.role == "answer" and found.model is not None and " to 1.00 on " in found.note
     with session(Roles(answer=found.model)):
         assert KERAG(kb, assist="none")(question="What lies behind where Ferry07 rests?").answer == "Town02"
     with pytest.raises(UserError, match="are too few to train a reader"):
-        taught(entry, kb, lambda base: Lesson(base, asked[:5], {}, tmp_path / "few"))
+        taught(entry, kb, asked[:5], tmp_path / "few")
 
 
 def test_a_bundle_holds_its_reader(commanded: tuple[KnowledgeBase, dict[str, Any], Path], tmp_path: Path) -> None:

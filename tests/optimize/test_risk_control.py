@@ -10,8 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from triplecheck.kg import UserError
-from triplecheck.optimize.fit import Choice, Guarantee, Sample, check_guarantee, choose_threshold
-from triplecheck.optimize.fit.risk_control import ABSTAIN_ALWAYS, fewest_needed, most_wrong, sample_of, tail
+from triplecheck.optimize.fit.risk_control import (
+    ABSTAIN_ALWAYS,
+    Choice,
+    Guarantee,
+    Sample,
+    check_guarantee,
+    choose_threshold,
+    fewest_needed,
+    most_wrong,
+    sample_of,
+    tail,
+)
 
 ALPHA, DELTA = 0.1, 0.1
 

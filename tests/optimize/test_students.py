@@ -12,10 +12,8 @@ from typer.testing import CliRunner, Result
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.optimize.distil.report import Score
-from triplecheck.optimize.distil.students import STUDENTS, rows_for
+from triplecheck.optimize.distil.students import rows_for
 from triplecheck.optimize.traces.reading import graph_of
-
-STUDENT = pytest.mark.parametrize("student", STUDENTS)
 
 
 def distill(*words: object) -> Result:
@@ -24,10 +22,9 @@ def distill(*words: object) -> Result:
     return CliRunner().invoke(app, ["distill", *map(str, words)])
 
 
-@STUDENT
-def test_traces_of_another_version_are_refused(student: str, tmp_path: Path) -> None:
+def test_traces_of_another_version_are_refused(tmp_path: Path) -> None:
     old = traces(tmp_path / "old", [gold_row(1)], version=2)
-    result = distill(old, "--student", student, "--out", tmp_path / "out")
+    result = distill(old, "--student", "reader", "--out", tmp_path / "out")
     assert result.exit_code == 2
     assert "version 2, and version 3 of triplecheck-traces is read; collect them again" in " ".join(
         result.output.split()
@@ -35,42 +32,38 @@ def test_traces_of_another_version_are_refused(student: str, tmp_path: Path) -> 
     assert not (tmp_path / "out").exists()
 
 
-@STUDENT
-def test_traces_of_another_graph_are_refused(student: str, tmp_path: Path, bundled: KnowledgeBase) -> None:
+def test_traces_of_another_graph_are_refused(tmp_path: Path, bundled: KnowledgeBase) -> None:
     own = traces(tmp_path / "own", [gold_row(1)], graph=graph_of(bundled))
     other = traces(tmp_path / "other", [gold_row(1)], graph="0" * 64)
-    assert len(rows_for(student, [own], graph_of(bundled))["own"]) == 1
-    result = distill(own, other, "--student", student, "--out", tmp_path / "out", "--kb", bundled.path)
+    assert len(rows_for("reader", [own], graph_of(bundled))[own]) == 1
+    result = distill(own, other, "--student", "reader", "--out", tmp_path / "out", "--kb", bundled.path)
     assert result.exit_code == 2
     said = " ".join(result.output.split())
     assert "other: its traces are of another graph" in said and "collect on this knowledge base" in said
     assert not (tmp_path / "out").exists()
 
 
-@STUDENT
-def test_traces_without_a_verified_row_are_refused(student: str, tmp_path: Path) -> None:
+def test_traces_without_a_verified_row_are_refused(tmp_path: Path) -> None:
     none = traces(tmp_path / "none", [], left_out={"below_metric": 3, "wrong": 1})
     base = traces(tmp_path / "base", [replace(gold_row(1), source="base")])
     for folder, why in ((none, r"below_metric 3, wrong 1"), (base, "no question was asked")):
         with pytest.raises(UserError, match=rf"no step was verified \({why}\); `triplecheck collect --rejected FILE`"):
-            rows_for(student, [folder])
+            rows_for("reader", [folder])
 
 
-@STUDENT
-def test_traces_of_a_step_that_a_student_does_not_do_are_refused(student: str, tmp_path: Path) -> None:
+def test_traces_of_a_step_that_a_student_does_not_do_are_refused(tmp_path: Path) -> None:
     folder = traces(tmp_path / "paths", [replace(gold_row(1), signature="SelectPaths")])
     with pytest.raises(
-        UserError, match=rf"rows of SelectPaths, and the student {student} learns AnswerFromFacts; .*--step"
+        UserError, match=r"rows of SelectPaths, and the student reader learns AnswerFromFacts; .*--step"
     ):
-        rows_for(student, [folder])
+        rows_for("reader", [folder])
 
 
-@STUDENT
-def test_a_folder_without_traces_is_refused(student: str, tmp_path: Path) -> None:
+def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no collected traces; `triplecheck collect` writes them"):
-        rows_for(student, [tmp_path])
+        rows_for("reader", [tmp_path])
     with pytest.raises(UserError, match="no traces are named"):
-        rows_for(student, [])
+        rows_for("reader", [])
 
 
 def test_a_ranker_is_no_adapter(tmp_path: Path) -> None:

@@ -94,7 +94,8 @@ class Joiner:
     def best(self, attachments: Sequence[Attachment]) -> list[Join] | None:
         """The joins of attachments that fit best together; None if one of them has no join."""
         options = [self._options(one) for one in attachments]
-        if any([self._tell(found[0]) for found in options if found]):
+        told = [self._tell(found[0]) for found in options if found]
+        if any(told):
             options = [self._options(one) for one in attachments]
         if not all(options):
             return None

@@ -3,8 +3,6 @@
 Source: KERAG (arXiv 2509.04716), its third mechanism.
 """
 
-from triplecheck.optimize.distil.lora.report import LoraReport
 from triplecheck.optimize.distil.lora.student import distil_lora
-from triplecheck.optimize.distil.lora.tasks import LoraOptions, LoraTask
 
-__all__ = ["LoraOptions", "LoraReport", "LoraTask", "distil_lora"]
+__all__ = ["distil_lora"]

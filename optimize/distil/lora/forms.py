@@ -6,13 +6,13 @@ import random
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.lms import TolerantAdapter
-from triplecheck.lms.local.backend import Generated, GenerationRequest, LocalConfig
+from triplecheck.lms.local.backend import Backend, Generated, GenerationRequest, LocalConfig
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.lms.values import numbered_lists
 from triplecheck.optimize.traces import TraceRow
@@ -82,39 +82,24 @@ class Reply:
     prefix: int
 
 
-class Writer(Protocol):
-    """A backend of an embedded model."""
-
-    def generate(self, prompts: Sequence[GenerationRequest]) -> list[Generated | Exception]:
-        """See `lms.local.backend.Backend.generate`."""
-        ...
-
-
-@dataclass(frozen=True)
-class Sampling:
-    """How replies are chosen: greedily at temperature 0."""
-
-    temperature: float = 0.0
-    seed: int = 0
+TEMPERATURE = 0.7
+"""Of samples."""
 
 
 def replies(
-    writer: Writer,
+    writer: Backend,
     form: Form,
     rows: Sequence[TraceRow],
     batch: int,
-    sampling: Sampling = Sampling(),
+    sample: int = 0,
     tell: Callable[[int], None] | None = None,
     until: float | None = None,
 ) -> list[Reply | None]:
     """A model's reply to each row, in order. A batch has prompts of similar length.
 
     Args:
-        writer: the model.
-        form: of the prompts.
-        rows: whose inputs are asked.
         batch: prompts at a time.
-        sampling: of the replies.
+        sample: number of the sample; 0: greedily.
         tell: called with the number of replies, rounded up to whole batches.
         until: no batch starts after this time (`time.monotonic`), so the replies are those to random batches; None: no
             limit.
@@ -122,7 +107,7 @@ def replies(
     Returns:
         None for a prompt that is too long, and for those that there was no time for.
     """
-    requests = [_request(form, row, sampling) for row in rows]
+    requests = [_request(form, row, sample) for row in rows]
     found: list[Reply | None] = [None] * len(rows)
     order = sorted(range(len(rows)), key=lambda at: sum(len(text) for _, text in requests[at].messages))
     batches = [order[start : start + batch] for start in range(0, len(order), batch)]
@@ -137,14 +122,14 @@ def replies(
     return found
 
 
-def _request(form: Form, row: TraceRow, sampling: Sampling) -> GenerationRequest:
+def _request(form: Form, row: TraceRow, sample: int) -> GenerationRequest:
     messages, config = form.prompt(row.inputs), LocalConfig()
     return GenerationRequest(
         messages=shown(messages),
         max_new_tokens=config.max_new_tokens,
-        temperature=sampling.temperature,
+        temperature=TEMPERATURE if sample else 0.0,
         top_p=1.0,
-        seed=sampling.seed,
+        seed=sample,
         stop=config.stop,
         fields=tuple(fields_of(messages)),
     )

@@ -8,10 +8,9 @@ from dataclasses import dataclass, field
 from statistics import mean
 from typing import Any
 
-from triplecheck.evals.metrics.statistics import bootstrap_interval
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, LEFT_OUT, LEFT_OUT_BASE, TUNED, TUNED_BASE, Form, Reply
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
-from triplecheck.optimize.distil.report import Score
+from triplecheck.optimize.distil.report import Score, interval
 from triplecheck.optimize.traces import TraceRow
 
 
@@ -19,71 +18,59 @@ def problem_of(row: TraceRow, reply: Reply) -> str | None:
     """Why a reply to the inputs of a row is no training row; None: it is one."""
     if not reply.finished:
         return "cut"
-    return "unreadable" if reply.outputs is None else problem_of_reply(row.inputs, reply.outputs, row.outputs)
+    return "unreadable" if reply.outputs is None else problem_of_reply(row, reply.outputs)
 
 
-def is_right(row: TraceRow, reply: Reply) -> bool:
-    """Whether a reply has the right answer."""
-    return (
-        reply.finished and reply.outputs is not None and not problem_of_answer(row.inputs, reply.outputs, row.outputs)
-    )
+def _is_right(row: TraceRow, reply: Reply) -> bool:
+    """Whether all answers of a reply are right and none is missing."""
+    return reply.finished and reply.outputs is not None and problem_of_answer(row, reply.outputs) is None
 
 
-def hits_at_1(row: TraceRow, reply: Reply) -> bool:
+def _hits(row: TraceRow, reply: Reply) -> bool:
     """Whether the first answer of a reply is right, even if others are missing or the reply is cut."""
-    return reply.outputs is not None and first_is_right(row.inputs, reply.outputs, row.outputs)
+    return reply.outputs is not None and first_is_right(row, reply.outputs)
 
 
 @dataclass(frozen=True)
 class Answered:
-    """A form's replies to the test rows of a graph.
-
-    Attributes:
-        graph: name of the graph.
-        form: name of the form.
-        rows: that were asked.
-        replies: to them, in order.
-        seconds: that the replies took.
-    """
+    """The replies of a form to the test rows of a graph, and the seconds that they took."""
 
     graph: str
     form: str
-    rows: Sequence[TraceRow]
-    replies: Sequence[Reply]
+    replies: Sequence[tuple[TraceRow, Reply]]
     seconds: float
 
     @property
     def scores(self) -> list[float]:
         """1 for each right answer, else 0."""
-        return [float(is_right(row, reply)) for row, reply in zip(self.rows, self.replies, strict=True)]
+        return [float(_is_right(row, reply)) for row, reply in self.replies]
 
     def to_json(self) -> dict[str, Any]:
         """Shares, intervals and costs, as plain data."""
-        scores = self.scores
-        problems = [problem_of(row, reply) for row, reply in zip(self.rows, self.replies, strict=True)]
-        first = [float(hits_at_1(row, reply)) for row, reply in zip(self.rows, self.replies, strict=True)]
-        proved = [problem is None for problem in problems]
+        scores, replies = self.scores, [reply for _, reply in self.replies]
+        problems = [problem_of(row, reply) for row, reply in self.replies]
+        first = [float(_hits(row, reply)) for row, reply in self.replies]
         by_operation: dict[str, list[float]] = {}
-        for row, score in zip(self.rows, scores, strict=True):
-            by_operation.setdefault(operation_of(row), []).append(score)
+        for (row, _), score in zip(self.replies, scores, strict=True):
+            by_operation.setdefault(_operation(row), []).append(score)
         return {
             "graph": self.graph,
             "form": self.form,
             "questions": len(scores),
             "hits_at_1": round(mean(first), 4),
-            "hits_at_1_interval": [round(end, 4) for end in bootstrap_interval(first)],
+            "hits_at_1_interval": list(interval(first)),
             "right": round(mean(scores), 4),
-            "interval": [round(end, 4) for end in bootstrap_interval(scores)],
-            "proved_and_reasoned": round(mean(proved), 4),
+            "interval": list(interval(scores)),
+            "proved_and_reasoned": round(problems.count(None) / len(problems), 4),
             "by_operation": {name: [len(own), round(mean(own), 4)] for name, own in sorted(by_operation.items())},
             "problems": dict(Counter(problem for problem in problems if problem).most_common()),
-            "prompt_tokens": round(mean(reply.prefix for reply in self.replies), 1),
-            "reply_tokens": round(mean(reply.tokens - reply.prefix for reply in self.replies), 1),
+            "prompt_tokens": round(mean(reply.prefix for reply in replies), 1),
+            "reply_tokens": round(mean(reply.tokens - reply.prefix for reply in replies), 1),
             "seconds": round(self.seconds, 1),
         }
 
 
-def operation_of(row: TraceRow) -> str:
+def _operation(row: TraceRow) -> str:
     """The operation of the right reply; `unanswerable` if there is no answer."""
     outputs = row.outputs
     return "unanswerable" if outputs["operation"] == "none" and not outputs["answers"] else str(outputs["operation"])
@@ -111,21 +98,17 @@ class LoraReport:
         self, graph: str, form: Form, rows: Sequence[TraceRow], given: Sequence[Reply | None], seconds: float
     ) -> None:
         """Add the replies of a form; rows that were not asked are left out."""
-        asked = [row for row, reply in zip(rows, given, strict=True) if reply is not None]
-        if asked:
-            replies = [reply for reply in given if reply is not None]
-            self.answered.append(Answered(graph, form.name, asked, replies, seconds))
+        replies = [(row, reply) for row, reply in zip(rows, given, strict=True) if reply is not None]
+        if replies:
+            self.answered.append(Answered(graph, form.name, replies, seconds))
 
     @property
     def scores(self) -> tuple[Score, ...]:
         """Each fine-tuned form beside the same prompt before, on the rows that both were asked."""
         found = {(one.graph, one.form): one for one in self.answered}
-        pairs = (
-            (before, found[graph, form])
-            for (graph, form) in found
-            if (before := found.get((graph, _BEFORE.get(form, "")))) is not None
-        )
-        return tuple(score for one, other in pairs if (score := _compared(one, other)) is not None)
+        pairs = ((found.get((one.graph, _BEFORE.get(one.form, ""))), one) for one in self.answered)
+        scores = (_compared(before, after) for before, after in pairs if before is not None)
+        return tuple(score for score in scores if score is not None)
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
@@ -145,7 +128,7 @@ _BEFORE = {
 
 
 def _compared(one: Answered, other: Answered) -> Score | None:
-    theirs = {row.key: score for row, score in zip(other.rows, other.scores, strict=True)}
-    pairs = [(score, theirs[row.key]) for row, score in zip(one.rows, one.scores, strict=True) if row.key in theirs]
-    before, after = [first for first, _ in pairs], [second for _, second in pairs]
+    theirs = {row.key: score for (row, _), score in zip(other.replies, other.scores, strict=True)}
+    own = [(row.key, score) for (row, _), score in zip(one.replies, one.scores, strict=True) if row.key in theirs]
+    before, after = [score for _, score in own], [theirs[key] for key, _ in own]
     return Score.of(one.graph, "all answers right", (one.form, before), (other.form, after))

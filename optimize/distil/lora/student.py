@@ -10,15 +10,15 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.evals.run_directory import JsonLines
-from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg import UserError
 from triplecheck.lms.local.backend import LocalConfig
-from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights
-from triplecheck.optimize.distil.data import DistilOptions
+from triplecheck.lms.local.weights import PREFIX, SMOLLM2
+from triplecheck.optimize.distil.lesson import Lesson
 from triplecheck.optimize.distil.lora.forms import (
     BASE,
     BASE_BARE,
@@ -26,19 +26,20 @@ from triplecheck.optimize.distil.lora.forms import (
     CHAIN_BARE,
     LEFT_OUT,
     LEFT_OUT_BASE,
+    TEMPERATURE,
     TUNED,
     TUNED_BASE,
     Form,
     Reply,
-    Sampling,
     replies,
 )
 from triplecheck.optimize.distil.lora.report import LoraReport, problem_of
-from triplecheck.optimize.distil.lora.tasks import LoraOptions, LoraTask, check_tasks
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, StudentReport
 from triplecheck.optimize.distil.run import base_weights, check_libraries, distil_rows
+from triplecheck.optimize.distil.tasks import Task, answering
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import messages_key, row_messages
+from triplecheck.signatures import AnswerFromFacts
 
 if TYPE_CHECKING:
     from triplecheck.lms.local.transformers_backend import LoadedModel, TransformersBackend
@@ -47,50 +48,31 @@ REPLIES = "replies.jsonl"
 _GPU_BATCH, _GPU_PIECE = 128, 4096
 
 
-def distil_lora(
-    tasks: Sequence[LoraTask],
-    out: Path | str,
-    *,
-    base: str = SMOLLM2,
-    options: DistilOptions | None = None,
-    how: LoraOptions | None = None,
-    name: str | None = None,
-    device: str = "auto",
-    progress: ProgressCallback | None = None,
-    traces: Sequence[Path | str] = (),
-) -> StudentReport:
+def distil_lora(lesson: Lesson) -> StudentReport:
     """Let a model write chains, train an adapter on those that are proved, and measure base, chain and fine-tuned.
 
     Writes the adapter as `distil_rows` does, and its report and `replies.jsonl` beside it, each as soon as there is
     something to write.
 
     Args:
-        tasks: rows by graph.
-        out: directory of distilled models.
-        base: `local/smollm2`, or a directory with a transformers model or one GGUF file.
-        options: of the training.
-        how: chains are written and measured.
-        name: a name for the model in `out`, in addition to its hash.
-        device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
-        progress: called with the progress.
-        traces: where the rows are from.
+        lesson: its rows with right replies are used.
 
     Raises:
         UserError: nothing to train on, or an unknown graph is to be left out.
         UnavailableError: a library or the base model is missing.
     """
-    how, options = how or LoraOptions(), options or DistilOptions()
     check_libraries()
-    check_tasks(tasks, how)
-    run = _Run(base_weights(base), Path(out), options, how, device, progress or no_progress, name, traces)
+    tasks, how = _tasks(lesson), lesson.how
+    run = _Run(lesson)
     run.load()
-    own = run.chains([row for task in tasks for row in task.train])
-    run.train("all", [row for task in tasks for row in own.of(task)], name)
+    taught = run.chains([row for task in tasks for row in task.train])
+    run.train("all", list(taught.values()), lesson.name)
     for form in (TUNED, TUNED_BASE, CHAIN, BASE):
         run.measure(form, tasks, "all")
     for task in tasks:
         if task.graph in how.left_out and not run.late:
-            run.train(task.graph, [row for other in tasks if other is not task for row in own.of(other)])
+            others = [taught[row.key] for other in tasks if other is not task for row in other.train]
+            run.train(task.graph, others)
             for form in (LEFT_OUT, LEFT_OUT_BASE):
                 run.measure(form, [task], task.graph)
     for form in (CHAIN_BARE, BASE_BARE) if how.bare else ():
@@ -98,42 +80,41 @@ def distil_lora(
     return run.told()
 
 
-@dataclass(frozen=True)
-class _Chains:
-    """The training row of each question, by the key of its gold row."""
-
-    rows: Mapping[str, TraceRow]
-
-    def of(self, task: LoraTask) -> list[TraceRow]:
-        return [self.rows[row.key] for row in task.train if row.key in self.rows]
+def _tasks(lesson: Lesson) -> list[Task]:
+    """The right replies of each graph. Refuses a lesson without a row to learn, and unknown graphs to leave out."""
+    right: dict[str, list[TraceRow]] = {}
+    for folder, rows in lesson.rows.items():
+        right.setdefault(folder.name, []).extend(row for row in answering(rows) if row.source == "gold")
+    tasks = [Task.of(graph, graph, rows) for graph, rows in right.items()]
+    if not any(task.train for task in tasks):
+        raise UserError(
+            f"no right replies of the step {AnswerFromFacts.__name__} to learn from; "
+            "`triplecheck collect kerag --pass gold --step AnswerFromFacts` writes them"
+        )
+    graphs = sorted(task.graph for task in tasks if task.test)
+    unknown = sorted(set(lesson.how.left_out) - set(graphs))
+    if unknown:
+        raise UserError(f"no test rows of {', '.join(unknown)} to leave out; there are: {', '.join(graphs) or 'none'}")
+    return tasks
 
 
 class _Run:
-    def __init__(
-        self,
-        weights: Weights,
-        out: Path,
-        options: DistilOptions,
-        how: LoraOptions,
-        device: str,
-        tell: ProgressCallback,
-        name: str | None,
-        traces: Sequence[Path | str],
-    ) -> None:
-        self._name, self._traces, self._rows = name, traces, list[TraceRow]()
-        self._weights, self._out, self._how, self._tell = weights, out, how, tell
+    def __init__(self, lesson: Lesson) -> None:
+        from triplecheck.optimize.distil.training import device_name, find_device
+
+        self._lesson, self._how, self._tell = lesson, lesson.how, lesson.progress
+        self._weights, self._out = base_weights(lesson.base), lesson.out
         self._begun = time.monotonic()
+        self._rows: list[TraceRow] = []
         self._adapters: dict[str, Path] = {}
         self._loaded: LoadedModel | None = None
-        import torch
-
-        self._device = ("cuda" if torch.cuda.is_available() else "cpu") if device == "auto" else device
-        gpu = self._device.startswith("cuda")
-        self._batch = how.at_once or (_GPU_BATCH if gpu else LocalConfig().batch_size)
-        self._options = replace(options, piece_length=_GPU_PIECE) if gpu else options
-        about = torch.cuda.get_device_name() if gpu else f"cpu, {torch.get_num_threads()} threads"
-        self.report = LoraReport({"base": weights.name, "device": about, "how": asdict(how)})
-        out.mkdir(parents=True, exist_ok=True)
+        place = find_device(lesson.device)
+        gpu, self._device = place.type == "cuda", str(place)
+        self._batch = _GPU_BATCH if gpu else LocalConfig().batch_size
+        self._options = replace(lesson.training, piece_length=_GPU_PIECE) if gpu else lesson.training
+        how = asdict(self._how) | {"temperature": TEMPERATURE}
+        self.report = LoraReport({"base": self._weights.name, "device": device_name(place), "how": how})
+        self._out.mkdir(parents=True, exist_ok=True)
 
     @property
     def _until(self) -> float | None:
@@ -155,15 +136,14 @@ class _Run:
             model = load_model(self._weights, dtype).to(self._device)
             self._loaded = LoadedModel(load_tokenizer(self._weights), model)
 
-    def chains(self, rows: Sequence[TraceRow]) -> _Chains:
-        """For each row its verified chain, else the base prompt with the right answer."""
+    def chains(self, rows: Sequence[TraceRow]) -> dict[str, TraceRow]:
+        """By the key of each row its verified chain, else the base prompt with the right answer."""
         found: dict[str, TraceRow] = {}
         problems: dict[str, str] = {}
         with self._phase("chains"):
             todo = list(rows)
             for sample in range(self._how.samples + 1):
-                sampling = Sampling(self._how.temperature, sample) if sample else Sampling()
-                for row, reply in zip(todo, self._ask(CHAIN, todo, sampling, f"chains {sample}"), strict=True):
+                for row, reply in zip(todo, self._ask(CHAIN, todo, f"chains {sample}", sample), strict=True):
                     problem = "too_long" if reply is None else problem_of(row, reply)
                     problems.setdefault(row.key, problem or "chain")
                     if reply is not None and reply.outputs is not None and problem is None:
@@ -180,7 +160,7 @@ class _Run:
             "greedy": dict(Counter(problems.values()).most_common()),
         }
         self._save()
-        return _Chains(found)
+        return {row.key: found[row.key] for row in rows}
 
     def train(self, which: str, rows: Sequence[TraceRow], name: str | None = None) -> None:
         """Train an adapter; the base model stays in memory."""
@@ -202,14 +182,14 @@ class _Run:
         self.report.adapters[which] = {"model": made.path.name} | {part: made.manifest[part] for part in keep}
         self._save()
 
-    def measure(self, form: Form, tasks: Sequence[LoraTask], which: str) -> None:
+    def measure(self, form: Form, tasks: Sequence[Task], which: str) -> None:
         """Ask the test rows in a form."""
         rows = [row for task in tasks for row in task.test]
         if not rows or self.late:
             return
         begun = time.monotonic()
         with self._phase(f"{form.name}: {which}"):
-            given = self._ask(form, rows, Sampling(), form.name, which)
+            given = self._ask(form, rows, form.name, which=which)
         spent = time.monotonic() - begun
         at = 0
         for task in tasks:
@@ -219,7 +199,7 @@ class _Run:
         self._save()
 
     def _ask(
-        self, form: Form, rows: Sequence[TraceRow], sampling: Sampling, what: str, which: str = "all"
+        self, form: Form, rows: Sequence[TraceRow], what: str, sample: int = 0, which: str = "all"
     ) -> list[Reply | None]:
         with self._writer(form, which) as writer:
             given = replies(
@@ -227,14 +207,14 @@ class _Run:
                 form,
                 rows,
                 self._batch,
-                sampling,
+                sample,
                 lambda done: self._tell(what, done, len(rows)),
                 self._until,
             )
         with JsonLines(self._out / REPLIES) as file:
             for row, reply in zip(rows, given, strict=True):
                 if reply is not None:
-                    about = {"form": form.name, "adapter": which if form.adapted else None, "sample": sampling.seed}
+                    about = {"form": form.name, "adapter": which if form.adapted else None, "sample": sample}
                     problem = problem_of(row, reply)
                     file.append({"row": row.key, **about, **asdict(reply), "problem": problem, "gold": row.outputs})
         return given
@@ -265,14 +245,14 @@ class _Run:
 
     def told(self) -> StudentReport:
         """The report so far."""
-        adapter = self._adapters.get("all", self._out)
-        file = self._out / self._name if self._name else adapter
+        lesson, about = self._lesson, self.report.adapters.get("all", {}).get("data", {})
+        file = self._out / lesson.name if lesson.name else self._adapters.get("all", self._out)
         base = "Apache-2.0, as the base model" if self._weights.name == SMOLLM2 else "that of the base model"
         return StudentReport(
             "lora",
             f"{PREFIX}{file}",
             file,
-            Learnt.of(self._traces, self._rows, self.report.adapters.get("all", {}).get("data", {}).get("left_out")),
+            Learnt.of(list(lesson.rows), self._rows, about.get("left_out")),
             self.report.scores,
             time.monotonic() - self._begun,
             f"{base}; {OF_TRACES}",
@@ -280,7 +260,7 @@ class _Run:
         )
 
     def _save(self) -> None:
-        self.told().write(self._out, self._name or "lora")
+        self.told().write(self._out, self._lesson.name or "lora")
 
 
 def _taught(row: TraceRow, form: Form, outputs: Mapping[str, Any], model: str, source: Any) -> TraceRow:

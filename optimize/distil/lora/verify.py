@@ -13,7 +13,7 @@ from typing import Any, Literal
 from triplecheck.kg import Literal as Value
 from triplecheck.kg import normalize
 from triplecheck.kg.values import quantity
-from triplecheck.language.pipeline import ENGLISH
+from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.reasoning import Gap, reasoning_gap
 from triplecheck.signatures.notation import WrittenFact, read_facts
 
@@ -27,56 +27,39 @@ what the reasoning leaves out (`optimize.traces.reasoning`).
 """
 
 
-def problem_of_reply(
-    inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any], language: str = ENGLISH
-) -> Problem | None:
+def problem_of_reply(row: TraceRow, outputs: Mapping[str, Any]) -> Problem | None:
     """Why a reply is rejected as a training row; None: it is right, and its citations and its reasoning prove it.
 
     Args:
-        inputs: of the step, by field.
+        row: the inputs of the step and the right outputs.
         outputs: of the reply, by field.
-        right: the right outputs.
-        language: of the reasoning.
     """
-    problem = problem_of_answer(inputs, outputs, right) or _unproved(inputs, outputs, right)
-    return problem or reasoning_gap(inputs, outputs, language)
+    return problem_of_answer(row, outputs) or _unproved(row, outputs) or reasoning_gap(row.inputs, outputs)
 
 
-def problem_of_answer(
-    inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any]
-) -> Literal["wrong", "incomplete"] | None:
-    """Why the answer of a reply is not the right one; None: it is.
-
-    Args:
-        inputs: of the step, by field.
-        outputs: of the reply, by field.
-        right: the right outputs.
-    """
-    facts = read_facts(map(str, inputs["facts"]))
-    given, wanted = answers_of(facts, outputs), answers_of(facts, right)
+def problem_of_answer(row: TraceRow, outputs: Mapping[str, Any]) -> Literal["wrong", "incomplete"] | None:
+    """Why the answer of a reply is not the right one; None: it is."""
+    facts = _facts(row)
+    given, wanted = answers_of(facts, outputs), answers_of(facts, row.outputs)
     if given == wanted:
         return None
     return "incomplete" if given & wanted else "wrong"
 
 
-def first_is_right(inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any]) -> bool:
-    """Hits@1 of a reply: whether its first answer is right; of computed answers, whether all are.
-
-    Args:
-        inputs: of the step, by field.
-        outputs: of the reply, by field.
-        right: the right outputs.
-    """
-    written = [text for answer in outputs["answers"] if (text := normalize(str(answer)))]
+def first_is_right(row: TraceRow, outputs: Mapping[str, Any]) -> bool:
+    """Hits@1 of a reply: whether its first answer is right; of computed answers, whether all are."""
+    written = _written(outputs)
     if not written:
-        return problem_of_answer(inputs, outputs, right) is None
-    return written[0] in answers_of(read_facts(map(str, inputs["facts"])), right)
+        return problem_of_answer(row, outputs) is None
+    return written[0] in answers_of(_facts(row), row.outputs)
 
 
-def _unproved(
-    inputs: Mapping[str, Any], outputs: Mapping[str, Any], right: Mapping[str, Any]
-) -> Literal["not_cited", "not_computed"] | None:
-    facts = read_facts(map(str, inputs["facts"]))
+def _facts(row: TraceRow) -> list[WrittenFact]:
+    return read_facts(map(str, row.inputs["facts"]))
+
+
+def _unproved(row: TraceRow, outputs: Mapping[str, Any]) -> Literal["not_cited", "not_computed"] | None:
+    facts, right = _facts(row), row.outputs
     cited, proof = cited_of(facts, outputs), cited_of(facts, right)
     if not answers_of(facts, right):
         return "not_cited" if cited or outputs["operation"] != "none" else None
@@ -91,11 +74,14 @@ def _unproved(
 
 def answers_of(facts: Sequence[WrittenFact], outputs: Mapping[str, Any]) -> frozenset[str]:
     """The answers of a reply, comparable: as written, else as computed."""
-    written = [text for answer in outputs["answers"] if (text := normalize(str(answer)))]
-    if written:
+    if written := _written(outputs):
         return frozenset(written)
     ends = [fact for fact in cited_of(facts, outputs) if fact.values]
     return frozenset(map(normalize, _computed(str(outputs["operation"]), _terminal(ends))))
+
+
+def _written(outputs: Mapping[str, Any]) -> list[str]:
+    return [text for answer in outputs["answers"] if (text := normalize(str(answer)))]
 
 
 def _computed(operation: str, facts: Sequence[WrittenFact]) -> set[str]:

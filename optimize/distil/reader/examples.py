@@ -18,7 +18,7 @@ from triplecheck.kg.ranker import PathRanker
 from triplecheck.lms.prompt import Prompt
 from triplecheck.lms.reader.readings import Reading, readings
 from triplecheck.optimize.distil.lora.verify import answers_of, cited_of
-from triplecheck.optimize.distil.trace_ranker import answered
+from triplecheck.optimize.distil.trace_ranker import prompt_of
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.signatures.notation import WrittenFact, read_facts, write_fact
 
@@ -53,20 +53,13 @@ def examples_of(
 ) -> list[Example]:
     """The examples of some rows; rows of which no reading is right are left out.
 
-    Some rows are shown once more without the facts that hold an answer: then nothing is told.
-
-    Args:
-        graph: that the rows are about.
-        rows: answering steps.
-        encoder: makes the vectors.
-        ranker: of paths.
-        chance: draws which rows are shown without answers, and which wrong readings of many are kept.
-        progress: called as ("reading", rows done, rows in all).
+    Some rows, drawn by `chance`, are shown once more without the facts that hold an answer: then nothing is told. Of
+    many wrong readings some are drawn, too.
     """
     found = []
     for done, row in enumerate(rows):
         progress("reading", done, len(rows))
-        prompt = answered(row).prompt
+        prompt = prompt_of(row)
         shown = [(prompt, row.outputs)]
         short = without_answers(prompt, row.outputs)
         if short is not None and chance.random() < _SHORT:

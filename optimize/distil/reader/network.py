@@ -19,16 +19,9 @@ _RATE, _DECAY = 5e-3, 1e-2
 
 
 def train_network(
-    examples: Sequence[Example],
-    seed: int = 0,
-    progress: ProgressCallback = no_progress,
+    examples: Sequence[Example], seed: int = 0, progress: ProgressCallback = no_progress
 ) -> dict[str, FloatArray]:
     """Train a network; its weights, see `lms.reader.Reader`. Each graph counts the same.
-
-    Args:
-        examples: to train on.
-        seed: of all random choices.
-        progress: called as ("training", steps done, steps in all).
 
     Raises:
         MissingExtraError: torch is not installed.

@@ -37,14 +37,10 @@ def record_answers(
     An interrupted recording is resumed, and a finished one is read again.
 
     Args:
-        kb: the knowledge base.
-        questions: with their answers.
         folder: for the traces: `right/NAME` and `distracted/NAME`, with NAME of the knowledge base.
         hops: how far answers are from their topics, at most.
         limit: most questions to use, drawn at random.
-        seed: of the sample.
         distracted: record each question once more, with facts of other paths among the right ones.
-        progress: called with what is done, questions done and in all.
 
     Raises:
         UserError: as `collect`.

@@ -12,7 +12,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -26,144 +26,114 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.lms.kinds import STUDENT
 from triplecheck.lms.reader.model import CARD, FORMAT, Reader, for_reading, load_reader, save_reader
-from triplecheck.optimize.distil.path_ranker import FURTHER, LEAST_QUESTIONS, check_installed, train
+from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, check_installed, train_further
 from triplecheck.optimize.distil.reader.examples import Example, examples_of
-from triplecheck.optimize.distil.reader.measure import measured, table
+from triplecheck.optimize.distil.reader.measure import measured
 from triplecheck.optimize.distil.reader.network import train_network
 from triplecheck.optimize.distil.reader.recorded import RECORDED, record_answers
-from triplecheck.optimize.distil.reader.tasks import LEAST_ROWS, ReaderTask, read_tasks
-from triplecheck.optimize.distil.report import Score
-from triplecheck.optimize.distil.trace_ranker import answered, path_questions
-from triplecheck.optimize.traces import TraceRow
+from triplecheck.optimize.distil.report import OF_TRACES, Learnt, Score, StudentReport
+from triplecheck.optimize.distil.tasks import LEAST_ROWS, Task, tasks_of
+from triplecheck.optimize.distil.trace_ranker import path_questions
+from triplecheck.optimize.traces import TraceRow, read_traces
 from triplecheck.signatures.notation import wordings
 
-MADE_WITH = "the sentence encoder all-MiniLM-L6-v2 (Apache-2.0) and the ranker of paths in Triplecheck"
+_MADE_WITH = "the sentence encoder all-MiniLM-L6-v2 (Apache-2.0) and the ranker of paths in Triplecheck"
 READER, LEFT_OUT = "reader", "reader, graph left out"
 """Who reads, in reports."""
-
-
-@dataclass(frozen=True)
-class ReaderOptions:
-    """Settings of `distil_reader`.
-
-    Attributes:
-        limit: most rows of a graph to learn from, drawn at random.
-        seed: of all random choices.
-    """
-
-    limit: int = 1_500
-    seed: int = 0
-
-
-@dataclass(frozen=True)
-class DistilledReader:
-    """A trained reader.
-
-    Attributes:
-        path: its folder.
-        about: what it learnt from, and how well it does.
-    """
-
-    path: Path
-    about: Mapping[str, Any]
-
-    @property
-    def scores(self) -> tuple[Score, ...]:
-        """Of readers beside the rules, on held-out questions."""
-        return tuple(Score.from_json(score) for score in self.about["scores"])
-
-    @property
-    def model(self) -> str:
-        """The model string, for the role `answer` or for all."""
-        return f"{STUDENT}{self.path}"
+_LIMIT = 1_500  # rows of a graph to learn from, drawn at random
 
 
 def distil_reader(
-    tasks: Sequence[ReaderTask],
+    rows: Mapping[Path, Sequence[TraceRow]],
     out: Path,
-    options: ReaderOptions = ReaderOptions(),
+    seed: int = 0,
     progress: ProgressCallback = no_progress,
-) -> DistilledReader:
-    """Train a reader and write it with its card.
+) -> StudentReport:
+    """Train a reader and write it, with its report as its card.
 
     Args:
-        tasks: of `read_tasks`; of one graph, or of several for a general reader.
+        rows: by their folder, see `tasks_of`; of one graph, or of several for a general reader.
         out: the folder of the reader; an older reader there is replaced, unless it learnt from the same rows.
-        options: see `ReaderOptions`.
-        progress: called as (what is done, steps done, steps in all).
 
     Raises:
-        UserError: too few rows have a reading that gives the reply, or `out` is something else.
+        UserError: as `tasks_of`; too few rows have a reading that gives the reply; or `out` is something else.
         MissingExtraError: torch is not installed.
     """
     check_installed()
-    there = check_place(out)
+    tasks, there = tasks_of(rows), check_place(out)
     began, encoder = time.monotonic(), load_encoder()
-    rows = _drawn(tasks, options)
+    drawn = _drawn(tasks, seed)
     held_out = {task.name: [row.key for row in task.test] for task in tasks}
-    taught_with = {graph: [row.key for row in own] for graph, own in rows.items()}
-    data = digest([FORMAT, asdict(options), encoder.fingerprint, taught_with, held_out])
+    taught_with = {graph: [row.key for row in own] for graph, own in drawn.items()}
+    options = {"limit": _LIMIT, "seed": seed}
+    data = digest([FORMAT, options, encoder.fingerprint, taught_with, held_out])
+
+    def told(about: Mapping[str, Any]) -> StudentReport:
+        learnt = Learnt.of(list(rows), [row for task in tasks for row in task.train])
+        scores, licence = tuple(map(Score.from_json, about["scores"])), f"{_MADE_WITH}; {OF_TRACES}"
+        return StudentReport("reader", f"{STUDENT}{out}", out, learnt, scores, about["seconds"], licence, about)
+
     if there is not None and there.about.get("data") == data:
-        return DistilledReader(out, there.about)
-    course = _Course(encoder, options, progress)
-    readers: dict[str, dict[str, Reader]] = {graph: {} for graph in rows}
-    if len(rows) == 1:
-        ((graph, own),) = rows.items()
+        return told(there.about)
+    course = _Course(encoder, seed, progress)
+    readers: dict[str, dict[str, Reader]] = {graph: {} for graph in drawn}
+    if len(drawn) == 1:
+        ((graph, own),) = drawn.items()
         weights, paths, taught = course.specialised(graph, own)
     else:
-        examples = {graph: course.read(graph, own, load_ranker(GENERAL)) for graph, own in rows.items()}
+        examples = {graph: course.read(graph, own, load_ranker(GENERAL)) for graph, own in drawn.items()}
         taught = sum(map(len, examples.values()))
-        for graph in rows:
+        for graph in drawn:
             others = [one for name, of in examples.items() if name != graph for one in of]
             readers[graph][LEFT_OUT] = course.reader(course.network(others), None)
         weights, paths = course.network([one for of in examples.values() for one in of]), None
     for named in readers.values():
         named[READER] = course.reader(weights, paths)
-    on = [measured(task, readers[task.graph], encoder, options.seed, progress) for task in tasks if task.test]
+    scores = [one for task in tasks for one in measured(task, readers[task.graph], encoder, seed, progress)]
     about: dict[str, Any] = {
-        "graphs": sorted(rows),
-        "teachers": dict(Counter(row.model for own in rows.values() for row in own).most_common()),
-        "replies": sum(map(len, rows.values())),
+        "graphs": sorted(drawn),
+        "teachers": dict(Counter(row.model for own in drawn.values() for row in own).most_common()),
+        "replies": sum(map(len, drawn.values())),
         "examples": taught,
-        "seed": options.seed,
+        "seed": seed,
         "data": data,
-        "scores": [score.to_json() for one in on for score in one.scores()],
-        "measured": [one.to_json() for one in on],
+        "scores": [score.to_json() for score in scores],
         "seconds": round(time.monotonic() - began, 1),
     }
+    report = told(about)
     with replaced_directory(out) as folder:
         save_reader(weights, paths, encoder.fingerprint, about, folder)
-        write_text(folder / CARD, card(about))
+        write_text(folder / CARD, report.markdown())
         write_text(folder / "card.json", json.dumps(about, indent=1) + "\n")
-    return DistilledReader(out, about)
+    return report
 
 
 def train_reader(
     kb: KnowledgeBase,
     questions: Sequence[Question],
     out: Path,
-    options: ReaderOptions = ReaderOptions(),
+    seed: int = 0,
     progress: ProgressCallback = no_progress,
-) -> DistilledReader:
+) -> StudentReport:
     """Record the answering step on a graph, with right replies, and train a reader on it.
 
     Args:
         kb, questions: see `record_answers`; what is recorded is kept in `recorded`, beside `out`.
-        out, options, progress: see `distil_reader`.
+        out, seed, progress: see `distil_reader`.
 
     Raises:
-        UserError: as `record_answers`, `read_tasks` and `distil_reader`.
+        UserError: as `record_answers` and `distil_reader`.
     """
-    recorded = record_answers(kb, questions, out.parent / RECORDED, seed=options.seed, progress=progress)
-    return distil_reader(read_tasks(recorded), out, options, progress)
+    recorded = record_answers(kb, questions, out.parent / RECORDED, seed=seed, progress=progress)
+    return distil_reader({folder: read_traces(folder) for folder in recorded}, out, seed, progress)
 
 
-def _drawn(tasks: Sequence[ReaderTask], options: ReaderOptions) -> dict[str, list[TraceRow]]:
+def _drawn(tasks: Sequence[Task], seed: int) -> dict[str, list[TraceRow]]:
     """The rows to learn from, by graph."""
-    chance, rows = random.Random(options.seed), dict[str, list[TraceRow]]()
+    chance, rows = random.Random(seed), dict[str, list[TraceRow]]()
     for task in tasks:
         rows.setdefault(task.graph, []).extend(task.train)
-    return {graph: chance.sample(own, min(len(own), options.limit)) for graph, own in rows.items()}
+    return {graph: chance.sample(own, min(len(own), _LIMIT)) for graph, own in rows.items()}
 
 
 def check_place(out: Path) -> Reader | None:
@@ -182,11 +152,11 @@ def check_place(out: Path) -> Reader | None:
 @dataclass(frozen=True)
 class _Course:
     encoder: Encoder
-    options: ReaderOptions
+    seed: int
     progress: ProgressCallback
 
     def read(self, graph: str, rows: Sequence[TraceRow], ranker: PathRanker) -> list[Example]:
-        chance = random.Random(self.options.seed)
+        chance = random.Random(self.seed)
         return examples_of(graph, rows, self.encoder, for_reading(ranker), chance, self.progress)
 
     def network(self, examples: Sequence[Example]) -> dict[str, FloatArray]:
@@ -195,7 +165,7 @@ class _Course:
                 f"in {len(examples)} right replies alone the answers follow from the facts as a reader reads them; at "
                 f"least {LEAST_ROWS} are needed: collect more with `triplecheck collect kerag --pass gold`"
             )
-        return train_network(examples, self.options.seed, self.progress)
+        return train_network(examples, self.seed, self.progress)
 
     def reader(self, weights: Mapping[str, FloatArray], paths: Mapping[str, FloatArray] | None) -> Reader:
         ranker = load_ranker(GENERAL) if paths is None else self._ranker(paths)
@@ -220,33 +190,10 @@ class _Course:
     def _paths(self, rows: Sequence[TraceRow]) -> dict[str, FloatArray] | None:
         """A ranker of paths that these rows cite; None if they are too few."""
         labels: dict[str, int] = {}
-        asked = [question for row in rows for question in path_questions(answered(row), labels)]
+        asked = [question for row in rows for question in path_questions(row, labels)]
         if len(asked) < LEAST_QUESTIONS:
             return None
-        vocabulary = {asked[0].vocabulary: [wordings(label) for label in labels]}
-        training = replace(FURTHER, seed=self.options.seed)
-        general = load_ranker(GENERAL)
-        start = general if general.encoder == self.encoder.fingerprint else None
-        return train(asked, vocabulary, self.encoder, training, self.progress, start)
+        return train_further(asked, [wordings(label) for label in labels], self.seed, self.progress)
 
     def _ranker(self, weights: Mapping[str, FloatArray]) -> PathRanker:
         return PathRanker(weights, self.encoder.fingerprint, "own", {})
-
-
-def card(about: Mapping[str, Any]) -> str:
-    """What a reader is, what it learnt from, and how well it does, in Markdown."""
-    teachers = ", ".join(f"{name} ({count:,})" for name, count in about["teachers"].items())
-    own = len(about["graphs"]) == 1
-    kind = f"specialised on the graph {about['graphs'][0]}" if own else f"of {len(about['graphs'])} graphs"
-    return (
-        f"# A reader of answers, {kind}\n\n"
-        "It picks the facts that answer a question, and what to compute over them; code computes, cites and verifies. "
-        f"Use it as `--role answer={STUDENT}DIR`, where DIR is this folder.\n\n"
-        f"- Learnt from {about['replies']:,} right replies of the answering step, {about['examples']:,} examples, by "
-        f"{teachers}; graphs: {', '.join(about['graphs'])}.\n"
-        f"- Made with {MADE_WITH}.\n"
-        "- Licence: the terms of the questions and the graphs apply to what was trained on them.\n"
-        f"- `triplecheck distill --student reader`, seed {about['seed']}, {about['seconds']:.0f} s.\n\n"
-        "On held-out questions (p: Hits@1 against the rules, McNemar's exact test):\n\n"
-        f"{table(about['measured'])}"
-    )

@@ -1,13 +1,13 @@
-"""What a reader learns from and is measured on: answering steps with right replies."""
+"""What students of the answering step learn from and are measured on."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from triplecheck.kg import UserError
-from triplecheck.optimize.traces import TraceRow, read_traces
+from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import hashed_split
 from triplecheck.signatures import AnswerFromFacts
 
@@ -17,12 +17,12 @@ _HELD_OUT = 0.2
 
 
 @dataclass(frozen=True)
-class ReaderTask:
-    """The rows of one folder of traces.
+class Task:
+    """Answering steps with right replies.
 
     Attributes:
-        name: of the folder.
-        graph: that its questions are about.
+        name: in reports.
+        graph: that the questions are about.
         train: rows to learn.
         test: rows of other questions, to measure on.
     """
@@ -32,17 +32,27 @@ class ReaderTask:
     train: tuple[TraceRow, ...]
     test: tuple[TraceRow, ...]
 
+    @classmethod
+    def of(cls, name: str, graph: str, rows: Sequence[TraceRow]) -> Task:
+        """Rows, split as they are marked."""
+        train, test = (tuple(row for row in rows if row.split == split) for split in ("train", "dev"))
+        return cls(name, graph, train, test)
 
-def read_tasks(folders: Sequence[Path]) -> list[ReaderTask]:
+
+def answering(rows: Sequence[TraceRow]) -> list[TraceRow]:
+    """The rows of the answering step."""
+    return [row for row in rows if row.signature == AnswerFromFacts.__name__ and row.outputs]
+
+
+def tasks_of(rows: Mapping[Path, Sequence[TraceRow]]) -> list[Task]:
     """The answering steps of folders that `triplecheck collect` wrote; folders of the same name are of one graph.
 
     A question is held out by a hash of its id, the same in each folder; where `collect` held some out, these.
 
     Raises:
         UserError: a folder has no answering step, or all together have too few to learn from.
-        ReadError: a folder is damaged.
     """
-    tasks = [_task(folder, read_traces(folder)) for folder in folders]
+    tasks = [_task(folder.resolve(), own) for folder, own in rows.items()]
     found = sum(len(task.train) for task in tasks)
     if found < LEAST_ROWS:
         raise UserError(
@@ -53,9 +63,8 @@ def read_tasks(folders: Sequence[Path]) -> list[ReaderTask]:
     return tasks
 
 
-def _task(folder: Path, rows: Sequence[TraceRow]) -> ReaderTask:
-    step = AnswerFromFacts.__name__
-    own = [row for row in rows if row.signature == step and row.outputs]
+def _task(folder: Path, rows: Sequence[TraceRow]) -> Task:
+    own, step = answering(rows), AnswerFromFacts.__name__
     if not own:
         there = ", ".join(sorted({row.signature for row in rows})) or "none"
         raise UserError(
@@ -64,6 +73,4 @@ def _task(folder: Path, rows: Sequence[TraceRow]) -> ReaderTask:
         )
     if not any(row.split == "dev" for row in own):
         own = [replace(row, split=hashed_split(f"held out\0{row.id}", _HELD_OUT)) for row in own]
-    split = {name: tuple(row for row in own if row.split == name) for name in ("train", "dev")}
-    place = folder.resolve()
-    return ReaderTask(f"{place.parent.name}/{place.name}", place.name, split["train"], split["dev"])
+    return Task.of(f"{folder.parent.name}/{folder.name}", folder.name, own)
