@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import contextlib
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -13,11 +14,10 @@ from triplecheck.kg.bulk import MEMORY, Triples
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
-from triplecheck.kg.errors import UserError
 from triplecheck.kg.manifest import Manifest
 from triplecheck.kg.names import build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback
-from triplecheck.kg.readers import RawGraph
+from triplecheck.kg.readers import RawGraph, ReadOptions
 from triplecheck.kg.readers.raw import warn_of
 from triplecheck.kg.skb import node_documents
 from triplecheck.kg.vectors import VectorIndex
@@ -39,63 +39,43 @@ class Written:
 
 
 def read_and_write(
-    folder: Path, triples: object, tables: Mapping[str, Any], memory: float | None, *rest: Any
+    folder: Path,
+    triples: object,
+    described: tuple[object, object],
+    how: ReadOptions,
+    memory: float | None,
+    documents: Iterable[Document] | None,
+    encoder: Encoder | None,
+    name_vectors: bool,
 ) -> Written:
     """Read a graph and write the parts of a knowledge base into an empty folder.
 
     Args:
-        folder: the folder.
-        triples, memory: see `knowledge_base.build`.
-        tables: options of `readers.graphs_of`.
-        *rest: of `write`.
+        described: `entities` and `relations` of `knowledge_base.build`, which says what the others are.
+        encoder: makes the vectors; None makes none.
 
     Raises:
-        UserError: as `readers.graphs_of`, or edge properties together with `memory`.
+        UserError: as `readers.read_graph`, or edge properties together with `memory`.
     """
     files = triples if isinstance(triples, readers.TripleFiles) else None
-    if files is None and memory is None:
-        whole = numbering.concat(readers.graphs_of(triples, **tables, progress=rest[-1]))
-        warn_of(whole)
-        return Written(write(folder, whole, *rest), whole, len(whole))
-    if files is None:
-        options = dict(tables)
-        if options.pop("edge_properties"):
-            raise UserError("edge properties are kept in memory: give edge_properties or memory, not both")
-        files = readers.TripleFiles(triples, **options)
-    with Triples(folder / "scratch", MEMORY if memory is None else memory) as store:
-        files.read_into(store, rest[-1])
-        warn_of(store.about)
-        return Written(write(folder, store, *rest), store.about, store.kept)
-
-
-def write(
-    folder: Path,
-    whole: RawGraph | Triples,
-    documents: Iterable[Document] | None,
-    encoder: Encoder | None,
-    name_vectors: bool,
-    progress: ProgressCallback,
-) -> dict[str, int]:
-    """Write the parts of a knowledge base into an empty folder.
-
-    Args:
-        folder: the folder.
-        whole: the graph, or its triples on disk.
-        documents: texts to search.
-        encoder: makes the vectors; None makes none.
-        name_vectors: also encode every entity label.
-        progress: called at each step.
-
-    Returns:
-        The counts for the manifest.
-    """
-    counts = write_graph(folder, whole, encoder, name_vectors, progress)
-    if documents is not None:
-        progress("indexing documents", 0, None)
-        counts["documents"] = len(DocumentStore.build(documents, folder / "documents"))
-        write_node_documents(folder, progress)
-    progress("writing the manifest", 0, None)
-    return counts
+    progress = how.progress
+    whole: RawGraph | Triples
+    with contextlib.ExitStack() as held:
+        if files is None and memory is None:
+            whole = about = numbering.concat(readers.read_graph(triples, *described, how))
+        else:
+            files = files or readers.TripleFiles(triples, *described, how)
+            whole = held.enter_context(Triples(folder / "scratch", MEMORY if memory is None else memory))
+            files.read_into(whole, progress)
+            about = whole.about
+        warn_of(about)
+        counts = write_graph(folder, whole, encoder, name_vectors, progress)
+        if documents is not None:
+            progress("indexing documents", 0, None)
+            counts["documents"] = len(DocumentStore.build(documents, folder / "documents"))
+            write_node_documents(folder, progress)
+        progress("writing the manifest", 0, None)
+        return Written(counts, about, len(whole) if isinstance(whole, RawGraph) else whole.kept)
 
 
 def write_graph(
@@ -106,9 +86,10 @@ def write_graph(
     progress: ProgressCallback,
     kept_names: Callable[[ColumnarGraph], int | None] = lambda _: None,
 ) -> dict[str, int]:
-    """Write the graph, its names and their vectors; see `write`.
+    """Write the graph, its names and their vectors; see `read_and_write`.
 
     Args:
+        whole: the graph, or its triples on disk.
         kept_names: called with the graph; if it writes the index of the names itself, it returns their number.
     """
     (folder / "graph").mkdir()

@@ -20,7 +20,7 @@ from triplecheck.kg.inference import without_inferred
 from triplecheck.kg.names import normalize
 from triplecheck.kg.numbering import concat
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers import RawGraph, graphs_of
+from triplecheck.kg.readers import RawGraph, ReadOptions, read_graph
 from triplecheck.kg.readers.raw import warn_of
 
 
@@ -45,11 +45,8 @@ def add(
 
     Args:
         base: the knowledge base.
-        triples: whatever `build` takes, as the next four.
-        entities, relations: tables that describe them.
-        mapping: columns of tables and data frames.
-        edge_properties: further columns to keep as properties of the edges.
-        axioms, language: of RDF files, see `kg.readers.read_graph`. None: as the knowledge base was built.
+        triples, entities, relations, mapping, edge_properties: whatever `build` takes.
+        axioms, language: of RDF files, see `kg.readers.ReadOptions`. None: as the knowledge base was built.
         documents: texts to search.
         sources: file names to note in the manifest.
         progress: called at each step.
@@ -60,8 +57,8 @@ def add(
         KnowledgeBaseError: another process is changing it.
     """
     with changing(base, progress) as writing:
-        options = {"edge_properties": edge_properties, "axioms": axioms, "language": language}
-        new = _read(base, triples, entities, relations, mapping, options, progress)
+        how = _how(base, axioms, language, progress, mapping, edge_properties)
+        new = _read(base, triples, entities, relations, how)
         more = list(documents)
         known = set() if base.documents is None else set(base.documents.ids())
         for document in more:
@@ -96,7 +93,7 @@ def remove(
         entities: ids or names of entities to remove with all their triples.
         documents: ids of documents.
         mapping: columns of tables and data frames.
-        axioms: whether axioms of RDF files are edges, see `kg.readers.read_graph`. None: as in the knowledge base.
+        axioms: of RDF files, see `kg.readers.ReadOptions`. None: as the knowledge base was built.
         progress: called at each step.
 
     Raises:
@@ -105,10 +102,7 @@ def remove(
         KnowledgeBaseError: another process is changing it.
     """
     with changing(base, progress) as writing:
-        read = reading(base, axioms)
-        wanted = _given(
-            graphs_of(triples, mapping=mapping, **read, first_blank=first_blank(base.columnar), progress=progress)
-        )
+        wanted = _given(read_graph(triples, how=_how(base, axioms, None, progress, mapping)))
         gone, lost = _entities(base, dict.fromkeys(entities))
         ids, old = dict.fromkeys(documents), _documents(base)
         left = [document for document in old if document.id not in ids]
@@ -164,8 +158,8 @@ def update(
         KnowledgeBaseError: another process is changing it.
     """
     with changing(base, progress) as writing:
-        options = {"edge_properties": edge_properties, "axioms": axioms, "language": language}
-        new = _read(base, triples, entities, relations, mapping, options, progress)
+        how = _how(base, axioms, language, progress, mapping, edge_properties)
+        new = _read(base, triples, entities, relations, how)
         old, more = _documents(base), list(documents)
         given = {document.id: document for document in more}
         if len(given) < len(more):
@@ -183,12 +177,13 @@ def _holds(new: RawGraph) -> bool:
     return bool(len(new) or new.entities.num_rows or new.relation_rows.num_rows or new.type_labels or new.superclasses)
 
 
-def reading(base: Base, axioms: bool | None = None, language: str | None = None) -> dict[str, Any]:
+def reading(base: Base, axioms: bool | None, language: str | None) -> dict[str, Any]:
     """The options with which files that change a base are read: those given, else those that it was built with."""
     known = base.manifest.report.get("reading", {})
     return {
         "axioms": known.get("axioms") if axioms is None else axioms,
         "language": language or known.get("language", base.manifest.language),
+        "first_blank": first_blank(base.columnar),
     }
 
 
@@ -196,26 +191,20 @@ def _documents(base: Base) -> list[Document]:
     return [] if base.documents is None else list(base.documents)
 
 
-def _read(
+def _how(
     base: Base,
-    triples: object,
-    entities: object,
-    relations: object,
-    mapping: Mapping[str, str] | None,
-    options: Mapping[str, Any],
+    axioms: bool | None,
+    language: str | None,
     progress: ProgressCallback,
-) -> RawGraph:
-    graphs = graphs_of(
-        triples,
-        entities=entities,
-        relations=relations,
-        mapping=mapping,
-        edge_properties=options["edge_properties"],
-        **reading(base, options["axioms"], options["language"]),
-        first_blank=first_blank(base.columnar),
-        progress=progress,
-    )
-    warn_of(new := _given(graphs))
+    mapping: Mapping[str, str] | None,
+    edge_properties: Sequence[str] = (),
+) -> ReadOptions:
+    known = reading(base, axioms, language)
+    return ReadOptions(mapping=mapping or {}, edge_properties=edge_properties, progress=progress, **known)
+
+
+def _read(base: Base, triples: object, entities: object, relations: object, how: ReadOptions) -> RawGraph:
+    warn_of(new := _given(read_graph(triples, entities, relations, how)))
     return with_known_datatypes(new, base.columnar)
 
 

@@ -11,7 +11,7 @@ import re
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import IO, Any, cast
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -274,11 +274,6 @@ def _iri(id: str, *, plain: bool = False) -> ox.NamedNode:
 def iri_of(id: str) -> str:
     """The IRI of a node, a type or a datatype in N-Triples; a blank node has one, too."""
     return _iri(id).value
-
-
-def id_of(iri: str) -> str:
-    """The id of an IRI in N-Triples."""
-    return unquote(iri.removeprefix(PLAIN_ID)) if iri.startswith(PLAIN_ID) else iri
 
 
 def relation_iri(id: str) -> str:

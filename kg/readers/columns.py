@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import lzma
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.raw import open_packed
 
 TRIPLE_COLUMNS = ("head", "relation", "tail")
-DAMAGED = (OSError, EOFError, zlib.error)
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, csv.Error, UnicodeDecodeError)
 
 # The usual names, in lower case without separators. A head and a tail of one pair belong together.
 _ENDS = tuple(
@@ -41,6 +43,15 @@ _ROWS_COMPARED = 20_000
 _BYTES_COMPARED, _LINES_COMPARED = 1 << 16, 50
 _AGREE = 0.8  # share of the lines; others may be malformed
 DELIMITERS = (",", ";", "\t", "|")
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Errors of a damaged file as a `ReadError`."""
+    try:
+        yield
+    except DAMAGED as error:
+        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
 
 
 def plain(name: str) -> str:
@@ -143,12 +154,9 @@ def first_fields(path: Path) -> list[str]:
     try:
         with open_packed(path) as source:
             line = source.readline().decode("utf-8-sig").rstrip("\r\n")
-    except (UnicodeDecodeError, *DAMAGED) as error:
-        raise ReadError(path, 1, f"not readable as text: {error}") from error
-    try:
         return fields_of(line, *dialect(path)) if line else []
-    except csv.Error as error:
-        raise ReadError(path, 1, f"not readable as CSV: {error}") from error
+    except DAMAGED as error:
+        raise ReadError(path, 1, f"not readable as text: {error}") from error
 
 
 def odd_first_line(path: Path) -> list[str] | None:
@@ -163,14 +171,11 @@ def odd_first_line(path: Path) -> list[str] | None:
         return None
     delimiter, quoted = dialect(path)
     cells, relations = Counter[str](), Counter[str]()
-    try:
-        with open_packed(path) as source:
-            source.readline()
-            for line, _ in zip(source, range(_ROWS_COMPARED), strict=False):
-                fields = fields_of(line.decode("utf-8", "replace").rstrip("\r\n"), delimiter, quoted)
-                cells.update(fields[:3])
-                relations.update(fields[1:2])
-    except (csv.Error, *DAMAGED) as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+    with reading(path), open_packed(path) as source:
+        source.readline()
+        for line, _ in zip(source, range(_ROWS_COMPARED), strict=False):
+            fields = fields_of(line.decode("utf-8", "replace").rstrip("\r\n"), delimiter, quoted)
+            cells.update(fields[:3])
+            relations.update(fields[1:2])
     repeated = sum(count for count in relations.values() if count > 1)
     return first if 2 * repeated > relations.total() and not any(cells[cell] for cell in first[:3]) else None

@@ -111,6 +111,11 @@ class RawGraph:
         return len(self.heads)
 
 
+def nothing() -> RawGraph:
+    """A graph without triples."""
+    return RawGraph(*(pa.array([], pa.string()).dictionary_encode() for _ in range(3)))
+
+
 def warn_of(raw: RawGraph) -> None:
     """Warn of what a reader was not sure of."""
     for note in raw.notes:
@@ -119,7 +124,7 @@ def warn_of(raw: RawGraph) -> None:
 
 def without_triples(part: RawGraph) -> RawGraph:
     """What a graph says besides its triples."""
-    none = pa.array([], pa.string()).dictionary_encode()
+    none = nothing().heads
     read = len(part) if part.read is None else part.read
     return replace(part, heads=none, relations=none, tails=none, datatypes=none, read=read)
 

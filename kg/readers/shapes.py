@@ -12,11 +12,11 @@ from pathlib import Path
 from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.cells import is_typed, looks_typed
 from triplecheck.kg.readers.columns import (
-    DAMAGED,
     TRIPLE_COLUMNS,
     dialect,
     names_a_relation,
     plain,
+    reading,
     usual_columns,
 )
 from triplecheck.kg.readers.raw import open_packed
@@ -136,15 +136,13 @@ def _sample(path: Path) -> list[list[str]]:
         ReadError: it cannot be read.
     """
     delimiter, quoted = dialect(path)
-    try:
+    with reading(path):
         with open_packed(path) as source:
             lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in source)
             some = [line.removeprefix("\ufeff") for line in itertools.islice(lines, _ROWS) if line]
         if quoted:
             return [row for row in csv.reader((line + "\n" for line in some), delimiter=delimiter) if row]
         return [line.split(delimiter) for line in some]
-    except (csv.Error, *DAMAGED) as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
 
 
 def sample_of(columns: Mapping[str, Sequence[object]]) -> list[list[str]]:

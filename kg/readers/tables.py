@@ -6,10 +6,11 @@ reason. TSV fields are read verbatim, CSV fields may be quoted.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -21,9 +22,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from triplecheck.kg.errors import ReadError, UserError
-from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.columns import (
-    DAMAGED,
     DELIMITERS,
     TRIPLE_COLUMNS,
     delimiter_hint,
@@ -31,9 +30,12 @@ from triplecheck.kg.readers.columns import (
     first_fields,
     names_a_relation,
     odd_first_line,
+    reading,
     usual_columns,
 )
+from triplecheck.kg.readers.frames import table_of
 from triplecheck.kg.readers.labels import labelled
+from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
     ENTITY_SCHEMA,
@@ -61,71 +63,49 @@ def suffix(path: Path) -> str:
     return name.with_suffix("").suffix if name.suffix in (".bz2", ".xz") and ".json" in name.suffixes else name.suffix
 
 
-def read_triples(
-    path: Path,
-    mapping: Mapping[str, str] | None = None,
-    *,
-    header: bool | None = None,
-    edge_properties: Sequence[str] = (),
-    skip_bad: bool = False,
-    progress: ProgressCallback = no_progress,
-) -> RawGraph:
+def read_triples(path: Path, how: ReadOptions = DEFAULTS) -> RawGraph:
     """Read triples from one file.
 
     Without a mapping, a first line with the usual names of head, relation and tail (`subject predicate object`,
     `source type target`, ...; see `kg.readers.columns`) is a header; without a header the first three columns are
-    head, relation and tail. Names of codes are labels (`kg.readers.labels`).
-
-    Args:
-        mapping: column names of a file with a header, such as `{"head": "customer"}`; the optional key `datatype` gives
-            the column with the datatype IRI of literal tails.
-        header: whether the first line is a header. None: if it has the usual names. If it has not and its cells
-            occur nowhere else in the file, `notes` says how it was read: as a header if the second is a word for
-            relations ("person relation company"), else as a triple.
-        edge_properties: further columns to keep as properties of the edges; `*` for all.
-        progress: called once.
+    head, relation and tail. If the names of the first line are not usual and its cells occur nowhere else in the file,
+    `notes` says how it was read: as a header if the second is a word for relations ("person relation company"), else
+    as a triple. Names of codes are labels (`kg.readers.labels`).
 
     Raises:
         ReadError: the file is missing, or a line is malformed and `skip_bad` is off.
     """
-    progress(f"reading {path.name}", 0, None)
-    plan = _planned(path, _wanted(mapping), header, edge_properties)
+    how.progress(f"reading {path.name}", 0, None)
+    plan = _planned(path, how)
     if plan.layout is None:
         return labelled(triples_of(_read_parquet(path, plan.columns, TRIPLE_COLUMNS), (), plan.notes))
-    return labelled(triples_of(*_read_delimited(path, plan.layout, skip_bad), plan.notes))
+    return labelled(triples_of(*_read_delimited(path, plan.layout, how.skip_bad), plan.notes))
 
 
-def triple_parts(
-    path: Path,
-    mapping: Mapping[str, str] | None = None,
-    *,
-    header: bool | None = None,
-    skip_bad: bool = False,
-    progress: ProgressCallback = no_progress,
-) -> Iterator[RawGraph]:
+def triple_parts(path: Path, how: ReadOptions) -> Iterator[RawGraph]:
     """`read_triples` part by part, about a million triples each. A CSV file is one part: its fields may hold lines.
 
     Raises:
         ReadError: as `read_triples`, when the faulty part is reached.
     """
-    plan = _planned(path, _wanted(mapping), header, ())
+    plan = _planned(path, how)
     layout, notes = plan.layout, plan.notes
     if layout is None:
         done = 0
         for rows in _parquet_parts(path, plan.columns):
             yield triples_of(_of_parquet(path, rows, plan.columns, TRIPLE_COLUMNS, done), (), notes)
-            progress(f"reading {path.name}", done := done + rows.num_rows, None)
+            how.progress(f"reading {path.name}", done := done + rows.num_rows, None)
             notes = []
         return
     if layout.quoted:
-        yield triples_of(*_read_delimited(path, layout, skip_bad), notes)
+        yield triples_of(*_read_delimited(path, layout, how.skip_bad), notes)
         return
     before, done = 0, 0
     with open_packed(path) as source:
         while block := _block(path, source):
-            table, skipped = _read_delimited(path, layout, skip_bad, block, before)
+            table, skipped = _read_delimited(path, layout, how.skip_bad, block, before)
             yield triples_of(table, skipped, notes)
-            progress(f"reading {path.name}", done := done + table.num_rows, None)
+            how.progress(f"reading {path.name}", done := done + table.num_rows, None)
             before, layout, notes = before + block.count(b"\n"), replace(layout, header=False), []
 
 
@@ -172,42 +152,22 @@ def read_columns(path: Path, *, skip_bad: bool = False) -> tuple[list[tuple[str,
     return [(name.strip(), table[f"{at}"].to_pylist()) for at, name in enumerate(first)], skipped
 
 
-def read_entities(
-    path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
-) -> tuple[pa.Table, list[BadLine]]:
-    """Rows of `ENTITY_SCHEMA` from a table with a header, and the skipped lines; only `id` is required.
+def read_entities(source: object, how: ReadOptions = DEFAULTS) -> tuple[pa.Table, list[BadLine]]:
+    """Rows of `ENTITY_SCHEMA` from a file with a header or a data frame, and the skipped lines.
 
-    Columns: id, label, description, aliases and type (several separated by `|`). Other columns are ignored.
+    Columns: id, label, description, aliases and type (several separated by `|`). Only `id` is required, and other
+    columns are ignored.
+
+    Raises:
+        ReadError: the file cannot be read, or has no ids.
+        UserError: something else.
     """
-    table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "type"})
-    return entity_rows(table), skipped
+    return _described(source, how, "entities", ENTITY_SCHEMA)
 
 
-def entity_rows(table: pa.Table) -> pa.Table:
-    """A table with the columns of `read_entities` as rows of `ENTITY_SCHEMA`."""
-    columns = {
-        "id": table["id"],
-        "label": _text(table, "label"),
-        "description": _text(table, "description"),
-        "aliases": _split(table, "aliases"),
-        "types": _split(table, "type"),
-    }
-    return pa.table(columns).cast(ENTITY_SCHEMA)
-
-
-def read_relations(
-    path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
-) -> tuple[pa.Table, list[BadLine]]:
-    """Rows of `RELATION_SCHEMA` from a table with a header, and the skipped lines; only `id` is required."""
-    table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "domain", "range"})
-    return relation_rows(table), skipped
-
-
-def relation_rows(table: pa.Table) -> pa.Table:
-    """A table with the columns of `read_relations` as rows of `RELATION_SCHEMA`."""
-    columns = {name: _text(table, name) for name in ("label", "description", "domain", "range")}
-    columns = {"id": table["id"], **columns, "aliases": _split(table, "aliases")}
-    return pa.table({name: columns[name] for name in RELATION_SCHEMA.names}).cast(RELATION_SCHEMA)
+def read_relations(source: object, how: ReadOptions = DEFAULTS) -> tuple[pa.Table, list[BadLine]]:
+    """Rows of `RELATION_SCHEMA`, as `read_entities`. Columns: id, label, description, aliases, domain and range."""
+    return _described(source, how, "relations", RELATION_SCHEMA)
 
 
 # --- one file ------------------------------------------------------------------------------------
@@ -223,9 +183,8 @@ class _Layout:
     required: tuple[str, ...]
 
 
-def _wanted(mapping: Mapping[str, str] | None) -> dict[str, str] | None:
+def _wanted(given: Mapping[str, str]) -> dict[str, str] | None:
     """The columns that a mapping names; None if it names none of head, relation and tail."""
-    given = mapping or {}
     if not any(given.get(name) for name in TRIPLE_COLUMNS):
         return None
     return {name: given.get(name, name) for name in TRIPLE_COLUMNS} | {n: given[n] for n in ("datatype",) if n in given}
@@ -240,7 +199,8 @@ class _Plan:
     notes: list[str]
 
 
-def _planned(path: Path, wanted: Mapping[str, str] | None, header: bool | None, properties: Sequence[str]) -> _Plan:
+def _planned(path: Path, how: ReadOptions) -> _Plan:
+    wanted, header = _wanted(how.mapping), how.header
     if not path.is_file():
         raise ReadError(path, None, "no such file")
     is_parquet = suffix(path) == ".parquet"
@@ -267,8 +227,8 @@ def _planned(path: Path, wanted: Mapping[str, str] | None, header: bool | None, 
                 f"{path}: the first line ({' '.join(odd[:3])}) was read as a {what}; its cells occur in no other line; "
                 f"if it is {other}, say so (--{way}header, or header={not has_header})"
             )
-    if properties:
-        places |= _property_places(path, first if has_header else [], places, properties)
+    if how.properties:
+        places |= _property_places(path, first if has_header else [], places, how.properties)
     if is_parquet:
         return _Plan(None, {name: first[at] for name, at in places.items()}, notes)
     layout = _Layout(*dialect(path), places, len(first) if first else 3, has_header, TRIPLE_COLUMNS)
@@ -304,29 +264,36 @@ def _property_places(
     return {name: list(header).index(name) for name in names}
 
 
-def _described(
-    path: Path, mapping: Mapping[str, str] | None, skip_bad: bool, known: set[str]
-) -> tuple[pa.Table, list[BadLine]]:
+def _described(source: object, how: ReadOptions, what: str, schema: pa.Schema) -> tuple[pa.Table, list[BadLine]]:
+    names = {name: "type" if name == "types" else name for name in schema.names}
+    table, skipped = (
+        _descriptions(Path(source), how, names.values())
+        if isinstance(source, str | Path)
+        else (table_of(source, what), [])
+    )
+    columns = {
+        field.name: (_split if pa.types.is_list(field.type) else _text)(table, names[field.name]) for field in schema
+    }
+    return pa.table(columns | {"id": table["id"]}).cast(schema), skipped
+
+
+def _descriptions(path: Path, how: ReadOptions, names: Iterable[str]) -> tuple[pa.Table, list[BadLine]]:
+    """Those of some columns that a file has; `id`, and those that the mapping names, must be there."""
     if not path.is_file():
         raise ReadError(path, None, "no such file")
-    wanted = {name: (mapping or {}).get(name, name) for name in known}
-    if suffix(path) == ".parquet":
-        present = parquet_columns(path)
-        wanted = {k: v for k, v in wanted.items() if v in present or k == "id" or v != k}
+    is_parquet = suffix(path) == ".parquet"
+    first = parquet_columns(path) if is_parquet else first_fields(path)
+    wanted = {k: v for k in names if (v := how.mapping.get(k, k)) in first or k == "id" or v != k}
+    if is_parquet:
         return _read_parquet(path, wanted, ("id",)), []
-    first = first_fields(path)
-    wanted = {k: v for k, v in wanted.items() if v in first or k == "id" or v != k}
-    delimiter, quoted = dialect(path)
-    layout = _Layout(delimiter, quoted, _positions(path, first, wanted), len(first), True, ("id",))
-    return _read_delimited(path, layout, skip_bad)
+    layout = _Layout(*dialect(path), _positions(path, first, wanted), len(first), True, ("id",))
+    return _read_delimited(path, layout, how.skip_bad)
 
 
 def _block(path: Path, source: IO[bytes]) -> bytes:
     """The next lines of a file, about `_PART_BYTES`; nothing at its end."""
-    try:
+    with reading(path):
         return source.read(_PART_BYTES) + source.readline()
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
 
 
 def _positions(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -> dict[str, int]:
@@ -341,29 +308,22 @@ def _read_delimited(
     path: Path, layout: _Layout, skip_bad: bool, block: bytes | None = None, before: int = 0
 ) -> tuple[pa.Table, list[BadLine]]:
     """The records of a file, or of a block of it that follows some lines."""
-    try:
+    with reading(path), contextlib.suppress(pa.ArrowInvalid):
         with pa.input_stream(str(path), compression="detect") if block is None else pa.BufferReader(block) as source:
             table = _parse(source, layout)
         if table is not None and not (layout.quoted and _runs_on(table)):
             return table, []
-    except pa.ArrowInvalid:
-        pass
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
     # A line is malformed: find out which and why.
     good, skipped, records = io.BytesIO(), [], 0
-    try:
-        with open_packed(path) if block is None else io.BytesIO(block) as lines:
-            for number, line, reason in _scan(lines, layout):
-                if reason is None:
-                    good.write(line)
-                    records += 1
-                else:
-                    if not skip_bad:
-                        raise ReadError(path, before + number, reason)
-                    skipped.append(BadLine(str(path), before + number, reason))
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+    with reading(path), open_packed(path) if block is None else io.BytesIO(block) as lines:
+        for number, line, reason in _scan(lines, layout):
+            if reason is None:
+                good.write(line)
+                records += 1
+            else:
+                if not skip_bad:
+                    raise ReadError(path, before + number, reason)
+                skipped.append(BadLine(str(path), before + number, reason))
     good.seek(0)
     try:
         # Arrow cannot skip a header without a line end.
@@ -488,11 +448,18 @@ def parquet_columns(path: Path) -> list[str]:
     Raises:
         ReadError: it cannot be read.
     """
-    try:
+    with readable_parquet(path):
         names: list[str] = pq.read_schema(path).names
+    return names
+
+
+@contextlib.contextmanager
+def readable_parquet(path: Path) -> Iterator[None]:
+    """Errors of a file that is no Parquet as a `ReadError`."""
+    try:
+        yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
-    return names
 
 
 def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]) -> pa.Table:
@@ -500,29 +467,23 @@ def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]
     missing = [column for column in wanted.values() if column not in names]
     if missing:
         raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
-    try:
+    with readable_parquet(path):
         table = pq.read_table(path, columns=list(wanted.values()))
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
     return _of_parquet(path, table, wanted, required)
 
 
 def _parquet_parts(path: Path, wanted: Mapping[str, str]) -> Iterator[pa.Table]:
-    try:
+    with readable_parquet(path):
         for rows in pq.ParquetFile(path).iter_batches(_PART_ROWS, columns=list(wanted.values())):
             yield pa.Table.from_batches([rows])
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
 
 
 def _of_parquet(
     path: Path, table: pa.Table, wanted: Mapping[str, str], required: Sequence[str], before: int = 0
 ) -> pa.Table:
     """Columns of a Parquet file as text; `before` rows precede them."""
-    try:
+    with readable_parquet(path):
         table.validate(full=True)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
     columns = {}
     for name, column in wanted.items():
         values = table[column]

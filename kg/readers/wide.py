@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import pyarrow as pa
@@ -16,6 +16,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readable import relation_label, singular
 from triplecheck.kg.readers.cells import Typed, Value, typed, uses_decimal_commas
 from triplecheck.kg.readers.columns import plain
+from triplecheck.kg.readers.options import TableOptions
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, RawGraph
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import HALF_A_CHARACTER
@@ -30,42 +31,6 @@ _LINKED = 0.5  # share of the distinct values of a column that must be names or 
 _LONGEST = 80  # characters of a name
 _UNIT = "unit"
 _SHOWN = 3
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """How wide tables are read. `TABLE` is the name of a file without its ending, of a sheet or of a table.
-
-    Attributes:
-        wide: files that are wide tables, whatever they look like.
-        triples: files that hold triples, whatever they look like.
-        key: `COLUMN`, or `TABLE=COLUMN`: the column that names the rows.
-        split: `SEPARATOR`, or `COLUMN=SEPARATOR`: what separates several values of a cell.
-        links: `COLUMN=TABLE`: the column holds names or keys of the rows of a table. A column of one table alone is
-            called `TABLE.COLUMN`, also in `split`.
-        classes: `NAME`, or `TABLE=NAME`: the class of the things, instead of the name of the table.
-        day_first: whether 03/04/2024 is in April. None: as the other dates of the column say.
-    """
-
-    wide: Sequence[str] = ()
-    triples: Sequence[str] = ()
-    key: Sequence[str] = ()
-    split: Sequence[str] = ()
-    links: Sequence[str] = ()
-    classes: Sequence[str] = ()
-    day_first: bool | None = None
-
-
-def table_options(given: Mapping[str, Any]) -> tuple[TableOptions, dict[str, Any]]:
-    """Options of wide tables, where a text may be one of several and a dict `NAME=VALUE`s; and the other options."""
-    names = {one.name for one in fields(TableOptions)} - {"wide", "triples"}
-    options: dict[str, Any] = {}
-    for name in names & given.keys():
-        value = given[name]
-        if isinstance(value, Mapping):
-            value = [f"{key}={one}" for key, one in value.items()]
-        options[name] = [value] if isinstance(value, str) else value
-    return TableOptions(**options), {name: value for name, value in given.items() if name not in names}
 
 
 @dataclass

@@ -11,8 +11,8 @@ from typing import Any
 import pyarrow as pa
 
 from triplecheck.kg.errors import ReadError
-from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers.columns import DAMAGED
+from triplecheck.kg.readers.columns import DAMAGED, reading
+from triplecheck.kg.readers.options import ReadOptions
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
     ENTITY_SCHEMA,
@@ -24,7 +24,7 @@ from triplecheck.kg.readers.raw import (
 )
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_record
-from triplecheck.kg.vocabulary import ENGLISH, fallbacks, missing_language, tag_rank
+from triplecheck.kg.vocabulary import fallbacks, missing_language, tag_rank
 
 _INSTANCE_OF = "P31"
 _BATCH = 10_000  # entities
@@ -45,9 +45,7 @@ def is_wikidata(path: Path) -> bool:
     return start.startswith((b"[", b'{"type":"item"')) and body.startswith((b'{"type":"item"', b'{"type":"property"'))
 
 
-def read_wikidata(
-    path: Path, *, language: str = "en", skip_bad: bool = False, progress: ProgressCallback = no_progress
-) -> RawGraph:
+def read_wikidata(path: Path, how: ReadOptions) -> RawGraph:
     """Read a dump, or any part of one that keeps one entity per line.
 
     Each statement of an item is an edge, its qualifiers are edge properties, "instance of" is also the type. Names are
@@ -75,14 +73,14 @@ def read_wikidata(
         entities.append(pa.Table.from_pylist(rows, ENTITY_SCHEMA))
         for held in (edge_rows, property_rows, rows):
             held.clear()
-        progress(f"reading {path.name}", count, None)
+        how.progress(f"reading {path.name}", count, None)
 
     for number, line in _lines(path):
         try:
-            entity = _entity(parse_record(line), language)
+            entity = _entity(parse_record(line), how.language)
         except _MALFORMED as error:
             reason = f"not an entity as Wikidata writes it ({f'no {error}' if isinstance(error, KeyError) else error})"
-            if not skip_bad:
+            if not how.skip_bad:
                 raise ReadError(path, number, reason) from error
             skipped.append(BadLine(str(path), number, reason))
             continue
@@ -119,27 +117,16 @@ def read_wikidata(
         read=count + described + sum(left_out.values()),
         described=described,
         left_out=dict(left_out),
-        notes=_languages_there(language, tags),
+        notes=missing_language(how.language, tags),
     )
 
 
-def _languages_there(language: str, tags: set[str]) -> list[str]:
-    """A note that no name has the language that was asked for, and which there are."""
-    wanted = fallbacks(language)
-    if language == ENGLISH or not tags or any(tag_rank(tag, wanted) < 2 * len(wanted) for tag in tags):
-        return []
-    return [missing_language(language, sorted(tags))]
-
-
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with open_packed(path) as source:
-            for number, line in enumerate(source, 1):
-                content = line.strip().removeprefix(b"[").removesuffix(b"]").strip().removesuffix(b",")
-                if content:
-                    yield number, content
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+    with reading(path), open_packed(path) as source:
+        for number, line in enumerate(source, 1):
+            content = line.strip().removeprefix(b"[").removesuffix(b"]").strip().removesuffix(b",")
+            if content:
+                yield number, content
 
 
 @dataclass(frozen=True)

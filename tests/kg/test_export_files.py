@@ -16,7 +16,7 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.export import raw_of
 from triplecheck.kg.export_files import export_documents, export_entities, export_graph, export_relations
 from triplecheck.kg.merging import merge
-from triplecheck.kg.readers import read_graph
+from triplecheck.kg.readers import ReadOptions, read_graph
 from triplecheck.kg.readers.documents import read_documents
 from triplecheck.kg.types import XSD
 
@@ -33,7 +33,8 @@ def again(kb: KnowledgeBase, folder: Path, suffix: str) -> KnowledgeBase:
         tables = {name: folder / f"{name}.tsv" for name in ("entities", "relations")}
         export_entities(kb.columnar, tables["entities"])
         export_relations(kb.columnar, tables["relations"])
-    raw = read_graph([out], tables.get("entities"), tables.get("relations"), edge_properties=["*"])
+    how = ReadOptions(edge_properties="*")
+    raw = read_graph([out], tables.get("entities"), tables.get("relations"), how)
     return build(raw, folder / "again", encoder=None)
 
 
@@ -57,13 +58,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     ]
     entities = [Entity("Ada Novak", "Ada", ("Novak", "A. N."), "An engineer.", ("Person", "http://ex.org/Lead"))]
     entities.append(Entity("nobody", "Nobody Else"))
-    return build([*read_memory(triples), raw_of([], entities)], folder / "kb", relations=relations, encoder=None)
-
-
-def read_memory(triples: list[tuple[object, ...]]) -> list[object]:
-    from triplecheck.kg.readers import graphs_of
-
-    return list(graphs_of(triples))
+    return build([*read_graph(triples), raw_of([], entities)], folder / "kb", relations=relations, encoder=None)
 
 
 @pytest.mark.parametrize("suffix", EVERY)

@@ -11,7 +11,7 @@ import pytest
 from kg_parts import write
 
 from triplecheck.kg import KnowledgeBase, Literal, ReadError, UserError
-from triplecheck.kg.readers import read_graph
+from triplecheck.kg.readers import ReadOptions, read_graph
 from triplecheck.kg.types import XSD
 
 NODES = [
@@ -246,7 +246,7 @@ def test_a_line_that_is_no_entity_is_named_or_skipped(tmp_path: Path, line: str)
     path = write(tmp_path / "dump.json", f"[\n{whole},\n{line}\n]\n")
     with pytest.raises(ReadError, match=r"dump\.json:3: not an entity as Wikidata writes it"):
         read_graph([path])
-    (graph,) = read_graph([path], skip_bad=True)
+    (graph,) = read_graph([path], how=ReadOptions(skip_bad=True))
     assert [bad.line for bad in graph.skipped] == [3]
     assert graph.entities["label"].to_pylist() == ["Ada"]
 
@@ -254,9 +254,9 @@ def test_a_line_that_is_no_entity_is_named_or_skipped(tmp_path: Path, line: str)
 def test_names_of_wikidata_in_another_language(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", "[\n" + json.dumps(ITEM, separators=(",", ":")) + "\n]")
     for language in ("de", "DE", "de-AT"):
-        (raw,) = read_graph([path], language=language)
+        (raw,) = read_graph([path], how=ReadOptions(language=language))
         assert (raw.entities["label"].to_pylist(), raw.notes) == (["Grover (de)"], [])
-    (raw,) = read_graph([path], language="sr-Latn")
+    (raw,) = read_graph([path], how=ReadOptions(language="sr-Latn"))
     assert "tagged 'sr-Latn'; the tags there are: de" in raw.notes[0]
 
 
