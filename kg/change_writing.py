@@ -267,9 +267,7 @@ class Writing:
             count = 0 if store is None else len(store)
         elif documents:
             self._progress("indexing documents", 0, None)
-            language = "english" if store is None else store.language
-            after = store if following else None
-            count = len(DocumentStore.build(documents, new / "documents", language=language, after=after))
+            count = len(DocumentStore.build(documents, new / "documents", after=store if following else None))
         else:
             return 0
         if documents is None and not graph_changed:

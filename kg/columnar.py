@@ -31,6 +31,7 @@ from triplecheck.kg.values import parse_json
 _SEPARATOR = "\x1f"
 # Up to this many edges are scanned instead of bisected; up to this many nodes are looked up one by one.
 _SCANNED, _ONE_BY_ONE = 1 << 18, 64
+_BATCH = 100_000  # rows of a column that are made Python objects at once
 PROPERTIES = "edge_properties"
 """Name of the files of edge properties; a graph without any has none."""
 
@@ -203,13 +204,11 @@ class ColumnarGraph:
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
         if len(nodes) <= _ONE_BY_ONE:
             return [self.label(node) for node in nodes]
-        # `pa.array` of a numpy array imports pandas, if it is installed.
-        rows = pa.py_buffer(np.ascontiguousarray(nodes, np.int64))
-        labels: list[str] = self._labels.take(pa.Array.from_buffers(pa.int64(), len(nodes), [None, rows])).to_pylist()
-        return labels
+        return self.texts(nodes).to_pylist()  # type: ignore[no-any-return]
 
-    def texts(self, nodes: IntArray) -> pa.Array:
+    def texts(self, nodes: IntArray | Sequence[int]) -> pa.Array:
         """Labels of entities and lexical forms of literals, shape (n,), as a string array."""
+        # `pa.array` of a numpy array imports pandas, if it is installed.
         rows = pa.py_buffer(np.ascontiguousarray(nodes, np.int64))
         return self._labels.take(pa.Array.from_buffers(pa.int64(), len(nodes), [None, rows])).cast(pa.string())
 
@@ -217,10 +216,8 @@ class ColumnarGraph:
         """Datatype IRIs of literals, shape (n,), dictionary encoded; null for entities."""
         places = np.asarray(nodes, np.int64) - self._num_entities
         is_entity = places < 0
-        if len(self._literal_datatypes) == 0:
-            codes = np.zeros(len(places), np.int32)
-        else:
-            codes = self._literal_datatypes[np.where(is_entity, 0, places)].astype(np.int32)
+        codes = np.zeros(len(places), np.int32)
+        codes[~is_entity] = self._literal_datatypes[places[~is_entity]]
         return pa.DictionaryArray.from_arrays(
             pa.array(codes, pa.int32(), mask=is_entity), pa.array(self._datatypes or [""], pa.string())
         )
@@ -255,8 +252,7 @@ class ColumnarGraph:
         return tuple(self._type_ids[code] for code in codes)
 
     def type_label(self, type_id: str) -> str:
-        known = self._type_labels.get(type_id)
-        return known if known is not None else class_label(type_id)
+        return self._type_labels[type_id] if type_id in self._type_labels else class_label(type_id)
 
     @property
     def type_ids(self) -> tuple[str, ...]:
@@ -526,7 +522,7 @@ def _run_starts(values: npt.NDArray[Any]) -> list[int]:
     return starts
 
 
-def in_batches(column: pa.Array, size: int = 100_000) -> Iterator[tuple[int, Any]]:
+def in_batches(column: pa.Array) -> Iterator[tuple[int, Any]]:
     """(row, value) of every row of a column."""
-    for start in range(0, len(column), size):
-        yield from enumerate(column.slice(start, size).to_pylist(), start)
+    for start in range(0, len(column), _BATCH):
+        yield from enumerate(column.slice(start, _BATCH).to_pylist(), start)

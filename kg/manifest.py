@@ -135,7 +135,7 @@ class Generation:
             KnowledgeBaseReplacedError: they are not.
             KnowledgeBaseError: as `read`.
         """
-        stamp = _stamp(self.folder / FILE)
+        stamp = _state(self.folder / FILE)
         if stamp is not None and self._checked.get(part) == stamp:
             return
         parts = ("graph", part)
@@ -239,15 +239,6 @@ def _of_parts(files: dict[str, tuple[int, str]], parts: Sequence[str]) -> dict[s
     return {name: about for name, about in files.items() if name.split("/", 1)[0] in parts}
 
 
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Identity of a file, to notice that it was replaced; None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
-
-
 def content_hash(files: Mapping[str, tuple[int, str]]) -> str:
     """One hash over files; see `Manifest`."""
     content = json.dumps([VERSION, *((name, digest) for name, (_, digest) in files.items())])
@@ -286,13 +277,13 @@ def _may_replace(out: Path) -> bool:
         return False
 
 
-def _state(path: Path) -> tuple[int, int] | None:
-    """Identity of the file or directory at a path; None if there is none."""
+def _state(path: Path) -> tuple[int, ...] | None:
+    """Identity of the file or directory at a path, to notice that it was replaced; None if there is none."""
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except OSError:
         return None
-    return found.st_ino, found.st_ctime_ns
+    return found.st_dev, found.st_ino, found.st_ctime_ns, found.st_size
 
 
 def read(folder: Path) -> Manifest:
@@ -306,22 +297,14 @@ def read(folder: Path) -> Manifest:
     for _ in range(_LOOKS):
         if not folder.exists():
             recover(folder)
-        before = _identity(folder)
+        before = _state(folder)
         try:
             return _read(folder)
         except KnowledgeBaseError:
             time.sleep(_PAUSE)
-            if before == _identity(folder):
+            if before == _state(folder):
                 raise
     return _read(folder)
-
-
-def _identity(folder: Path) -> int | None:
-    """Identity of a directory, to detect that it was replaced; None if there is none."""
-    try:
-        return folder.stat().st_ino
-    except OSError:
-        return None
 
 
 def _read(folder: Path) -> Manifest:

@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
 from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, UNKNOWN, RawGraph
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, UNKNOWN, RawGraph, property_table
 from triplecheck.kg.readers.shapes import Shape, sample_of, shape_of
 from triplecheck.kg.readers.wide import WideTable, read_wide
 from triplecheck.kg.types import XSD, Literal, Triple
@@ -273,8 +273,7 @@ def _strings(texts: Any) -> pa.DictionaryArray:
 
 def _property_table(rows: Iterable[tuple[int, str, object]]) -> pa.Table:
     """(row of the edge, name, value) as a table."""
-    found = [(edge, name, *_value(value, name, edge + 1)) for edge, name, value in rows]
-    return pa.table([*zip(*found, strict=True)] or [[]] * 4, EDGE_PROPERTY_SCHEMA)
+    return property_table([(edge, name, *_value(value, name, edge + 1)) for edge, name, value in rows])
 
 
 # --- lists ---------------------------------------------------------------------------------------

@@ -111,6 +111,11 @@ class RawGraph:
         return len(self.heads)
 
 
+def property_table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Rows of `EDGE_PROPERTY_SCHEMA`."""
+    return pa.table([*zip(*rows, strict=True)] or [[]] * len(EDGE_PROPERTY_SCHEMA), EDGE_PROPERTY_SCHEMA)
+
+
 def nothing() -> RawGraph:
     """A graph without triples."""
     return RawGraph(*(pa.array([], pa.string()).dictionary_encode() for _ in range(3)))

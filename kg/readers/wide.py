@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -17,7 +17,14 @@ from triplecheck.kg.readable import relation_label, singular
 from triplecheck.kg.readers.cells import Typed, Value, typed, uses_decimal_commas
 from triplecheck.kg.readers.columns import plain
 from triplecheck.kg.readers.options import TableOptions
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, RawGraph
+from triplecheck.kg.readers.raw import (
+    ENTITY_SCHEMA,
+    RELATION_SCHEMA,
+    BadLine,
+    RawGraph,
+    StringColumns,
+    property_table,
+)
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import HALF_A_CHARACTER
 
@@ -29,7 +36,6 @@ _DESCRIPTIONS = ("description",)
 _PEOPLE = {"people": "person", "children": "child", "men": "man", "women": "woman", "staff": "person"}
 _LINKED = 0.5  # share of the distinct values of a column that must be names or keys of the other table
 _LONGEST = 80  # characters of a name
-_UNIT = "unit"
 _SHOWN = 3
 
 
@@ -375,17 +381,14 @@ def _name_rows(tables: Sequence[_Table]) -> None:
 
 
 def _graph(tables: Sequence[_Table]) -> RawGraph:
-    heads: list[str] = []
-    relations: list[str] = []
-    tails: list[str] = []
-    datatypes: list[str | None] = []
+    edges: list[tuple[str, str, str, str | None]] = []
     units: list[tuple[int, str, str, str]] = []
     described: list[dict[str, Any]] = []
     about: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     recognised = []
     names = {id: table.label(row) for table in tables for row, id in enumerate(table.ids)}
     for table in tables:
-        first = len(heads)
+        first = len(edges)
         for column in table.columns:
             if column is table.named or (column is table.key and not _key_is_told(table)):
                 continue
@@ -396,35 +399,24 @@ def _graph(tables: Sequence[_Table]) -> RawGraph:
             described.append(_description(table, row))
             for relation, value in _values(table, row):
                 if value.unit is not None and value.datatype is not None:
-                    units.append((len(heads), _UNIT, value.unit, XSD + "string"))
-                heads.append(id)
-                relations.append(relation)
-                tails.append(value.text)
-                datatypes.append(value.datatype)
-        some = zip(*(column[first : first + _SHOWN] for column in (heads, relations, tails)), strict=True)
-        recognised.append(_sentence(table, [(names.get(h, h), r, names.get(t, t)) for h, r, t in some]))
+                    units.append((len(edges), "unit", value.unit, XSD + "string"))
+                edges.append((id, relation, value.text, value.datatype))
+        some = [(names.get(h, h), r, names.get(t, t)) for h, r, t, _ in edges[first : first + _SHOWN]]
+        recognised.append(_sentence(table, some))
     rows = [{"id": name, "domain": _only(domain), "range": _only(span)} for name, (domain, span) in about.items()]
-    columns = [pa.array(column, pa.string()).dictionary_encode() for column in (heads, relations, tails, datatypes)]
-    return RawGraph(
-        columns[0],
-        columns[1],
-        columns[2],
-        columns[3],
+    columns = StringColumns(4)
+    columns.add(edges)
+    return replace(
+        RawGraph(*columns.arrays()),
         entities=pa.Table.from_pylist(described, ENTITY_SCHEMA),
         relation_rows=pa.Table.from_pylist(rows, RELATION_SCHEMA),
-        edge_properties=_property_table(units),
+        edge_properties=property_table(units),
         type_labels={table.kind: table.kind for table in tables if table.kind},
         skipped=[line for table in tables for line in table.source.skipped],
-        read=len(heads) + len(described) + len(units),
+        read=len(edges) + len(described) + len(units),
         described=len(described),
         notes=[note for table in tables for note in table.notes],
         recognised=recognised,
-    )
-
-
-def _property_table(rows: Sequence[tuple[int, str, str, str]]) -> pa.Table:
-    return pa.Table.from_pylist(
-        [dict(zip(EDGE_PROPERTY_SCHEMA.names, row, strict=True)) for row in rows], EDGE_PROPERTY_SCHEMA
     )
 
 

@@ -136,9 +136,9 @@ class TestStored:
         assert [document.id for document in documents.of_node("Q2")] == ["d1", "d5"]
         assert documents.of_node("Ünïcode:ñ") == [DOCUMENTS[4]]
         assert documents.of_node("it's none") == []
-        assert stored.document(2) == DOCUMENTS[2]
+        assert stored.backend.document(2) == DOCUMENTS[2]
         with pytest.raises(IndexError):
-            stored.document(6)
+            stored.backend.document(6)
 
     def test_an_interrupted_upload_is_resumed(
         self, kind: str, tmp_path: Path, encoder: Encoder, monkeypatch: pytest.MonkeyPatch
@@ -148,7 +148,7 @@ class TestStored:
         with pytest.raises(KeyboardInterrupt):
             upload(DOCUMENTS, place, Sometimes(encoder, 2))  # type: ignore[arg-type]
         done = upload(DOCUMENTS, place, Sometimes(encoder, 1))  # type: ignore[arg-type]
-        assert [done.document(row) for row in range(len(done))] == DOCUMENTS
+        assert [done.backend.document(row) for row in range(len(done))] == DOCUMENTS
         assert [hit.id for hit in done.search("curie radium", 2)] == ["d0", "d5"]
         done.close()
         assert len(upload(DOCUMENTS, place, Sometimes(encoder, 0))) == len(DOCUMENTS)  # type: ignore[arg-type]
