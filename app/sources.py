@@ -216,7 +216,7 @@ class SourceOptions:
     def asked_header(self) -> bool | None:
         """Whether tables begin with a header; on a terminal a person is asked where only a person can tell."""
         from triplecheck.kg.readers.columns import odd_first_line
-        from triplecheck.kg.readers.shapes import Shape, shape_of_file
+        from triplecheck.kg.readers.shapes import file_holds_things
         from triplecheck.kg.readers.tables import DELIMITED_SUFFIXES, suffix
 
         named = {"head", "relation", "tail"} & self.columns.keys()
@@ -224,7 +224,7 @@ class SourceOptions:
             return self.header
         for path in (*(self.triples or ()), *(self.triples_of or ())):
             odd = odd_first_line(path) if path.is_file() and suffix(path) in DELIMITED_SUFFIXES else None
-            if odd is not None and shape_of_file(path, None) is Shape.TRIPLES:
+            if odd is not None and file_holds_things(path, None) is False:
                 line = printable(" | ".join(odd))
                 return typer.confirm(f"{path}: the first line is {line}. Is it a header?", default=True, err=True)
         return None
@@ -254,9 +254,9 @@ class SourceOptions:
 
     def texts(self) -> DocumentFile | None:
         """The documents, read on iteration."""
-        from triplecheck.kg.readers.documents import read_documents
+        from triplecheck.kg.readers.documents import DocumentFile
 
-        return None if self.documents is None else read_documents(self.documents, self.columns, skip_bad=self.skip_bad)
+        return None if self.documents is None else DocumentFile(self.documents, self.columns, skip_bad=self.skip_bad)
 
 
 def list_recognised(graphs: Iterable[RawGraph]) -> None:

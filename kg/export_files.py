@@ -80,12 +80,8 @@ def export_entities(graph: ColumnarGraph, out: Path) -> int:
     Raises:
         UserError: as `export_graph`.
     """
-    rows = to_raw(graph).entities.to_pylist()
-    for row in rows:
-        row["type"] = _joined(row.pop("types"), row["id"], out)
-        row["aliases"] = _joined(row["aliases"], row["id"], out)
-    _write_table(rows, ("id", "label", "description", "aliases", "type"), out)
-    return len(rows)
+    rows = [row | {"type": row["types"]} for row in to_raw(graph).entities.to_pylist()]
+    return _write_rows(rows, ("id", "label", "description", "aliases", "type"), out)
 
 
 def export_relations(graph: ColumnarGraph, out: Path) -> int:
@@ -94,11 +90,14 @@ def export_relations(graph: ColumnarGraph, out: Path) -> int:
     Raises:
         UserError: as `export_graph`.
     """
-    raw = to_raw(graph)
-    rows = raw.relation_rows.to_pylist()
+    rows = to_raw(graph).relation_rows.to_pylist()
+    return _write_rows(rows, ("id", "label", "description", "aliases", "domain", "range"), out)
+
+
+def _write_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], out: Path) -> int:
     for row in rows:
-        row["aliases"] = _joined(row["aliases"], row["id"], out)
-    _write_table(rows, ("id", "label", "description", "aliases", "domain", "range"), out)
+        row |= {name: _joined(row[name], row["id"], out) for name in ("aliases", "type") if name in row}
+    _write_table(rows, columns, out)
     return len(rows)
 
 

@@ -13,6 +13,7 @@ import html
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -532,19 +533,12 @@ def build(
     temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
     out = Path(temporary.name) if temporary else Path(str(out))
     manifest.refuse_foreign(out)
-    how = ReadOptions(
-        mapping=mapping or {},
-        header=header,
-        edge_properties=edge_properties,
-        skip_bad=skip_bad,
-        axioms=axioms,
-        language=language.partition("_")[0],
-        progress=progress,
-    )
+    how = ReadOptions(mapping=mapping or {}, header=header, edge_properties=edge_properties, skip_bad=skip_bad)
+    how = replace(how, axioms=axioms, language=language.partition("_")[0], progress=progress)
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
     with replaced_directory(out) as folder:
-        described = entities, relations
-        written = building.read_and_write(folder, triples, described, how, memory, documents, model, name_vectors)
+        parts = (documents, model, name_vectors)
+        written = building.read_and_write(folder, triples, (entities, relations), how, memory, *parts)
         if (out / ranker.PART).is_dir():
             written.whole.notes.append(
                 "the ranker of paths that was trained on the replaced knowledge base is dropped; "

@@ -33,7 +33,7 @@ from triplecheck.kg.readers.wide import WideTable
 from triplecheck.kg.readers.wikidata import is_wikidata, read_wikidata
 
 if TYPE_CHECKING:
-    from triplecheck.kg.readers.rdf import TripleStore
+    from triplecheck.kg.bulk import Triples
 
 RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig", ".rdf", ".xml", ".owl", ".jsonld")
 
@@ -105,7 +105,7 @@ class TripleFiles:
         sizes = ((path, path.stat().st_size) for path in self.paths if path.is_file())
         return sum(size * (8 if path.suffix.lower() in (".gz", ".bz2", ".xz") else 1) for path, size in sizes)
 
-    def read_into(self, store: TripleStore, progress: ProgressCallback) -> None:
+    def read_into(self, store: Triples, progress: ProgressCallback) -> None:
         """Read all files.
 
         Raises:
@@ -125,7 +125,7 @@ def _several(given: object) -> list[object]:
 
 
 def _parts(
-    paths: Sequence[Path], how: ReadOptions, wide: Sequence[WideTable] = (), store: TripleStore | None = None
+    paths: Sequence[Path], how: ReadOptions, wide: Sequence[WideTable] = (), store: Triples | None = None
 ) -> Iterator[RawGraph]:
     """Files as graphs. With a store, files that may be large are several, and it receives the edges of RDF."""
     tables, networks, rdf = [], [], []

@@ -5,6 +5,7 @@ Everything is computed on integer codes: millions of labels are sorted and group
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -30,33 +31,23 @@ class Descriptions:
     languages: pa.DictionaryArray
 
 
-@dataclass(frozen=True)
-class Described:
-    """The tables of a `RawGraph` other than edges."""
-
-    entities: pa.Table
-    relation_rows: pa.Table
-    type_labels: dict[str, str]
-
-
 def describe(
-    literals: Descriptions,
-    heads: pa.DictionaryArray,
-    relations: pa.DictionaryArray,
-    tails: pa.DictionaryArray,
-    datatypes: pa.DictionaryArray,
-    words: Vocabulary,
-    *,
-    with_schema: bool = False,
-) -> Described:
+    literals: Descriptions, columns: Sequence[pa.DictionaryArray], words: Vocabulary, *, with_schema: bool
+) -> tuple[pa.Table, pa.Table, dict[str, str]]:
     """Merge the statements about each subject, and separate entities, relations and classes.
 
-    `with_schema`: classes and relations are entities, too.
+    Args:
+        columns: heads, relations, tails and datatypes of the edges.
+        with_schema: classes and relations are entities, too.
+
+    Returns:
+        `entities`, `relation_rows` and `type_labels` of a `RawGraph`.
     """
+    heads, relations, tails, datatypes = columns
     gathered = _Gathered(literals, words)
     ids = literals.subjects.dictionary
     types = gathered.rows(words.types, texts=False)
-    named = _filter(literals.objects.dictionary, types.objects)
+    named = literals.objects.dictionary.take(pa.array(np.unique(types.objects)))
 
     entity_tails = pc.unique(tails.indices.filter(pc.is_null(datatypes)))
     has_edges = _member(ids, heads.dictionary) | _member(ids, tails.dictionary.take(entity_tails))
@@ -67,7 +58,7 @@ def describe(
     descriptions = gathered.first(gathered.rows(words.descriptions, texts=True))
     is_described = gathered.subjects_of(words.described)
 
-    columns = {
+    about = {
         "id": ids,
         "label": labels,
         "description": descriptions,
@@ -76,13 +67,13 @@ def describe(
         "domain": gathered.first(gathered.rows(words.domains, texts=False)),
         "range": gathered.first(gathered.rows(words.ranges, texts=False)),
     }
-    table = pa.table(columns)
+    table = pa.table(about)
     is_entity = is_described & (has_edges | ~(is_relation | is_class) | with_schema)
     label_rows = table.filter(pa.array(is_class)).filter(pc.field("label").is_valid())
-    return Described(
-        entities=_select(table, is_entity, ENTITY_SCHEMA),
-        relation_rows=_select(table, is_relation, RELATION_SCHEMA),
-        type_labels=dict(zip(label_rows["id"].to_pylist(), label_rows["label"].to_pylist(), strict=True)),
+    return (
+        _select(table, is_entity, ENTITY_SCHEMA),
+        _select(table, is_relation, RELATION_SCHEMA),
+        dict(zip(label_rows["id"].to_pylist(), label_rows["label"].to_pylist(), strict=True)),
     )
 
 
@@ -200,10 +191,6 @@ def _codes(column: pa.DictionaryArray) -> Codes:
 def _member(values: pa.Array, of: pa.Array) -> Mask:
     mask: Mask = pc.is_in(values, value_set=of).to_numpy(zero_copy_only=False)
     return mask
-
-
-def _filter(dictionary: pa.Array, codes: Codes) -> pa.Array:
-    return dictionary.take(pa.array(np.unique(codes)))
 
 
 def _select(table: pa.Table, rows: Any, schema: pa.Schema) -> pa.Table:

@@ -16,7 +16,7 @@ from triplecheck.kg.errors import UserError
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
 from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, UNKNOWN, RawGraph, property_table
-from triplecheck.kg.readers.shapes import Shape, sample_of, shape_of
+from triplecheck.kg.readers.shapes import holds_things, sample_of
 from triplecheck.kg.readers.wide import WideTable, read_wide
 from triplecheck.kg.types import XSD, Literal, Triple
 from triplecheck.kg.values import HALF_A_CHARACTER
@@ -182,7 +182,7 @@ def is_wide(columns: Mapping[str, Any], how: ReadOptions) -> bool:
     if len(names) != len(TRIPLE_COLUMNS):
         return len(names) > 1
     rows = sample_of({name: _listed(column) for name, column in columns.items()})
-    return shape_of(names, rows, sure=True) is Shape.WIDE
+    return holds_things(names, rows, sure=True) is True
 
 
 def columns_of(table: object) -> list[tuple[str, list[Any]]]:

@@ -12,10 +12,10 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -53,8 +53,11 @@ from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_json
 from triplecheck.kg.vocabulary import RDF, Vocabulary, missing_language
 
+if TYPE_CHECKING:
+    from triplecheck.kg.bulk import Triples
 
-def read_rdf(paths: Sequence[Path], how: ReadOptions = DEFAULTS, store: TripleStore | None = None) -> RawGraph:
+
+def read_rdf(paths: Sequence[Path], how: ReadOptions = DEFAULTS, store: Triples | None = None) -> RawGraph:
     """Read one or several RDF files as one graph.
 
     Predicates of the vocabulary (labels, aliases, descriptions, types, domains, ranges) describe their subject and are
@@ -114,24 +117,10 @@ _NOT_INFERRED = (
 )
 
 
-class TripleStore(Protocol):
-    """Holds triples outside of memory."""
-
-    def add(self, part: RawGraph) -> None:
-        """Add the triples and descriptions of a part."""
-
-    def drop(self, heads: set[str]) -> None:
-        """Remove the triples with these heads."""
-
-    def ends(self, ids: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """The distinct heads and the distinct entity tails that are among some ids; further heads, up to twice as many
-        as ids, that are no blank nodes."""
-
-
 class _StoredEdges(StringColumns):
     """Edges that are passed on to a store."""
 
-    def __init__(self, store: TripleStore) -> None:
+    def __init__(self, store: Triples) -> None:
         super().__init__(4)
         self.store = store
         self._relations: dict[str, None] = {}
@@ -185,8 +174,8 @@ def _finished(
     else:
         left_out["axioms of the schema (--axioms makes them edges)"] = sum(s[1] in as_edges for s in schema)
     edges.add(resolved.edges)
-    heads, relations, tails, datatypes = edges.arrays(described.subjects.dictionary)
-    relations = _with_plain_names(relations)
+    columns = edges.arrays(described.subjects.dictionary)
+    columns[1] = _with_plain_names(columns[1])
     properties = EDGE_PROPERTY_SCHEMA.empty_table()
     if isinstance(edges, _StoredEdges):
         if resolved.stated:
@@ -194,33 +183,29 @@ def _finished(
         edges.store.drop(resolved.hidden)
     elif resolved.stated:
         about = edges.rows(0, resolved.stated.keys())
-        properties, repeated = stated_properties(resolved, about, (heads, relations, tails))
+        properties, repeated = stated_properties(resolved, about, columns[:3])
         if repeated:
-            rows = pa.array(np.concatenate([np.arange(len(heads)), repeated]), pa.int64())
-            heads, relations, tails, datatypes = (c.take(rows) for c in (heads, relations, tails, datatypes))
+            rows = pa.array(np.concatenate([np.arange(len(columns[0])), repeated]), pa.int64())
+            columns = [column.take(rows) for column in columns]
         left_out.update({name: n for name, n in resolved.left_out.items() if name == NOT_ASSERTED})
     if resolved.hidden and not isinstance(edges, _StoredEdges):
-        kept = pc.invert(pc.is_in(heads, value_set=pa.array(sorted(resolved.hidden), pa.string())))
+        kept = pc.invert(pc.is_in(columns[0], value_set=pa.array(sorted(resolved.hidden), pa.string())))
         place = np.cumsum(kept.to_numpy(zero_copy_only=False)) - 1
         properties = properties.set_column(0, "edge", pa.array(place[properties["edge"].to_numpy()], pa.int64()))
-        heads, relations, tails, datatypes = (c.filter(kept) for c in (heads, relations, tails, datatypes))
-    found = describe(described, heads, relations, tails, datatypes, words, with_schema=axioms)
-    entities = found.entities
+        columns = [column.filter(kept) for column in columns]
+    entities, relation_rows, type_labels = describe(described, columns, words, with_schema=axioms)
     if resolved.hidden:
         entities = entities.filter(~pc.field("id").isin(sorted(resolved.hidden)))
     # That each café serves some drink does not say that each drink is served at some café.
     of_classes = {relation for _, relation, *_ in resolved.restrictions} if axioms else set()
     inverses = {} if given is False else inverses_of(schema, but=of_classes)
     reading = {"axioms": axioms or given, "language": words.language} | ({"inverses": inverses} if inverses else {})
-    raw = RawGraph(
-        heads=heads,
-        relations=relations,
-        tails=tails,
-        datatypes=datatypes,
+    raw = replace(
+        RawGraph(*columns),
         entities=entities,
-        relation_rows=found.relation_rows,
+        relation_rows=relation_rows,
         edge_properties=properties,
-        type_labels=found.type_labels,
+        type_labels=type_labels,
         superclasses={} if given is False else superclasses_of(schema, words.axioms[0]),
         described=described_only,
         left_out={reason: n for reason, n in left_out.items() if n},

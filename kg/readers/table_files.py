@@ -15,7 +15,7 @@ from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, dialect, first_fields
 from triplecheck.kg.readers.frames import columns_of, graph_of_columns, is_wide
 from triplecheck.kg.readers.options import ReadOptions, TableOptions
 from triplecheck.kg.readers.raw import RawGraph, nothing
-from triplecheck.kg.readers.shapes import Shape, refusal, shape_of_file
+from triplecheck.kg.readers.shapes import file_holds_things, refusal
 from triplecheck.kg.readers.sheets import SHEET_SUFFIXES, read_sheets
 from triplecheck.kg.readers.tables import (
     parquet_columns,
@@ -85,13 +85,13 @@ def _is_wide_file(path: Path, how: ReadOptions) -> bool:
         return False
     if suffix(path) == ".parquet":
         return "head" not in usual_columns(parquet_columns(path))
-    shape = shape_of_file(path, how.header)
-    if shape is None:
+    found = file_holds_things(path, how.header)
+    if found is None:
         few = len(first_fields(path)) < len(TRIPLE_COLUMNS)
         triples = "" if few else shown(_first_triples(read_triples(path, ReadOptions(header=how.header))))
         wide = shown(_first_triples(read_wide([_wide_table(path)])))
         raise refusal(path, triples, wide)
-    return shape is Shape.WIDE
+    return found
 
 
 def _wide_table(path: Path, *, skip_bad: bool = False) -> WideTable:

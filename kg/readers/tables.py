@@ -260,8 +260,7 @@ def _property_places(
     names = list(properties)
     if names == ["*"]:
         names = [name for at, name in enumerate(header) if at not in places.values()]
-    _positions(path, header, {name: name for name in names})
-    return {name: list(header).index(name) for name in names}
+    return _positions(path, header, {name: name for name in names})
 
 
 def _described(source: object, how: ReadOptions, what: str, schema: pa.Schema) -> tuple[pa.Table, list[BadLine]]:

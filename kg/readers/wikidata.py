@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -103,12 +103,8 @@ def read_wikidata(path: Path, how: ReadOptions) -> RawGraph:
     columns = properties.arrays()
     table = [columns[0].cast(pa.string()).cast(pa.int64()), *(column.cast(pa.string()) for column in columns[1:])]
     types = {kind for part in entities for kinds in part["types"].to_pylist() for kind in kinds}
-    heads, names, tails, datatypes = edges.arrays()
-    return RawGraph(
-        heads,
-        names,
-        tails,
-        datatypes,
+    return replace(
+        RawGraph(*edges.arrays()),
         entities=pa.concat_tables(entities),
         relation_rows=pa.Table.from_pylist(relations, RELATION_SCHEMA),
         edge_properties=pa.table(table, schema=EDGE_PROPERTY_SCHEMA),

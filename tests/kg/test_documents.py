@@ -14,7 +14,7 @@ from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import KnowledgeBaseError, ReadError, UserError
-from triplecheck.kg.readers.documents import read_documents
+from triplecheck.kg.readers.documents import DocumentFile
 
 DOCUMENTS = [
     Document("d0", "Q1", "Marie Curie", "She discovered polonium and radium, and won two Nobel prizes."),
@@ -74,13 +74,13 @@ def test_documents_are_read_from_json_lines(tmp_path: Path, name: str) -> None:
     path = write_lines(
         tmp_path / name, {"id": "a", "title": "T", "text": "x", "node": "Q1"}, "", {"text": "y", "src": 1}
     )
-    assert list(read_documents(path)) == [Document("a", "Q1", "T", "x"), Document("3", None, "", "y")]
+    assert list(DocumentFile(path)) == [Document("a", "Q1", "T", "x"), Document("3", None, "", "y")]
 
 
 def test_fields_of_other_names_are_mapped(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "corpus.jsonl", {"_id": 7, "passage": "x", "entity": 42, "text": None})
     mapping = {"id": "_id", "text": "passage", "node": "entity", "head": "subject"}
-    assert list(read_documents(path, mapping)) == [Document("7", "42", "", "x")]
+    assert list(DocumentFile(path, mapping)) == [Document("7", "42", "", "x")]
 
 
 BAD_LINES = {
@@ -99,27 +99,27 @@ BAD_LINES = {
 def test_a_malformed_line_is_named(tmp_path: Path, reason: str) -> None:
     path = write_lines(tmp_path / "corpus.jsonl", {"text": "x"}, BAD_LINES[reason])
     with pytest.raises(ReadError, match=reason) as caught:
-        list(read_documents(path))
+        list(DocumentFile(path))
     assert (caught.value.path, caught.value.line) == (path, 2)
 
 
 def test_skipped_malformed_lines_are_counted(tmp_path: Path) -> None:
     path = write_lines(tmp_path / "corpus.jsonl", {"text": "x"}, *BAD_LINES.values(), {"text": "y"})
-    documents = read_documents(path, skip_bad=True)
+    documents = DocumentFile(path, skip_bad=True)
     assert ids(list(documents)) == ["1", "10"]
     assert [bad.line for bad in documents.skipped] == list(range(2, 10))
 
 
 def test_a_file_that_is_missing_or_cut_short_is_refused(tmp_path: Path) -> None:
     with pytest.raises(ReadError, match="No such file"):
-        list(read_documents(tmp_path / "none.jsonl"))
+        list(DocumentFile(tmp_path / "none.jsonl"))
     path = write_lines(tmp_path / "corpus.jsonl.gz", *({"text": str(n)} for n in range(1000)))
     path.write_bytes(path.read_bytes()[:-20])
     with pytest.raises(ReadError, match="end"):
-        list(read_documents(path, skip_bad=True))
+        list(DocumentFile(path, skip_bad=True))
     (tmp_path / "plain.jsonl.gz").write_bytes(b'{"text": "x"}')
     with pytest.raises(ReadError, match="gzip"):
-        list(read_documents(tmp_path / "plain.jsonl.gz"))
+        list(DocumentFile(tmp_path / "plain.jsonl.gz"))
 
 
 # --- look-ups --------------------------------------------------------------------------------

@@ -17,7 +17,7 @@ from triplecheck.kg.export import raw_of
 from triplecheck.kg.export_files import export_documents, export_entities, export_graph, export_relations
 from triplecheck.kg.merging import merge
 from triplecheck.kg.readers import ReadOptions, read_graph
-from triplecheck.kg.readers.documents import read_documents
+from triplecheck.kg.readers.documents import DocumentFile
 from triplecheck.kg.types import XSD
 
 TABLES = (".tsv", ".tsv.gz", ".csv", ".parquet")
@@ -105,7 +105,7 @@ def test_blank_nodes_stay_blank_nodes(tmp_path: Path) -> None:
 def test_documents_come_back(tmp_path: Path) -> None:
     documents = [Document("d1", "ada", "Ada", "Ada\nwrote."), Document("d2", None, "", "Ü")]
     assert export_documents(documents, tmp_path / "texts.jsonl.gz") == 2
-    assert list(read_documents(tmp_path / "texts.jsonl.gz")) == documents
+    assert list(DocumentFile(tmp_path / "texts.jsonl.gz")) == documents
 
 
 def test_the_same_graph_gives_the_same_file(team: KnowledgeBase, tmp_path: Path) -> None:

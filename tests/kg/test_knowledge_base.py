@@ -22,7 +22,7 @@ from triplecheck.kg.errors import KnowledgeBaseReplacedError, StorageError
 from triplecheck.kg.manifest import FILE, VERSION
 from triplecheck.kg.names import NameIndex
 from triplecheck.kg.readers import ReadOptions, read_graph
-from triplecheck.kg.readers.documents import read_documents
+from triplecheck.kg.readers.documents import DocumentFile
 from triplecheck.kg.types import Direction
 from triplecheck.language.pipeline import read_text
 
@@ -98,7 +98,7 @@ class TestBuild:
         triples = write(tmp_path / "t.tsv", "a\tr\tb\nbad\n")
         entities = write(tmp_path / "e.tsv", "id\tlabel\na\tAda\nbad\n")
         raw = read_graph([triples], entities, how=ReadOptions(skip_bad=True))
-        documents = read_documents(write(tmp_path / "d.jsonl", '{"id": "1", "text": "Ada"}\nbad\n'), skip_bad=True)
+        documents = DocumentFile(write(tmp_path / "d.jsonl", '{"id": "1", "text": "Ada"}\nbad\n'), skip_bad=True)
         kb = build(raw, tmp_path / "kb", documents=documents, encoder=None, sources=["t.tsv", "e.tsv", "d.jsonl"])
         assert (kb.manifest.sources, kb.manifest.skipped) == (["d.jsonl", "e.tsv", "t.tsv"], 3)
 

@@ -113,7 +113,7 @@ def _read_tables(folder: Path) -> None:
     from triplecheck.kg.readers.documents import DocumentFile
 
     raw = read_graph([folder / "triples.tsv"], folder / "entities.tsv", folder / "relations.csv")
-    list(DocumentFile(folder / "documents.jsonl", {}, False))
+    list(DocumentFile(folder / "documents.jsonl"))
     _build(raw, folder)
 
 
