@@ -57,8 +57,10 @@ def add(
         KnowledgeBaseError: another process is changing it.
     """
     with changing(base, progress) as writing:
-        how = _how(base, axioms, language, progress, mapping, edge_properties)
-        new = _read(base, triples, entities, relations, how)
+        how = reading(base, axioms, language) | {"edge_properties": edge_properties, "progress": progress}
+        new = _read(triples, (entities, relations), mapping, how)
+        warn_of(new)
+        new = with_known_datatypes(new, base.columnar)
         more = list(documents)
         known = set() if base.documents is None else set(base.documents.ids())
         for document in more:
@@ -102,7 +104,7 @@ def remove(
         KnowledgeBaseError: another process is changing it.
     """
     with changing(base, progress) as writing:
-        wanted = _given(read_graph(triples, how=_how(base, axioms, None, progress, mapping)))
+        wanted = _read(triples, (None, None), mapping, reading(base, axioms, None) | {"progress": progress})
         gone, lost = _entities(base, dict.fromkeys(entities))
         ids, old = dict.fromkeys(documents), _documents(base)
         left = [document for document in old if document.id not in ids]
@@ -158,8 +160,10 @@ def update(
         KnowledgeBaseError: another process is changing it.
     """
     with changing(base, progress) as writing:
-        how = _how(base, axioms, language, progress, mapping, edge_properties)
-        new = _read(base, triples, entities, relations, how)
+        how = reading(base, axioms, language) | {"edge_properties": edge_properties, "progress": progress}
+        new = _read(triples, (entities, relations), mapping, how)
+        warn_of(new)
+        new = with_known_datatypes(new, base.columnar)
         old, more = _documents(base), list(documents)
         given = {document.id: document for document in more}
         if len(given) < len(more):
@@ -191,26 +195,11 @@ def _documents(base: Base) -> list[Document]:
     return [] if base.documents is None else list(base.documents)
 
 
-def _how(
-    base: Base,
-    axioms: bool | None,
-    language: str | None,
-    progress: ProgressCallback,
-    mapping: Mapping[str, str] | None,
-    edge_properties: Sequence[str] = (),
-) -> ReadOptions:
-    known = reading(base, axioms, language)
-    return ReadOptions(mapping=mapping or {}, edge_properties=edge_properties, progress=progress, **known)
-
-
-def _read(base: Base, triples: object, entities: object, relations: object, how: ReadOptions) -> RawGraph:
-    warn_of(new := _given(read_graph(triples, entities, relations, how)))
-    return with_known_datatypes(new, base.columnar)
-
-
-def _given(graphs: Sequence[RawGraph]) -> RawGraph:
-    """Graphs as one, without what their ontology implies: that follows from the whole graph."""
-    new = concat(graphs)
+def _read(
+    triples: object, described: tuple[object, object], mapping: Mapping[str, str] | None, how: Mapping[str, Any]
+) -> RawGraph:
+    """What is read, without what its ontology implies: that follows from the whole graph."""
+    new = concat(read_graph(triples, *described, ReadOptions(mapping=mapping or {}, **how)))
     return without_inferred(new) if new.inferred else new
 
 

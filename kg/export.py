@@ -127,10 +127,8 @@ def to_pandas(graph: ColumnarGraph) -> Any:
         import pandas as pd
 
     heads, relations, tails = graph.all_edges()
-    ids = np.array([graph.node_id(node) for node in range(graph.num_nodes)], object)
-    labels = np.array(graph.labels(np.arange(graph.num_nodes)), object)
-    values = [graph.literal(node) for node in range(graph.num_nodes)]
-    datatypes = np.array([value and value.datatype for value in values], object)
+    nodes, kinds = graph.node_columns(), graph.datatypes(np.arange(graph.num_nodes))
+    ids, labels, datatypes = (np.array(column.to_pylist(), object) for column in (nodes.ids, nodes.labels, kinds))
     about = [graph.relation(number) for number in range(graph.num_relations)]
     columns: dict[str, Any] = {
         "head": ids[heads],

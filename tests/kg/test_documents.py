@@ -12,7 +12,7 @@ import pytest
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.documents import Document, DocumentStore
-from triplecheck.kg.encode import Encoder, load_encoder
+from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import KnowledgeBaseError, ReadError, UserError
 from triplecheck.kg.readers.documents import DocumentFile
 
@@ -24,11 +24,6 @@ DOCUMENTS = [
     Document("d4", "Ünïcode:ñ", "Café Müller", "A dance piece by Pina Bausch."),
     Document("d5", "Q2", "Pierre Curie", "The curie, a unit of radioactivity, was named after him."),
 ]
-
-
-@pytest.fixture(scope="session")
-def encoder() -> Encoder:
-    return load_encoder()
 
 
 @pytest.fixture(scope="module")

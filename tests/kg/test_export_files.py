@@ -13,7 +13,7 @@ from test_changes import content, edges
 
 from triplecheck.kg import Entity, KnowledgeBase, Literal, Triple, UserError, build
 from triplecheck.kg.documents import Document
-from triplecheck.kg.export import raw_of
+from triplecheck.kg.export import raw_of, to_raw
 from triplecheck.kg.export_files import export_documents, export_entities, export_graph, export_relations
 from triplecheck.kg.merging import merge
 from triplecheck.kg.readers import ReadOptions, read_graph
@@ -75,6 +75,18 @@ def test_the_bundled_graph_comes_back(bundled: KnowledgeBase, tmp_path: Path, su
     assert found[2] == expected[2], "relations"  # type: ignore[index]
     if suffix.startswith(".nt"):
         assert found[3] == expected[3], "labels of types"  # type: ignore[index]
+
+
+def test_edges_can_be_left_out_and_added(tmp_path: Path) -> None:
+    triples = [Triple("a", "knows", "b"), Triple("a", "knows", "c"), Triple("a", "born", Literal("1900"))]
+    first = build(raw_of(triples, [Entity("a", "Anna", ("Annie",))]), tmp_path / "first", encoder=None).columnar
+    a, knows, b = first.find("a"), first.find_relation("knows"), first.find("b")
+    assert a is not None and knows is not None and b is not None
+    more = raw_of([Triple("c", "knows", "d")])
+    second = build([to_raw(first, without=[(a, knows, b)]), more], tmp_path / "second", encoder=None).columnar
+    assert set(edges(second)) == {("a", "knows", "c"), ("a", "born", Literal("1900")), ("c", "knows", "d")}
+    assert second.find("b") is not None, "the node stays known, without edges"
+    assert second.entity(second.find("a") or 0).aliases == ("Annie",)
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6).filter(
