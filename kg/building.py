@@ -155,9 +155,8 @@ def describe(folder: Path, written: Written, encoder: Encoder | None, *, skipped
 def _report(written: Written) -> dict[str, Any]:
     """What became of the statements that were read."""
     whole, rows = written.whole, written.rows
-    read = rows if whole.read is None else whole.read
     found = {
-        "read": read,
+        "read": whole.statements,
         "inferred": whole.inferred,
         "descriptions": whole.described,
         "duplicates": rows - written.counts["triples"],
@@ -176,9 +175,8 @@ def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:
         rows: number of edges that were read; None: `len(whole)`.
     """
     found = dict(whole.left_out)
-    edges = len(whole) if rows is None else rows
-    read = edges if whole.read is None else whole.read
+    edges = (len(whole) if rows is None else rows) - whole.inferred
     about = whole.edge_properties.num_rows - whole.inferred
-    if (parts := read - (edges - whole.inferred) - whole.described - about - sum(found.values())) > 0:
+    if (parts := whole.statements - edges - whole.described - about - sum(found.values())) > 0:
         found["parts of class expressions and of statements about statements"] = parts
     return found

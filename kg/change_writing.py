@@ -23,7 +23,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, read_about
 from triplecheck.kg.encode import KnownTexts
-from triplecheck.kg.errors import KnowledgeBaseError, KnowledgeBaseReplacedError, UserError
+from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.inference import inferred_rows, with_inferred
 from triplecheck.kg.manifest import Generation, Manifest
 from triplecheck.kg.names import NameIndex, extend_names
@@ -128,9 +128,7 @@ def changing(base: Base, progress: ProgressCallback) -> Iterator[Writing]:
 def _check_same(base: Base) -> None:
     opened = base.manifest.files  # of a graph on a server, this says what to do
     if manifest.read(base.path).files != opened:
-        raise KnowledgeBaseReplacedError(
-            f"{base.path}: the knowledge base was replaced or changed while it was open; open it again"
-        )
+        raise manifest.replaced(base.path)
 
 
 class Writing:

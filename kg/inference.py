@@ -92,7 +92,7 @@ def with_inferred(raw: RawGraph, inverses: Inverses) -> RawGraph:
         tails=columns[2],
         datatypes=columns[3],
         edge_properties=pa.concat_tables([raw.edge_properties, marks]),
-        read=len(raw) if raw.read is None else raw.read,
+        read=raw.statements,
         inferred=raw.inferred + len(found),
     )
 

@@ -140,13 +140,8 @@ class Generation:
             return
         parts = ("graph", part)
         if _of_parts(read(self.folder).files, parts) != _of_parts(self._files, parts):
-            raise self._replaced()
+            raise replaced(self.folder)
         self._checked[part] = stamp
-
-    def _replaced(self) -> KnowledgeBaseReplacedError:
-        return KnowledgeBaseReplacedError(
-            f"{self.folder}: the knowledge base was replaced or changed while it was open; open it again"
-        )
 
     def sums(self, path: Path) -> tuple[int, ...] | None:
         """The checksums of a file that is too large to be checked when it is opened, for `_checked.mapped`."""
@@ -204,7 +199,7 @@ class Generation:
                 f"{self.folder / part}: damaged ({error}); build the knowledge base again"
             ) from error
         if listed and before != _state(self.folder / part):  # perhaps by the same content again, after another was read
-            raise self._replaced()
+            raise replaced(self.folder)
         self.check(part)
 
     @contextlib.contextmanager
@@ -233,6 +228,13 @@ class Generation:
         stale = {name: reason for name, reason in before.stale.items() if name != part}
         manifest = replace(before, files=after, content_hash=content_hash(after), blocks=blocks, stale=stale)
         write_text(self.folder / FILE, json.dumps(asdict(manifest), indent=1))
+
+
+def replaced(folder: Path) -> KnowledgeBaseReplacedError:
+    """The error of a knowledge base that is no longer the one that was opened."""
+    return KnowledgeBaseReplacedError(
+        f"{folder}: the knowledge base was replaced or changed while it was open; open it again"
+    )
 
 
 def _of_parts(files: dict[str, tuple[int, str]], parts: Sequence[str]) -> dict[str, tuple[int, str]]:

@@ -69,7 +69,7 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
         type_labels=labels,
         superclasses=superclasses,
         skipped=[bad for g in graphs for bad in g.skipped],
-        read=sum(len(g) if g.read is None else g.read for g in graphs),
+        read=sum(g.statements for g in graphs),
         inferred=sum(g.inferred for g in graphs),
         described=sum(g.described for g in graphs),
         left_out=dict(left_out),

@@ -50,7 +50,7 @@ def labelled(raw: RawGraph) -> RawGraph:
             **columns,
             datatypes=datatypes,
             entities=pa.concat_tables([raw.entities, rows]),
-            read=len(raw) if raw.read is None else raw.read,
+            read=raw.statements,
             described=raw.described + int(np.count_nonzero(own)),
         )
     return raw

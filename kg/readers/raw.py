@@ -79,7 +79,7 @@ class RawGraph:
         edge_properties: rows of `EDGE_PROPERTY_SCHEMA`: what is said about single triples, such as a start time.
         superclasses: direct superclasses by class id; what has a type has its superclasses as types, too.
         skipped: lines skipped under `skip_bad`.
-        read: number of statements in the source; None: as many as triples.
+        read: `statements`, if they are not as many as triples.
         inferred: number of triples, and of their properties, that follow from an ontology; see `kg.inference`.
         described: number of statements that became descriptions (labels, comments, types), not edges.
         left_out: number of statements that became neither, by the reason.
@@ -110,6 +110,11 @@ class RawGraph:
     def __len__(self) -> int:
         return len(self.heads)
 
+    @property
+    def statements(self) -> int:
+        """Number of statements in the source."""
+        return len(self) if self.read is None else self.read
+
 
 def property_table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     """Rows of `EDGE_PROPERTY_SCHEMA`."""
@@ -130,8 +135,7 @@ def warn_of(raw: RawGraph) -> None:
 def without_triples(part: RawGraph) -> RawGraph:
     """What a graph says besides its triples."""
     none = nothing().heads
-    read = len(part) if part.read is None else part.read
-    return replace(part, heads=none, relations=none, tails=none, datatypes=none, read=read)
+    return replace(part, heads=none, relations=none, tails=none, datatypes=none, read=part.statements)
 
 
 class StringColumns:

@@ -76,10 +76,8 @@ def read_triples(path: Path, how: ReadOptions = DEFAULTS) -> RawGraph:
         ReadError: the file is missing, or a line is malformed and `skip_bad` is off.
     """
     how.progress(f"reading {path.name}", 0, None)
-    plan = _planned(path, how)
-    if plan.layout is None:
-        return labelled(triples_of(_read_parquet(path, plan.columns, TRIPLE_COLUMNS), (), plan.notes))
-    return labelled(triples_of(*_read_delimited(path, plan.layout, how.skip_bad), plan.notes))
+    layout, notes = _planned(path, how)
+    return labelled(_triples_of(*_read_table(path, layout, how.skip_bad), notes))
 
 
 def triple_parts(path: Path, how: ReadOptions) -> Iterator[RawGraph]:
@@ -88,28 +86,25 @@ def triple_parts(path: Path, how: ReadOptions) -> Iterator[RawGraph]:
     Raises:
         ReadError: as `read_triples`, when the faulty part is reached.
     """
-    plan = _planned(path, how)
-    layout, notes = plan.layout, plan.notes
-    if layout is None:
-        done = 0
-        for rows in _parquet_parts(path, plan.columns):
-            yield triples_of(_of_parquet(path, rows, plan.columns, TRIPLE_COLUMNS, done), (), notes)
+    layout, notes = _planned(path, how)
+    before, done = 0, 0
+    if layout.quoted:
+        yield _triples_of(*_read_delimited(path, layout, how.skip_bad), notes)
+    elif not layout.delimiter:
+        for rows in _parquet_parts(path, layout):
+            yield _triples_of(_of_parquet(path, rows, layout, done), [], notes)
             how.progress(f"reading {path.name}", done := done + rows.num_rows, None)
             notes = []
-        return
-    if layout.quoted:
-        yield triples_of(*_read_delimited(path, layout, how.skip_bad), notes)
-        return
-    before, done = 0, 0
-    with open_packed(path) as source:
-        while block := _block(path, source):
-            table, skipped = _read_delimited(path, layout, how.skip_bad, block, before)
-            yield triples_of(table, skipped, notes)
-            how.progress(f"reading {path.name}", done := done + table.num_rows, None)
-            before, layout, notes = before + block.count(b"\n"), replace(layout, header=False), []
+    else:
+        with open_packed(path) as source:
+            while block := _block(path, source):
+                table, skipped = _read_delimited(path, layout, how.skip_bad, block, before)
+                yield _triples_of(table, skipped, notes)
+                how.progress(f"reading {path.name}", done := done + table.num_rows, None)
+                before, layout, notes = before + block.count(b"\n"), replace(layout, header=False), []
 
 
-def triples_of(table: pa.Table, skipped: Sequence[BadLine] = (), notes: Sequence[str] = ()) -> RawGraph:
+def _triples_of(table: pa.Table, skipped: list[BadLine], notes: list[str]) -> RawGraph:
     """A graph from columns of strings: head, relation, tail, perhaps datatype; every other one is an edge property."""
     columns = {name: dictionary(table[name]) for name in (*TRIPLE_COLUMNS, "datatype") if name in table.column_names}
     others = [name for name in table.column_names if name not in columns]
@@ -121,8 +116,8 @@ def triples_of(table: pa.Table, skipped: Sequence[BadLine] = (), notes: Sequence
         edge_properties=pa.concat_tables(
             [EDGE_PROPERTY_SCHEMA.empty_table(), *(_properties(name, table[name]) for name in others)]
         ),
-        skipped=list(skipped),
-        notes=list(notes),
+        skipped=skipped,
+        notes=notes,
     )
 
 
@@ -173,12 +168,12 @@ def read_relations(source: object, how: ReadOptions = DEFAULTS) -> tuple[pa.Tabl
 # --- one file ------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Layout:
-    """Layout of a delimited file: its columns by position, and which must not be empty."""
+    """Layout of a table: its columns by position, and which must not be empty."""
 
-    delimiter: str
+    delimiter: str  # "" for Parquet
     quoted: bool
     columns: dict[str, int]
-    width: int | None  # fields per line; None: any number from the last required one
+    width: int  # fields per line
     header: bool
     required: tuple[str, ...]
 
@@ -190,22 +185,22 @@ def _wanted(given: Mapping[str, str]) -> dict[str, str] | None:
     return {name: given.get(name, name) for name in TRIPLE_COLUMNS} | {n: given[n] for n in ("datatype",) if n in given}
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """How a file of triples is read: its layout, or without one the columns of a Parquet file; and what is not sure."""
-
-    layout: _Layout | None
-    columns: dict[str, str]
-    notes: list[str]
-
-
-def _planned(path: Path, how: ReadOptions) -> _Plan:
-    wanted, header = _wanted(how.mapping), how.header
+def _first(path: Path) -> tuple[list[str], tuple[str, bool]]:
+    """The first line of a table, or the names of the columns of a Parquet file; and its delimiter and quoting."""
     if not path.is_file():
         raise ReadError(path, None, "no such file")
-    is_parquet = suffix(path) == ".parquet"
-    first = parquet_columns(path) if is_parquet else first_fields(path)
-    notes = []
+    return (parquet_columns(path), ("", False)) if _is_parquet(path) else (first_fields(path), dialect(path))
+
+
+def _is_parquet(path: Path) -> bool:
+    return suffix(path) == ".parquet"
+
+
+def _planned(path: Path, how: ReadOptions) -> tuple[_Layout, list[str]]:
+    """The layout of a file of triples, and what is not sure."""
+    wanted, header = _wanted(how.mapping), how.header
+    first, form = _first(path)
+    is_parquet, notes = _is_parquet(path), []
     if wanted is not None:
         places = _positions(path, first, wanted)
         has_header = True
@@ -229,10 +224,7 @@ def _planned(path: Path, how: ReadOptions) -> _Plan:
             )
     if how.properties:
         places |= _property_places(path, first if has_header else [], places, how.properties)
-    if is_parquet:
-        return _Plan(None, {name: first[at] for name, at in places.items()}, notes)
-    layout = _Layout(*dialect(path), places, len(first) if first else 3, has_header, TRIPLE_COLUMNS)
-    return _Plan(layout, {}, notes)
+    return _Layout(*form, places, len(first) if first else 3, has_header, TRIPLE_COLUMNS), notes
 
 
 def _usual_columns(path: Path, first: Sequence[str]) -> dict[str, int]:
@@ -278,15 +270,10 @@ def _described(source: object, how: ReadOptions, what: str, schema: pa.Schema) -
 
 def _descriptions(path: Path, how: ReadOptions, names: Iterable[str]) -> tuple[pa.Table, list[BadLine]]:
     """Those of some columns that a file has; `id`, and those that the mapping names, must be there."""
-    if not path.is_file():
-        raise ReadError(path, None, "no such file")
-    is_parquet = suffix(path) == ".parquet"
-    first = parquet_columns(path) if is_parquet else first_fields(path)
+    first, form = _first(path)
     wanted = {k: v for k in names if (v := how.mapping.get(k, k)) in first or k == "id" or v != k}
-    if is_parquet:
-        return _read_parquet(path, wanted, ("id",)), []
-    layout = _Layout(*dialect(path), _positions(path, first, wanted), len(first), True, ("id",))
-    return _read_delimited(path, layout, how.skip_bad)
+    layout = _Layout(*form, _positions(path, first, wanted), len(first), True, ("id",))
+    return _read_table(path, layout, how.skip_bad)
 
 
 def _block(path: Path, source: IO[bytes]) -> bytes:
@@ -342,8 +329,7 @@ def _parse(source: object, layout: _Layout) -> pa.Table | None:
         bad.append(row)
         return "skip"
 
-    count = max(layout.width or 0, max(layout.columns.values()) + 1)
-    names = [f"f{i}" for i in range(count)]
+    names = [f"f{i}" for i in range(layout.width)]
     try:
         table = pa_csv.read_csv(
             source,
@@ -410,7 +396,7 @@ def _fault(line: bytes, layout: _Layout) -> str | None:
     fields = text.split(layout.delimiter)
     if layout.quoted:
         fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=layout.delimiter))
-    if layout.width is not None and len(fields) != layout.width:
+    if len(fields) != layout.width:
         return f"{len(fields)} fields, {layout.width} expected"
     if "\x00" in text:
         return "contains a NUL character"
@@ -461,30 +447,32 @@ def readable_parquet(path: Path) -> Iterator[None]:
         raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
 
 
-def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]) -> pa.Table:
-    names = parquet_columns(path)
-    missing = [column for column in wanted.values() if column not in names]
-    if missing:
-        raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
+def _read_table(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Table, list[BadLine]]:
+    if layout.delimiter:
+        return _read_delimited(path, layout, skip_bad)
     with readable_parquet(path):
-        table = pq.read_table(path, columns=list(wanted.values()))
-    return _of_parquet(path, table, wanted, required)
+        table = pq.read_table(path, columns=[*_names(path, layout).values()])
+    return _of_parquet(path, table, layout), []
 
 
-def _parquet_parts(path: Path, wanted: Mapping[str, str]) -> Iterator[pa.Table]:
+def _parquet_parts(path: Path, layout: _Layout) -> Iterator[pa.Table]:
     with readable_parquet(path):
-        for rows in pq.ParquetFile(path).iter_batches(_PART_ROWS, columns=list(wanted.values())):
+        for rows in pq.ParquetFile(path).iter_batches(_PART_ROWS, columns=[*_names(path, layout).values()]):
             yield pa.Table.from_batches([rows])
 
 
-def _of_parquet(
-    path: Path, table: pa.Table, wanted: Mapping[str, str], required: Sequence[str], before: int = 0
-) -> pa.Table:
+def _names(path: Path, layout: _Layout) -> dict[str, str]:
+    """The columns of a Parquet file by their names here."""
+    names = parquet_columns(path)
+    return {name: names[at] for name, at in layout.columns.items()}
+
+
+def _of_parquet(path: Path, table: pa.Table, layout: _Layout, before: int = 0) -> pa.Table:
     """Columns of a Parquet file as text; `before` rows precede them."""
     with readable_parquet(path):
         table.validate(full=True)
     columns = {}
-    for name, column in wanted.items():
+    for name, column in _names(path, layout).items():
         values = table[column]
         if pa.types.is_list(values.type):
             values = pa.chunked_array([pa.array([_LIST_SEPARATOR.join(v or ()) for v in values.to_pylist()])])
@@ -492,7 +480,7 @@ def _of_parquet(
             values = values.cast(pa.string())
         except pa.ArrowException as error:
             raise ReadError(path, None, f"the column {column!r} is {values.type}, not text") from error
-        if name in required and (values.null_count or pc.any(pc.equal(values, "")).as_py()):
+        if name in layout.required and (values.null_count or pc.any(pc.equal(values, "")).as_py()):
             row = next(i for i, v in enumerate(values.to_pylist(), before + 1) if not v)
             raise ReadError(path, None, f"row {row} has no {column!r}")
         columns[name] = values if name == "datatype" else pc.fill_null(values, "")

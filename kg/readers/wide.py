@@ -94,8 +94,8 @@ class _Column:
         link: the table whose rows it names, and the rows by the text of a cell.
     """
 
-    def __init__(self, name: str, cells: Sequence[Any], read: Typed) -> None:
-        self.name, self.cells, self.typed = name, cells, read
+    def __init__(self, name: str, read: Typed) -> None:
+        self.name, self.typed = name, read
         self.plain = plain(name)
         self.link: tuple[_Table, Mapping[str, int]] | None = None
 
@@ -154,7 +154,7 @@ class _Table:
                 decimal_comma=comma,
                 units=source.units.get(name, ()),
             )
-            self.columns.append(_Column(name, cells, found))
+            self.columns.append(_Column(name, found))
             self.notes += [f"{source.place}: {name}: {note}" for note in found.notes]
             self.notes += self._of_units(name, found)
         self.rows = len(source.columns[0][1]) if source.columns else 0
@@ -171,14 +171,10 @@ class _Table:
             return []
         return [f"{self.source.place}: {name} is in {', '.join(sorted(map(str, units)))}; nothing is converted"]
 
-    def column(self, name: str | None) -> _Column | None:
-        """The column of a header."""
-        return next((column for column in self.columns if column.name == name), None)
-
     def _choose_key(self) -> None:
         """Find the columns that hold the keys and the names of the rows."""
         given = self.key_given or self.source.key
-        key = self.column(given)
+        key = next((column for column in self.columns if column.name == given), None)
         if self.key_given and key is None:
             names = ", ".join(column.name for column in self.columns)
             raise UserError(f"{self.source.place}: no column {self.key_given!r} for --key (it has: {names})")
@@ -205,10 +201,8 @@ class _Table:
     def _named(self) -> _Column | None:
         """The column with the names of the rows."""
         wanted = (*_NAMES, *(plain(self.one + name) for name in _NAMES), plain(self.one), plain(self.kind))
-        found = [
-            c for name in wanted for c in self.columns if c.plain == name and c.typed.kind in ("name", "text", "mixed")
-        ]
-        return found[0] if found else None
+        named = [c for c in self.columns if c.typed.kind in ("name", "text", "mixed")]
+        return next((c for name in wanted for c in named if c.plain == name), None)
 
     def _keys(self, key: _Column) -> list[str]:
         texts = key.texts
