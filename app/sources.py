@@ -177,7 +177,7 @@ class SourceOptions:
             classes=self.classes or (),
             day_first=self.day_first,
         )
-        reading = {"axioms": self.axioms, "language": (self.language or "en").partition("_")[0]}
+        reading: dict[str, Any] = {"axioms": self.axioms, "language": (self.language or "en").partition("_")[0]}
         return ReadOptions(
             mapping=self.columns,
             header=header,

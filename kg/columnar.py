@@ -315,10 +315,10 @@ class ColumnarGraph:
         return ends
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
-        return self._place(head, relation, tail) is not None
+        return self.place(head, relation, tail) is not None
 
-    def _place(self, head: int, relation: int, tail: int) -> int | None:
-        """Row of an edge, None if there is no such edge."""
+    def place(self, head: int, relation: int, tail: int) -> int | None:
+        """Row of an edge in `rows(OUT)`, None if there is no such edge."""
         rows = self._rows[Direction.OUT]
         start, stop = rows.run(head, relation)
         ends = rows.ends.data
@@ -330,7 +330,7 @@ class ColumnarGraph:
         return self._statements is not None
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        edge = None if self._statements is None else self._place(head, relation, tail)
+        edge = None if self._statements is None else self.place(head, relation, tail)
         if edge is None or self._statements is None:
             return ()
         at = int(np.searchsorted(np.asarray(self._property_edges), edge))

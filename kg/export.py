@@ -23,7 +23,7 @@ from triplecheck.kg.readers.raw import (
     StringColumns,
     property_table,
 )
-from triplecheck.kg.types import Direction, Edge, Entity, Literal, Relation, Triple
+from triplecheck.kg.types import Edge, Entity, Literal, Relation, Triple
 
 
 def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: Iterable[int] = ()) -> RawGraph:
@@ -36,12 +36,9 @@ def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: It
         without: (head, relation, tail) of edges to leave out.
         without_nodes: nodes to leave out, with all their edges.
     """
-    offsets, _, _ = graph.rows(Direction.OUT)
     heads, relations, tails = graph.all_edges()
     kept = np.ones(len(heads), bool)
-    for head, relation, tail in without:
-        run = slice(int(offsets[head]), int(offsets[head + 1]))
-        kept[run] &= (relations[run] != relation) | (tails[run] != tail)
+    kept[[at for edge in without if (at := graph.place(*edge)) is not None]] = False
     gone = np.zeros(graph.num_nodes, bool)
     gone[np.fromiter(without_nodes, np.int64)] = True
     kept &= ~gone[heads] & ~gone[tails]

@@ -347,17 +347,19 @@ class _File:
                     with _open(path) as whole:
                         line = error_line(whole)
                 raise ReadError(path, line, _reason(error) + way_out) from error
+            yield from self._rest(whole_file, done, ids)
         except _QuotedTripleError as error:
             raise ReadError(path, None, _reason(error) + way_out) from error
-        else:
-            return
-        self.leniency.statements += sum(map(is_lenient, whole_file))
-        # The parser names blank nodes anew: those of the statements that were passed on keep their ids.
+
+    def _rest(self, quads: list[ox.Quad], done: int, ids: dict[str, str]) -> Iterator[list[Statement]]:
+        """The statements of a document that was read leniently after those that were passed on, and whose blank nodes
+        have these ids: the parser names them anew."""
+        self.leniency.statements += sum(map(is_lenient, quads))
         labels: dict[str, str] = {}
-        _convert(whole_file[:done], lambda label: labels.setdefault(label, label))
+        _convert(quads[:done], lambda label: labels.setdefault(label, label))
         known = dict(zip(labels, ids.values(), strict=False))
-        for at in range(done, len(whole_file), _BATCH):
-            yield _convert(whole_file[at : at + _BATCH], lambda label: known.get(label) or self.blank(label))
+        for at in range(done, len(quads), _BATCH):
+            yield _convert(quads[at : at + _BATCH], lambda label: known.get(label) or self.blank(label))
 
     def _past_errors(self, file: IO[bytes], skipped: list[BadLine]) -> Iterator[list[Statement]]:
         """The well-formed statements of a Turtle document; the others are noted with their lines."""
