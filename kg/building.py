@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import columnar_build, manifest, numbering, readers, relation_vectors
+from triplecheck.kg import columnar_build, manifest, numbering, ranker, readers, relation_vectors
 from triplecheck.kg.bulk import MEMORY, Triples
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
@@ -22,24 +21,15 @@ from triplecheck.kg.readers.raw import warn_of
 from triplecheck.kg.skb import node_documents
 from triplecheck.kg.vectors import VectorIndex
 
-
-@dataclass(frozen=True)
-class Written:
-    """What was written.
-
-    Attributes:
-        counts: for the manifest.
-        whole: what was read, without its triples if they were sorted on disk.
-        rows: number of edges that were read.
-    """
-
-    counts: dict[str, int]
-    whole: RawGraph
-    rows: int
+_DROPPED = (
+    "the ranker of paths that was trained on the replaced knowledge base is dropped; "
+    "train it again with `triplecheck kb train`"
+)
 
 
-def read_and_write(
+def write(
     folder: Path,
+    out: Path,
     triples: object,
     described: tuple[object, object],
     how: ReadOptions,
@@ -47,12 +37,15 @@ def read_and_write(
     documents: Iterable[Document] | None,
     encoder: Encoder | None,
     name_vectors: bool,
-) -> Written:
-    """Read a graph and write the parts of a knowledge base into an empty folder.
+    **others: Any,
+) -> Manifest:
+    """Read a graph and write the parts of a knowledge base and its manifest into an empty folder.
 
     Args:
+        out: the knowledge base that the folder replaces.
         described: `entities` and `relations` of `knowledge_base.build`, which says what the others are.
         encoder: makes the vectors; None makes none.
+        **others: further fields of `Manifest`.
 
     Raises:
         UserError: as `readers.read_graph`, or edge properties together with `memory`.
@@ -74,8 +67,22 @@ def read_and_write(
             progress("indexing documents", 0, None)
             counts["documents"] = len(DocumentStore.build(documents, folder / "documents"))
             write_node_documents(folder, progress)
-        progress("writing the manifest", 0, None)
-        return Written(counts, about, len(whole) if isinstance(whole, RawGraph) else whole.kept)
+        rows = len(whole) if isinstance(whole, RawGraph) else whole.kept
+    progress("writing the manifest", 0, None)
+    dropped = [_DROPPED] if (out / ranker.PART).is_dir() else []
+    report = {
+        "read": about.statements,
+        "inferred": about.inferred,
+        "descriptions": about.described,
+        "duplicates": rows - counts["triples"],
+        "left_out": left_out(about, rows),
+        "properties": about.edge_properties.num_rows - about.inferred,
+        "notes": [*about.notes, *dropped],
+    }
+    report |= {name: told for name in ("recognised", "reading") if (told := getattr(about, name))}
+    model = None if encoder is None else {"name": encoder.name, "fingerprint": encoder.fingerprint}
+    skipped = len(about.skipped) + len(getattr(documents, "skipped", ()))
+    return manifest.write(folder, counts, encoder=model, report=report, skipped=skipped, **others)
 
 
 def write_graph(
@@ -86,7 +93,7 @@ def write_graph(
     progress: ProgressCallback,
     kept_names: Callable[[ColumnarGraph], int | None] = lambda _: None,
 ) -> dict[str, int]:
-    """Write the graph, its names and their vectors; see `read_and_write`.
+    """Write the graph, its names and their vectors; see `write`.
 
     Args:
         whole: the graph, or its triples on disk.
@@ -135,36 +142,6 @@ def write_node_documents(folder: Path, progress: ProgressCallback) -> None:
     graph, store = ColumnarGraph(folder / "graph"), DocumentStore.open(folder / "documents")
     node_documents.build(graph, store, folder / "node_documents", progress)
     graph.close()
-
-
-def describe(folder: Path, written: Written, encoder: Encoder | None, *, skipped: int, **about: Any) -> Manifest:
-    """Write the manifest of a folder.
-
-    Args:
-        folder: the folder.
-        written: what was written into it.
-        encoder: made the vectors.
-        skipped: number of bad documents that were skipped.
-        **about: other fields of `Manifest`.
-    """
-    model = None if encoder is None else {"name": encoder.name, "fingerprint": encoder.fingerprint}
-    skipped += len(written.whole.skipped)
-    return manifest.write(folder, written.counts, encoder=model, report=_report(written), skipped=skipped, **about)
-
-
-def _report(written: Written) -> dict[str, Any]:
-    """What became of the statements that were read."""
-    whole, rows = written.whole, written.rows
-    found = {
-        "read": whole.statements,
-        "inferred": whole.inferred,
-        "descriptions": whole.described,
-        "duplicates": rows - written.counts["triples"],
-        "left_out": left_out(whole, rows),
-    }
-    found |= {"properties": whole.edge_properties.num_rows - whole.inferred, "notes": whole.notes}
-    found |= {"recognised": whole.recognised} if whole.recognised else {}
-    return found | ({"reading": whole.reading} if whole.reading else {})
 
 
 def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:

@@ -536,16 +536,9 @@ def build(
     how = ReadOptions(mapping=mapping or {}, header=header, edge_properties=edge_properties, skip_bad=skip_bad)
     how = replace(how, axioms=axioms, language=language.partition("_")[0], progress=progress)
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
+    parts = (triples, (entities, relations), how, memory, documents, model, name_vectors)
     with replaced_directory(out) as folder:
-        parts = (documents, model, name_vectors)
-        written = building.read_and_write(folder, triples, (entities, relations), how, memory, *parts)
-        if (out / ranker.PART).is_dir():
-            written.whole.notes.append(
-                "the ranker of paths that was trained on the replaced knowledge base is dropped; "
-                "train it again with `triplecheck kb train`"
-            )
-        skipped = len(getattr(documents, "skipped", ()))
-        about = building.describe(folder, written, model, sources=sorted(sources), skipped=skipped, language=language)
+        about = building.write(folder, out, *parts, sources=sorted(sources), language=language)
     return KnowledgeBase(out, about, temporary)
 
 

@@ -356,11 +356,6 @@ def _values_of(about: Mapping[Any, Any]) -> tuple[list[tuple[str, Any]], list[st
 class _Node(str):
     """The id of a node, which is never a literal."""
 
-    __slots__ = ()
-
-    def __new__(cls, node: object) -> _Node:
-        return super().__new__(cls, node)
-
 
 def relation_of(about: dict[str, Any], key: object) -> str:
     """The relation of an edge; the attribute that names it is taken out."""
