@@ -89,11 +89,6 @@ def names_a_relation(fields: Sequence[str]) -> bool:
     return len(fields) >= len(TRIPLE_COLUMNS) and plain(fields[1]) in _SURE_RELATIONS
 
 
-def is_header(fields: Sequence[str]) -> bool:
-    """Whether a first line names all of head, relation and tail."""
-    return len(usual_columns(fields)) == len(TRIPLE_COLUMNS)
-
-
 def dialect(path: Path) -> tuple[str, bool]:
     """The delimiter of a table, and whether its fields may be quoted.
 
@@ -167,7 +162,7 @@ def odd_first_line(path: Path) -> list[str] | None:
     Raises:
         ReadError: the file is missing or no text.
     """
-    if not path.is_file() or is_header(first := first_fields(path)) or len(first) < len(TRIPLE_COLUMNS):
+    if not path.is_file() or len(usual_columns(first := first_fields(path))) == 3 or len(first) < 3:
         return None
     delimiter, quoted = dialect(path)
     cells, relations = Counter[str](), Counter[str]()

@@ -305,30 +305,18 @@ class TestMalformed:
         (tmp_path / "a.tsv").mkdir()
         refusal(tmp_path / "a.tsv")
 
-    def test_a_truncated_gzip(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("where", ["none", "cut", 0.001, 0.01, 0.3, 0.5, 0.9, 0.9999])
+    def test_a_damaged_gzip(self, tmp_path: Path, where: float | str) -> None:
         pick = random.Random(1)
-        whole = gzip.compress("".join(f"{pick.random()}\tr\t{pick.random()}\n" for _ in range(5000)).encode())
+        text = "".join(f"{pick.random()}\tr\t{pick.random()}\n" for _ in range(5000)).encode()
+        whole = bytearray(text if where == "none" else gzip.compress(text))
+        if isinstance(where, float):
+            whole[int(len(whole) * where)] ^= 0xFF
         path = tmp_path / "a.tsv.gz"
-        path.write_bytes(whole[: len(whole) // 2])
+        path.write_bytes(whole[: len(whole) // 2] if where == "cut" else whole)
         refusal(path)
         with pytest.raises(ReadError):
             read_triples(path, SKIP_BAD)
-
-    def test_a_gzip_that_is_none(self, tmp_path: Path) -> None:
-        path = tmp_path / "a.tsv.gz"
-        path.write_text(TWO)
-        refusal(path)
-
-    @pytest.mark.parametrize("where", [0.001, 0.01, 0.3, 0.5, 0.9, 0.9999])
-    def test_a_damaged_gzip(self, tmp_path: Path, where: float) -> None:
-        pick = random.Random(1)
-        whole = bytearray(
-            gzip.compress("".join(f"{pick.random()}\tr\t{pick.random()}\n" for _ in range(5000)).encode())
-        )
-        whole[int(len(whole) * where)] ^= 0xFF
-        path = tmp_path / "a.tsv.gz"
-        path.write_bytes(whole)
-        refusal(path)
 
     @pytest.mark.parametrize("read", [read_triples, read_entities, read_relations])
     def test_a_parquet_file_that_is_none(self, tmp_path: Path, read: object) -> None:
