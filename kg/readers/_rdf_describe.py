@@ -5,7 +5,6 @@ Everything is computed on integer codes: millions of labels are sorted and group
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 from triplecheck.kg.vocabulary import Vocabulary
 
 Codes = npt.NDArray[np.int64]
@@ -32,26 +31,24 @@ class Descriptions:
 
 
 def describe(
-    literals: Descriptions, columns: Sequence[pa.DictionaryArray], words: Vocabulary, *, with_schema: bool
+    literals: Descriptions, edges: RawGraph, words: Vocabulary, *, with_schema: bool
 ) -> tuple[pa.Table, pa.Table, dict[str, str]]:
     """Merge the statements about each subject, and separate entities, relations and classes.
 
     Args:
-        columns: heads, relations, tails and datatypes of the edges.
         with_schema: classes and relations are entities, too.
 
     Returns:
         `entities`, `relation_rows` and `type_labels` of a `RawGraph`.
     """
-    heads, relations, tails, datatypes = columns
     gathered = _Gathered(literals, words)
     ids = literals.subjects.dictionary
     types = gathered.rows(words.types, texts=False)
     named = literals.objects.dictionary.take(pa.array(np.unique(types.objects)))
 
-    entity_tails = pc.unique(tails.indices.filter(pc.is_null(datatypes)))
-    has_edges = _member(ids, heads.dictionary) | _member(ids, tails.dictionary.take(entity_tails))
-    used = pa.concat_arrays([relations.dictionary, literals.predicates.dictionary])
+    entity_tails = pc.unique(edges.tails.indices.filter(pc.is_null(edges.datatypes)))
+    has_edges = _member(ids, edges.heads.dictionary) | _member(ids, edges.tails.dictionary.take(entity_tails))
+    used = pa.concat_arrays([edges.relations.dictionary, literals.predicates.dictionary])
     is_relation = _member(ids, used) | gathered.typed(types, words.properties)
     is_class = _member(ids, named) | gathered.typed(types, words.classes)
     labels, aliases = gathered.names()

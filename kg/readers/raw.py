@@ -11,6 +11,8 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
@@ -114,6 +116,15 @@ class RawGraph:
     def statements(self) -> int:
         """Number of statements in the source."""
         return len(self) if self.read is None else self.read
+
+
+def filtered(raw: RawGraph, kept: npt.NDArray[np.bool_]) -> RawGraph:
+    """A graph with some of its edges, and with what is said about these."""
+    names = [name for name in ("heads", "relations", "tails", "datatypes") if getattr(raw, name) is not None]
+    columns: dict[str, Any] = {name: getattr(raw, name).filter(pa.array(kept)) for name in names}
+    about = raw.edge_properties.filter(pa.array(kept[raw.edge_properties["edge"].to_numpy()]))
+    edges = pa.array((np.cumsum(kept) - 1)[about["edge"].to_numpy()], pa.int64())
+    return replace(raw, **columns, edge_properties=about.set_column(0, EDGE_PROPERTY_SCHEMA.field("edge"), edges))
 
 
 def property_table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:

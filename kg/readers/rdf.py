@@ -42,10 +42,10 @@ from triplecheck.kg.readers._turtle_statements import UnsafeError
 from triplecheck.kg.readers._turtle_statements import read as read_past_errors
 from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import (
-    EDGE_PROPERTY_SCHEMA,
     BadLine,
     RawGraph,
     StringColumns,
+    filtered,
     open_packed,
     without_triples,
 )
@@ -176,7 +176,7 @@ def _finished(
     edges.add(resolved.edges)
     columns = edges.arrays(described.subjects.dictionary)
     columns[1] = _with_plain_names(columns[1])
-    properties = EDGE_PROPERTY_SCHEMA.empty_table()
+    raw = RawGraph(*columns)
     if isinstance(edges, _StoredEdges):
         if resolved.stated:
             raise UserError("statements about statements are read in memory: leave out --memory")
@@ -184,16 +184,13 @@ def _finished(
     elif resolved.stated:
         about = edges.rows(0, resolved.stated.keys())
         properties, repeated = stated_properties(resolved, about, columns[:3])
-        if repeated:
-            rows = pa.array(np.concatenate([np.arange(len(columns[0])), repeated]), pa.int64())
-            columns = [column.take(rows) for column in columns]
+        rows = pa.array(np.concatenate([np.arange(len(raw)), np.array(repeated, np.int64)]))
+        raw = replace(RawGraph(*(column.take(rows) for column in columns)), edge_properties=properties)
         left_out.update({name: n for name, n in resolved.left_out.items() if name == NOT_ASSERTED})
     if resolved.hidden and not isinstance(edges, _StoredEdges):
-        kept = pc.invert(pc.is_in(columns[0], value_set=pa.array(sorted(resolved.hidden), pa.string())))
-        place = np.cumsum(kept.to_numpy(zero_copy_only=False)) - 1
-        properties = properties.set_column(0, "edge", pa.array(place[properties["edge"].to_numpy()], pa.int64()))
-        columns = [column.filter(kept) for column in columns]
-    entities, relation_rows, type_labels = describe(described, columns, words, with_schema=axioms)
+        hidden = pc.is_in(raw.heads, value_set=pa.array(sorted(resolved.hidden), pa.string()))
+        raw = filtered(raw, ~hidden.to_numpy(zero_copy_only=False))
+    entities, relation_rows, type_labels = describe(described, raw, words, with_schema=axioms)
     if resolved.hidden:
         entities = entities.filter(~pc.field("id").isin(sorted(resolved.hidden)))
     # That each café serves some drink does not say that each drink is served at some café.
@@ -201,10 +198,9 @@ def _finished(
     inverses = {} if given is False else inverses_of(schema, but=of_classes)
     reading = {"axioms": axioms or given, "language": words.language} | ({"inverses": inverses} if inverses else {})
     raw = replace(
-        RawGraph(*columns),
+        raw,
         entities=entities,
         relation_rows=relation_rows,
-        edge_properties=properties,
         type_labels=type_labels,
         superclasses={} if given is False else superclasses_of(schema, words.axioms[0]),
         described=described_only,
