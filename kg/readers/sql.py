@@ -63,7 +63,7 @@ def read_sql(database: str, queries: Sequence[str], how: ReadOptions = DEFAULTS)
             continue
         parts = read_tables(database, query)
         first = next(parts, None)
-        if first is not None and is_wide(_columns(first), how):
+        if first is not None and is_wide(first.to_pydict(), how):
             name = match[1] if (match := _FROM.search(query)) else ""
             found.append(_wide(name, f"{shown(database)}: {query}", [first, *parts]))
             continue
@@ -95,13 +95,9 @@ def _whole_table(database: str, name: str) -> WideTable:
 def _wide(name: str, place: str, parts: Iterable[pa.Table]) -> WideTable:
     columns: dict[str, list[Any]] = {}
     for part in parts:
-        for column, cells in _columns(part).items():
+        for column, cells in part.to_pydict().items():
             columns.setdefault(column, []).extend(cells)
     return WideTable(name, place, list(columns.items()))
-
-
-def _columns(table: pa.Table) -> dict[str, list[Any]]:
-    return {name: table[name].to_pylist() for name in table.column_names}
 
 
 def _array(cells: list[Any]) -> pa.Array:
