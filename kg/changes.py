@@ -28,6 +28,7 @@ def add(
     base: Base,
     triples: object = (),
     *,
+    replacing: bool = False,
     entities: object = None,
     relations: object = None,
     mapping: Mapping[str, str] | None = None,
@@ -46,6 +47,7 @@ def add(
     Args:
         base: the knowledge base.
         triples, entities, relations, mapping, edge_properties: whatever `build` takes.
+        replacing: what is new wins, see `update`.
         axioms, language: of RDF files, see `kg.readers.ReadOptions`. None: as the knowledge base was built.
         documents: texts to search.
         sources: file names to note in the manifest.
@@ -61,17 +63,37 @@ def add(
         new = _read(triples, (entities, relations), mapping, how)
         warn_of(new)
         new = with_known_datatypes(new, base.columnar)
-        more = list(documents)
-        known = set() if base.documents is None else set(base.documents.ids())
-        for document in more:
-            if document.id in known:
+        more, out = list(documents), building.left_out(new)
+        if not replacing:
+            known = set() if base.documents is None else set(base.documents.ids())
+            if twice := next((document.id for document in more if document.id in known), None):
                 raise UserError(
-                    f"{base.path}: there is a document with the id {document.id!r} already; give the new one another "
-                    "id, or replace the old one with `triplecheck kb update`"
+                    f"{base.path}: there is a document with the id {twice!r} already; give the new one another id, or "
+                    "replace the old one with `triplecheck kb update`"
                 )
-        edit = GraphChange(base.columnar).added(new) if _holds(new) else None
-        found = Changed(base.manifest, documents_added=len(more), left_out=building.left_out(new))
-        return writing.done(edit, more or None, [new], sources, found, following=True)
+            edit = GraphChange(base.columnar).added(new) if _holds(new) else None
+            found = Changed(base.manifest, documents_added=len(more), left_out=out)
+            return writing.done(edit, more or None, [new], sources, found, following=True)
+        given = {document.id: document for document in more}
+        if len(given) < len(more):
+            raise UserError("two of the documents have the same id; ids must be unique")
+        old = _documents(base)
+        after = [given.pop(document.id, document) for document in old] + list(given.values())
+        replaced = sum(a != b for a, b in zip(old, after, strict=False))
+        owners = [document.node for document in after if document.node is not None]
+        edit = GraphChange(base.columnar, owners).updated(new) if _holds(new) else None
+        found = Changed(base.manifest, documents_added=len(given), documents_replaced=replaced, left_out=out)
+        return writing.done(edit, after if replaced or given else None, [new], sources, found)
+
+
+def update(base: Base, triples: object = (), **options: Any) -> Changed:
+    """Replace tails, descriptions and documents; options and errors are those of `add`.
+
+    For each head and relation of the triples, the tails that are there are replaced by the given ones. Of an entity or
+    relation that is described, each given column (label, aliases, description, types ...) replaces the old value. A
+    document replaces the one of the same id. What is not there yet is added.
+    """
+    return add(base, triples, replacing=True, **options)
 
 
 def remove(
@@ -127,54 +149,6 @@ def remove(
         after = left if found.documents_removed else None
         needed = edit if edit.edges_removed or gone else None
         return writing.done(needed, after, [], (), replace(found, notes=tuple(notes)))
-
-
-def update(
-    base: Base,
-    triples: object = (),
-    *,
-    entities: object = None,
-    relations: object = None,
-    mapping: Mapping[str, str] | None = None,
-    edge_properties: Sequence[str] = (),
-    axioms: bool | None = None,
-    language: str | None = None,
-    documents: Iterable[Document] = (),
-    sources: Iterable[str] = (),
-    progress: ProgressCallback = no_progress,
-) -> Changed:
-    """Replace tails, descriptions and documents.
-
-    For each head and relation of the triples, the tails that are there are replaced by the given ones. Of an entity or
-    relation that is described, each given column (label, aliases, description, types ...) replaces the old value. A
-    document replaces the one of the same id. What is not there yet is added.
-
-    Args:
-        base: the knowledge base.
-        triples, entities, relations, mapping, edge_properties, axioms, language, documents, sources, progress: as
-            `add`.
-
-    Raises:
-        UserError: as `build`.
-        KnowledgeBaseReplacedError: another process replaced the knowledge base meanwhile; nothing is written.
-        KnowledgeBaseError: another process is changing it.
-    """
-    with changing(base, progress) as writing:
-        how = reading(base, axioms, language) | {"edge_properties": edge_properties, "progress": progress}
-        new = _read(triples, (entities, relations), mapping, how)
-        warn_of(new)
-        new = with_known_datatypes(new, base.columnar)
-        old, more = _documents(base), list(documents)
-        given = {document.id: document for document in more}
-        if len(given) < len(more):
-            raise UserError("two of the documents have the same id; ids must be unique")
-        after = [given.pop(document.id, document) for document in old] + list(given.values())
-        replaced = sum(a != b for a, b in zip(old, after, strict=False))
-        owners = [document.node for document in after if document.node is not None]
-        edit = GraphChange(base.columnar, owners).updated(new) if _holds(new) else None
-        out = building.left_out(new)
-        found = Changed(base.manifest, documents_added=len(given), documents_replaced=replaced, left_out=out)
-        return writing.done(edit, after if replaced or given else None, [new], sources, found)
 
 
 def _holds(new: RawGraph) -> bool:

@@ -104,8 +104,7 @@ class ColumnarGraph:
 
     def __init__(self, folder: Path, sums: Sums = unchecked) -> None:
         meta = parse_json((folder / "graph.json").read_text("utf-8"))
-        self._num_entities = int(meta["entities"])
-        self._num_nodes = int(meta["nodes"])
+        self.num_entities, self.num_nodes = int(meta["entities"]), int(meta["nodes"])
         self._datatypes: list[str] = meta["datatypes"]
         self.superclasses: dict[str, list[str]] = meta.get("superclasses", {})
         self._rows = (_SortedEdges(folder, "out", sums), _SortedEdges(folder, "in", sums))
@@ -121,6 +120,7 @@ class ColumnarGraph:
             Relation(r["id"], r["label"], tuple(r["aliases"]), r["description"], r["domain"], r["range"])
             for r in table(folder / "relations.arrow", unchecked)[0].to_pylist()
         ]
+        self.num_relations, self.num_triples = len(self._relations), len(self._rows[0].ends)
         self._relation_numbers = {relation.id: i for i, relation in enumerate(self._relations)}
         types = table(folder / "types.arrow", unchecked)[0]
         self._type_ids: list[str] = types["id"].to_pylist()
@@ -131,28 +131,12 @@ class ColumnarGraph:
         if (folder / f"{PROPERTIES}.npy").is_file():
             self._property_edges = mapped(folder / f"{PROPERTIES}.npy", sums)
             self._statements = table(folder / f"{PROPERTIES}.arrow", unchecked)[0]["statements"].chunk(0)
+        self.has_edge_properties = self._statements is not None
 
     @cached_property
     def has_blank_nodes(self) -> bool:
         """Whether any node is a blank node, such as one that joins the parts of a statement."""
         return next(iter(self._id_trie.iterkeys("_:")), None) is not None
-
-    # --- sizes ---------------------------------------------------------------------------------
-    @property
-    def num_nodes(self) -> int:
-        return self._num_nodes
-
-    @property
-    def num_entities(self) -> int:
-        return self._num_entities
-
-    @property
-    def num_relations(self) -> int:
-        return len(self._relations)
-
-    @property
-    def num_triples(self) -> int:
-        return len(self._rows[0].ends)
 
     @property
     def has_types(self) -> bool:
@@ -214,7 +198,7 @@ class ColumnarGraph:
 
     def datatypes(self, nodes: IntArray) -> pa.Array:
         """Datatype IRIs of literals, shape (n,), dictionary encoded; null for entities."""
-        places = np.asarray(nodes, np.int64) - self._num_entities
+        places = np.asarray(nodes, np.int64) - self.num_entities
         is_entity = places < 0
         codes = np.zeros(len(places), np.int32)
         codes[~is_entity] = self._literal_datatypes[places[~is_entity]]
@@ -223,7 +207,7 @@ class ColumnarGraph:
         )
 
     def entity(self, node: int) -> Entity:
-        if node >= self._num_entities:
+        if node >= self.num_entities:
             return Entity(self.node_id(node), self.label(node))
         return Entity(
             id=self.node_id(node),
@@ -234,17 +218,17 @@ class ColumnarGraph:
         )
 
     def literal(self, node: int) -> Literal | None:
-        if node < self._num_entities:
+        if node < self.num_entities:
             if node < 0:
                 raise _unknown(node)
             return None
         return Literal(self.node_id(node), self._datatype(node))
 
     def _datatype(self, node: int) -> str:
-        return self._datatypes[int(self._literal_datatypes[node - self._num_entities])]
+        return self._datatypes[int(self._literal_datatypes[node - self.num_entities])]
 
     def types(self, node: int) -> tuple[str, ...]:
-        if node >= self._num_entities:
+        if node >= self.num_entities:
             return (self._datatype(node),)
         if node < 0:
             raise _unknown(node)
@@ -277,7 +261,7 @@ class ColumnarGraph:
     def all_edges(self) -> tuple[IntArray, IntArray, IntArray]:
         """Heads, relations and tails of all edges, sorted by (head, relation, tail), each of shape (edges,)."""
         offsets, relations, tails = self.rows(Direction.OUT)
-        return np.repeat(np.arange(self._num_nodes), np.diff(offsets)), relations, tails
+        return np.repeat(np.arange(self.num_nodes), np.diff(offsets)), relations, tails
 
     def relation(self, relation: int) -> Relation:
         if relation < 0:
@@ -324,10 +308,6 @@ class ColumnarGraph:
         ends = rows.ends.data
         at = bisect_left(ends, tail, start, stop)
         return at if at < stop and int(ends[at]) == tail else None
-
-    @property
-    def has_edge_properties(self) -> bool:
-        return self._statements is not None
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
         edge = None if self._statements is None else self.place(head, relation, tail)
@@ -436,7 +416,7 @@ class ColumnarGraph:
         nodes = np.concatenate([np.empty(0, np.int64), *members.values()])
         codes = np.repeat(np.arange(len(members)), [len(own) for own in members.values()])
         graph._type_codes = codes[np.argsort(nodes, kind="stable")]
-        graph._type_offsets = np.searchsorted(np.sort(nodes), np.arange(self._num_entities + 1))
+        graph._type_offsets = np.searchsorted(np.sort(nodes), np.arange(self.num_entities + 1))
         graph._type_ids, graph._of_type = list(members), dict(members)
         graph._type_labels = {name: name for name in members}
         heads, relations, tails = self.all_edges()
@@ -458,7 +438,7 @@ class ColumnarGraph:
     def node_columns(self) -> NodeColumns:
         """All nodes as columns."""
         text, texts = pa.string(), pa.list_(pa.string())
-        nodes, entities = self._num_nodes, self._num_entities
+        nodes, entities = self.num_nodes, self.num_entities
         return NodeColumns(
             ids=self._ids.slice(0, nodes).cast(text),
             labels=self._labels.slice(0, nodes).cast(text),

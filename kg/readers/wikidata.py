@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -77,26 +77,26 @@ def read_wikidata(path: Path, how: ReadOptions) -> RawGraph:
 
     for number, line in _lines(path):
         try:
-            entity = _entity(parse_record(line), how.language)
+            about: Any = parse_record(line)
+            row, found, told, lacking = _entity(about, how.language)
+            tags |= {*(about.get("labels") or {})}
         except _MALFORMED as error:
             reason = f"not an entity as Wikidata writes it ({f'no {error}' if isinstance(error, KeyError) else error})"
             if not how.skip_bad:
                 raise ReadError(path, number, reason) from error
             skipped.append(BadLine(str(path), number, reason))
             continue
-        row = entity.row
-        tags |= entity.tags
         described += len(row["aliases"]) + bool(row["label"]) + bool(row["description"])
-        if entity.is_property:
+        if about.get("type") == "property":
             relations.append(row)
         else:
             if row["label"]:
                 labels[row["id"]] = row["label"]
             rows.append(row)
-        left_out["statements that are deprecated or have no value"] += entity.left_out
-        edge_rows += entity.edges
-        property_rows += ((str(count + at), *told) for at, *told in entity.properties)
-        count += len(entity.edges)
+        left_out["statements that are deprecated or have no value"] += lacking
+        edge_rows += found
+        property_rows += ((str(count + at), *value) for at, *value in told)
+        count += len(found)
         if len(rows) >= _BATCH:
             flush()
     flush()
@@ -125,29 +125,15 @@ def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
                 yield number, content
 
 
-@dataclass(frozen=True)
-class _Entity:
-    """What a line says.
+def _entity(
+    about: Any, language: str
+) -> tuple[dict[str, Any], list[tuple[str | None, ...]], list[tuple[Any, ...]], int]:
+    """What a line says; one of `_MALFORMED` if it is not an entity.
 
-    Attributes:
-        row: of the table of entities, or of relations.
-        is_property: whether it is a relation.
-        edges: head, relation, and the value.
-        properties: place of the edge in `edges`, name, and the value.
-        left_out: number of statements that are deprecated or have no value.
-        tags: the languages of its labels.
+    Returns:
+        The row of the table of entities, or of relations; edges (head, relation, value); their properties (place of the
+        edge, name, value); and the number of statements that are deprecated or have no value.
     """
-
-    row: dict[str, Any]
-    is_property: bool
-    edges: list[tuple[str | None, ...]]
-    properties: list[tuple[Any, ...]]
-    left_out: int
-    tags: set[str]
-
-
-def _entity(about: Any, language: str) -> _Entity:
-    """What a line says; one of `_MALFORMED` if it is not an entity."""
     row = _description(about, language)
     edges: list[tuple[str | None, ...]] = []
     properties: list[tuple[Any, ...]] = []
@@ -167,7 +153,7 @@ def _entity(about: Any, language: str) -> _Entity:
             if told is not None:
                 properties.append((len(edges), _text(qualifier["property"]), *told))
         edges.append((row["id"], relation, *value))
-    return _Entity(row, about.get("type") == "property", edges, properties, left_out, {*(about.get("labels") or {})})
+    return row, edges, properties, left_out
 
 
 def _text(value: object) -> str:
