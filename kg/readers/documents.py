@@ -9,7 +9,7 @@ from pathlib import Path
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError
-from triplecheck.kg.readers.raw import BadLine, open_packed
+from triplecheck.kg.readers.raw import BadLine, bad_line, open_packed
 from triplecheck.kg.values import parse_record
 
 
@@ -46,9 +46,7 @@ class DocumentFile:
                         document = self._parse(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number)
                     except (ValueError, RecursionError) as error:
                         reason = f"not UTF-8 ({error})" if isinstance(error, UnicodeDecodeError) else str(error)
-                        if not self._skip_bad:
-                            raise ReadError(self.path, number, reason) from error
-                        self.skipped.append(BadLine(str(self.path), number, reason))
+                        bad_line(self.skipped if self._skip_bad else None, self.path, number, reason, error)
                     else:
                         yield document
         except (OSError, EOFError, zlib.error) as error:

@@ -17,7 +17,7 @@ from xml.etree import ElementTree
 from triplecheck.kg.errors import ReadError, extra
 from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain, reading
 from triplecheck.kg.readers.frames import read_network, relation_of
-from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
+from triplecheck.kg.readers.raw import BadLine, RawGraph, bad_line, open_packed
 from triplecheck.kg.types import TRUTHS, Literal
 from triplecheck.kg.values import parse_record
 
@@ -59,7 +59,7 @@ def read_property_graph(paths: Sequence[Path], *, skip_bad: bool = False) -> Raw
         import networkx as nx
 
     network = nx.MultiDiGraph()
-    skipped: list[BadLine] = []
+    skipped: list[BadLine] | None = [] if skip_bad else None
     for path in paths:
         if not path.is_file():
             raise ReadError(path, None, "no such file")
@@ -67,15 +67,11 @@ def read_property_graph(paths: Sequence[Path], *, skip_bad: bool = False) -> Raw
         if form is not None:
             _add_network(network, path, form)
         else:
-            rows = _csv_rows(path) if ".csv" in path.name.lower() else _json_rows(path, skipped if skip_bad else None)
-            for number, row in rows:
-                reason = _add(network, row)
-                if reason is not None:
-                    if not skip_bad:
-                        raise ReadError(path, number, reason)
-                    skipped.append(BadLine(str(path), number, reason))
+            for number, row in _csv_rows(path) if ".csv" in path.name.lower() else _json_rows(path, skipped):
+                if (reason := _add(network, row)) is not None:
+                    bad_line(skipped, path, number, reason)
     raw = read_network(network)
-    raw.skipped = skipped
+    raw.skipped = skipped or []
     return raw
 
 
@@ -177,11 +173,9 @@ def _json_rows(path: Path, skipped: list[BadLine] | None) -> Iterator[tuple[int 
             try:
                 row = parse_record(line)
             except ValueError as error:
-                if skipped is None:
-                    raise ReadError(path, number, f"not JSON: {error}") from error
-                skipped.append(BadLine(str(path), number, f"not JSON: {error}"))
-                continue
-            yield number, row if isinstance(row, dict) else {}
+                bad_line(skipped, path, number, f"not JSON: {error}", error)
+            else:
+                yield number, row if isinstance(row, dict) else {}
 
 
 def _document(path: Path, text: bytes) -> list[Mapping[str, Any]]:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg.errors import ReadWarning
+from triplecheck.kg.errors import ReadError, ReadWarning
 
 ENTITY_SCHEMA = pa.schema(
     [
@@ -64,6 +64,19 @@ class BadLine:
     path: str
     line: int | None
     reason: str
+
+
+def bad_line(
+    skipped: list[BadLine] | None, path: Path, line: int | None, reason: str, error: Exception | None = None
+) -> None:
+    """Note a malformed line.
+
+    Raises:
+        ReadError: there is nowhere to note it.
+    """
+    if skipped is None:
+        raise ReadError(path, line, reason) from error
+    skipped.append(BadLine(str(path), line, reason))
 
 
 @dataclass

@@ -45,6 +45,7 @@ from triplecheck.kg.readers.raw import (
     BadLine,
     RawGraph,
     StringColumns,
+    bad_line,
     filtered,
     open_packed,
     without_triples,
@@ -296,7 +297,7 @@ class _File:
                 elif form in _LINE_FORMATS:
                     yield from self._lines(file, form)
                 elif self.skipped is not None and form is ox.RdfFormat.TURTLE and not _is_well_formed(self.path):
-                    yield from self._past_errors(file, self.skipped)
+                    yield from self._past_errors(file)
                 else:
                     yield from self._document(file, form)
         except _BAD_INPUT as error:
@@ -315,9 +316,7 @@ class _File:
                     try:
                         good += _convert(parsed(line, form, self.leniency), self.blank)
                     except (SyntaxError, _QuotedTripleError) as error:
-                        if self.skipped is None:
-                            raise ReadError(self.path, number, _reason(error)) from error
-                        self.skipped.append(BadLine(str(self.path), number, _reason(error)))
+                        bad_line(self.skipped, self.path, number, _reason(error), error)
                 yield good
             before += len(lines)
 
@@ -357,11 +356,11 @@ class _File:
         for at in range(done, len(quads), _BATCH):
             yield _convert(quads[at : at + _BATCH], lambda label: known.get(label) or self.blank(label))
 
-    def _past_errors(self, file: IO[bytes], skipped: list[BadLine]) -> Iterator[list[Statement]]:
+    def _past_errors(self, file: IO[bytes]) -> Iterator[list[Statement]]:
         """The well-formed statements of a Turtle document; the others are noted with their lines."""
 
         def skip(line: int, error: SyntaxError) -> None:
-            skipped.append(BadLine(str(self.path), line, _reason(error)))
+            bad_line(self.skipped, self.path, line, _reason(error), error)
 
         try:
             for quads in read_past_errors(file.read().decode(), _base(self.path), self.leniency, skip):

@@ -43,6 +43,7 @@ from triplecheck.kg.readers.raw import (
     UNKNOWN,
     BadLine,
     RawGraph,
+    bad_line,
     open_packed,
 )
 
@@ -300,16 +301,14 @@ def _read_delimited(
         if table is not None and not (layout.quoted and _runs_on(table)):
             return table, []
     # A line is malformed: find out which and why.
-    good, skipped, records = io.BytesIO(), [], 0
+    good, records, skipped = io.BytesIO(), 0, list[BadLine]()
     with reading(path), open_packed(path) if block is None else io.BytesIO(block) as lines:
         for number, line, reason in _scan(lines, layout):
             if reason is None:
                 good.write(line)
                 records += 1
             else:
-                if not skip_bad:
-                    raise ReadError(path, before + number, reason)
-                skipped.append(BadLine(str(path), before + number, reason))
+                bad_line(skipped if skip_bad else None, path, before + number, reason)
     good.seek(0)
     try:
         # Arrow cannot skip a header without a line end.

@@ -10,7 +10,6 @@ from typing import Any
 
 import pyarrow as pa
 
-from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.columns import DAMAGED, reading
 from triplecheck.kg.readers.options import ReadOptions
 from triplecheck.kg.readers.raw import (
@@ -20,6 +19,7 @@ from triplecheck.kg.readers.raw import (
     BadLine,
     RawGraph,
     StringColumns,
+    bad_line,
     open_packed,
 )
 from triplecheck.kg.types import XSD
@@ -59,7 +59,7 @@ def read_wikidata(path: Path, how: ReadOptions) -> RawGraph:
     entities: list[pa.Table] = []
     relations: list[dict[str, Any]] = []
     labels: dict[str, str] = {}
-    skipped: list[BadLine] = []
+    skipped: list[BadLine] | None = [] if how.skip_bad else None
     left_out: Counter[str] = Counter()
     count = described = 0
     tags: set[str] = set()
@@ -82,9 +82,7 @@ def read_wikidata(path: Path, how: ReadOptions) -> RawGraph:
             tags |= {*(about.get("labels") or {})}
         except _MALFORMED as error:
             reason = f"not an entity as Wikidata writes it ({f'no {error}' if isinstance(error, KeyError) else error})"
-            if not how.skip_bad:
-                raise ReadError(path, number, reason) from error
-            skipped.append(BadLine(str(path), number, reason))
+            bad_line(skipped, path, number, reason, error)
             continue
         described += len(row["aliases"]) + bool(row["label"]) + bool(row["description"])
         if about.get("type") == "property":
@@ -109,7 +107,7 @@ def read_wikidata(path: Path, how: ReadOptions) -> RawGraph:
         relation_rows=pa.Table.from_pylist(relations, RELATION_SCHEMA),
         edge_properties=pa.table(table, schema=EDGE_PROPERTY_SCHEMA),
         type_labels={kind: labels[kind] for kind in types if kind in labels},
-        skipped=skipped,
+        skipped=skipped or [],
         read=count + described + sum(left_out.values()),
         described=described,
         left_out=dict(left_out),
