@@ -56,9 +56,7 @@ class _SortedEdges:
 
     def run(self, node: int, relation: int) -> tuple[int, int]:
         """Start and stop of the edges of (node, relation)."""
-        if node < 0:
-            raise _unknown(node)
-        start, stop = self.offset_at[node], self.offset_at[node + 1]
+        start, stop = self.offset_at[_known(node)], self.offset_at[node + 1]
         start = bisect_left(self.relation_at, relation, start, stop)
         return start, bisect_right(self.relation_at, relation, start, stop)
 
@@ -176,14 +174,10 @@ class ColumnarGraph:
         return self._relation_numbers.get(id)
 
     def node_id(self, node: int) -> str:
-        if node < 0:
-            raise _unknown(node)
-        return str(self._ids[node].as_py())
+        return str(self._ids[_known(node)].as_py())
 
     def label(self, node: int) -> str:
-        if node < 0:
-            raise _unknown(node)
-        return str(self._labels[node].as_py())
+        return str(self._labels[_known(node)].as_py())
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
         if len(nodes) <= _ONE_BY_ONE:
@@ -218,11 +212,7 @@ class ColumnarGraph:
         )
 
     def literal(self, node: int) -> Literal | None:
-        if node < self.num_entities:
-            if node < 0:
-                raise _unknown(node)
-            return None
-        return Literal(self.node_id(node), self._datatype(node))
+        return None if _known(node) < self.num_entities else Literal(self.node_id(node), self._datatype(node))
 
     def _datatype(self, node: int) -> str:
         return self._datatypes[int(self._literal_datatypes[node - self.num_entities])]
@@ -230,9 +220,7 @@ class ColumnarGraph:
     def types(self, node: int) -> tuple[str, ...]:
         if node >= self.num_entities:
             return (self._datatype(node),)
-        if node < 0:
-            raise _unknown(node)
-        codes = self._type_codes[self._type_offsets[node] : self._type_offsets[node + 1]]
+        codes = self._type_codes[self._type_offsets[_known(node)] : self._type_offsets[node + 1]]
         return tuple(self._type_ids[code] for code in codes)
 
     def type_label(self, type_id: str) -> str:
@@ -264,24 +252,20 @@ class ColumnarGraph:
         return np.repeat(np.arange(self.num_nodes), np.diff(offsets)), relations, tails
 
     def relation(self, relation: int) -> Relation:
-        if relation < 0:
-            raise _unknown(relation)
-        return self._relations[relation]
+        return self._relations[_known(relation)]
 
     # --- look-ups ------------------------------------------------------------------------------
     def degree(self, node: int) -> int:
-        if node < 0:
-            raise _unknown(node)
         out, into = self._rows
-        degree: int = out.offset_at[node + 1] - out.offset_at[node] + into.offset_at[node + 1] - into.offset_at[node]
+        degree: int = (
+            out.offset_at[_known(node) + 1] - out.offset_at[node] + into.offset_at[node + 1] - into.offset_at[node]
+        )
         return degree
 
     def relations_of(self, node: int) -> list[RelationCount]:
-        if node < 0:
-            raise _unknown(node)
         found: list[RelationCount] = []
         for direction, rows in zip(Direction, self._rows, strict=True):
-            relations = rows.relations[rows.offset_at[node] : rows.offset_at[node + 1]]
+            relations = rows.relations[rows.offset_at[_known(node)] : rows.offset_at[node + 1]]
             starts = _run_starts(relations)
             stops = [*starts, len(relations)][1:]
             found += [
@@ -476,15 +460,18 @@ def _statements(text: str) -> tuple[EdgeProperties, ...]:
     )
 
 
-def _unknown(number: int) -> IndexError:
-    return IndexError(f"{number}: no such node or relation in this graph")
+def _known(number: int) -> int:
+    """The number of a node or relation. A negative one is an error: Python and numpy would count it from the end."""
+    if number < 0:
+        raise IndexError(f"{number}: no such node or relation in this graph")
+    return number
 
 
 def _handed_out(numbers: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
-    """The numbers as an array. Negative numbers are an error: Python and numpy would count them from the end."""
+    """The numbers as an array."""
     array = np.asarray(numbers, np.int64)
-    if len(array) and (lowest := array.min()) < 0:
-        raise _unknown(int(lowest))
+    if len(array):
+        _known(int(array.min()))
     return array
 
 

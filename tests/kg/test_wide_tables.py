@@ -110,6 +110,15 @@ class TestFormats:
         assert {row["value"] for row in raw.edge_properties.to_pylist()} == {"%", "EUR"}
         assert "book.xlsx [people]: a wide table of people (2 rows, key name, team → teams)" in raw.recognised[0]
 
+    def test_a_sheet_may_be_named_as_triples(self, tmp_path: Path) -> None:
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        for row in (["name", "role", "team"], ["Ada", "leads", "Billing"], ["Ben", "joins", "Search"]):
+            book.active.append(row)
+        book.save(path := tmp_path / "book.xlsx")
+        (raw,) = read_graph(path, how=ReadOptions(tables=TableOptions(triples=[str(path)])))
+        assert triples(raw) == {("Ada", "leads", "Billing"), ("Ben", "joins", "Search")}
+
     def test_a_file_that_is_no_workbook_is_refused(self, tmp_path: Path) -> None:
         pytest.importorskip("openpyxl")
         with pytest.raises(ReadError, match="not a readable Excel workbook"):
