@@ -94,14 +94,14 @@ class Backend(Protocol):
     def of_node(self, node: str) -> list[tuple[int, Document]]:
         """The documents about a node, and their rows."""
 
-    def matching(self, words: Sequence[str], k: int, nodes: Sequence[str] | None) -> list[Hit]:
-        """The k best by BM25, best first, among those about some nodes."""
+    def matching(self, words: Sequence[str], k: int) -> list[Hit]:
+        """The k best by BM25, best first."""
 
-    def nearest(self, vector: FloatArray, k: int, nodes: Sequence[str] | None) -> list[tuple[Hit, FloatArray]]:
+    def nearest(self, vector: FloatArray, k: int) -> list[tuple[Hit, FloatArray]]:
         """The k best by inner product, best first, and their vectors."""
 
     def close(self) -> None:
-        """Release the connection."""
+        """Release the connection; a directory of Qdrant's local mode can then be opened again."""
 
 
 class StoredDocuments:
@@ -122,10 +122,6 @@ class StoredDocuments:
     def __deepcopy__(self, memo: dict[int, object]) -> StoredDocuments:
         return self
 
-    def close(self) -> None:
-        """Release the connection; a directory of Qdrant's local mode can then be opened again."""
-        self.backend.close()
-
     @property
     def has_vectors(self) -> bool:
         return self.backend.about.encoder is not None
@@ -133,16 +129,11 @@ class StoredDocuments:
     def of_node(self, node_id: str) -> list[Document]:
         return [document for _, document in sorted(self.backend.of_node(node_id), key=lambda found: found[0])]
 
-    def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
+    def search(self, text: str, k: int = 10) -> list[Hit]:
         words = list(islice(dict.fromkeys(self._analyzer.analyze(valid(text))), QUERY_WORDS))
-        nodes = None if within_nodes is None else sorted(set(within_nodes))
-        if k <= 0 or not words or nodes == []:
-            return []
-        return _best(lambda n: self.backend.matching(words, n, nodes), k, 0.0)
+        return _best(lambda n: self.backend.matching(words, n), k, 0.0) if k > 0 and words else []
 
-    def search_dense(
-        self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
-    ) -> list[Hit]:
+    def search_dense(self, text: str, k: int = 10, encoder: Encoder | None = None) -> list[Hit]:
         about = self.backend.about
         if about.encoder is None:
             raise KnowledgeBaseError(f"{self.place}: the documents were stored without vectors; store them again")
@@ -152,14 +143,13 @@ class StoredDocuments:
                 f"{self.place}: the vectors were made by {about.encoder} ({str(about.fingerprint)[:12]}), the query by "
                 f"{encoder.name} ({encoder.fingerprint[:12]}); use the same encoder"
             )
-        nodes = None if within_nodes is None else sorted(set(within_nodes))
-        if k <= 0 or nodes == []:
+        if k <= 0:
             return []
         vector = encoder.encode([text])[0]
         exact = vector.astype(np.float64)
 
         def scored(n: int) -> list[Hit]:
-            found = self.backend.nearest(vector, n, nodes)
+            found = self.backend.nearest(vector, n)
             scores = (float(np.float32((stored.astype(np.float64) * exact).sum())) for _, stored in found)
             return [replace(hit, score=score) for (hit, _), score in zip(found, scores, strict=True)]
 
@@ -328,39 +318,31 @@ class LanceBackend:
         return self._found(f"row = {row}")[0][1]
 
     def of_node(self, node: str) -> list[tuple[int, Document]]:
-        return self._found(f"node = {_quoted(node)}")
+        quoted = node.replace("'", "''")
+        return self._found(f"node = '{quoted}'")
 
     def _found(self, condition: str) -> list[tuple[int, Document]]:
         rows = self._table.search().where(condition).select(self._columns).to_arrow().to_pylist()
         return [(row.pop("row"), Document(**row)) for row in rows]
 
-    def matching(self, words: Sequence[str], k: int, nodes: Sequence[str] | None) -> list[Hit]:
+    def matching(self, words: Sequence[str], k: int) -> list[Hit]:
         from lancedb.query import MatchQuery
 
         if not self.count():
             return []
         query = self._table.search(MatchQuery(" ".join(words), "words"), query_type="fts")
-        rows = self._within(query.select([*self._columns, "_score"]), nodes).limit(k).to_arrow().to_pylist()
+        rows = query.select([*self._columns, "_score"]).limit(k).to_arrow().to_pylist()
         return [Hit(score=row.pop("_score"), **row) for row in rows]
 
-    def nearest(self, vector: FloatArray, k: int, nodes: Sequence[str] | None) -> list[tuple[Hit, FloatArray]]:
+    def nearest(self, vector: FloatArray, k: int) -> list[tuple[Hit, FloatArray]]:
         query = self._table.search(vector, vector_column_name="vector").distance_type("dot")
-        query = query.select([*self._columns, "vector", "_distance"]).refine_factor(4)
-        found = self._within(query, nodes).limit(k).to_arrow()
+        found = query.select([*self._columns, "vector", "_distance"]).refine_factor(4).limit(k).to_arrow()
         stored = np.array(found["vector"].to_pylist(), np.float32).reshape(found.num_rows, self.about.dimensions)
         rows = found.drop_columns(["vector"]).to_pylist()
         return [(Hit(score=1.0 - row.pop("_distance"), **row), one) for row, one in zip(rows, stored, strict=True)]
 
     def close(self) -> None:
         """Nothing is held."""
-
-    @staticmethod
-    def _within(query: Any, nodes: Sequence[str] | None) -> Any:
-        return query if nodes is None else query.where(f"node in ({', '.join(map(_quoted, nodes))})", prefilter=True)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 class QdrantBackend:
@@ -430,29 +412,30 @@ class QdrantBackend:
     def of_node(self, node: str) -> list[tuple[int, Document]]:
         found: list[tuple[int, Document]] = []
         after: Any = None
+        same = self._models.FieldCondition(key="node", match=self._models.MatchValue(value=node))
+        among = self._models.Filter(must=[same])
         while True:
             points, after = self._ask(
-                self._client.scroll, scroll_filter=self._among([node]), limit=256, offset=after, with_payload=True
+                self._client.scroll, scroll_filter=among, limit=256, offset=after, with_payload=True
             )
             found += [(int(point.id), Document(**point.payload or {})) for point in points]
             if after is None:
                 return found
 
-    def matching(self, words: Sequence[str], k: int, nodes: Sequence[str] | None) -> list[Hit]:
+    def matching(self, words: Sequence[str], k: int) -> list[Hit]:
         places = [*dict.fromkeys(map(_place, words))]
         query = self._models.SparseVector(indices=places, values=[1.0] * len(places))
-        return [hit for hit, _ in self._query(query, "words", k, nodes)]
+        return [hit for hit, _ in self._query(query, "words", k)]
 
-    def nearest(self, vector: FloatArray, k: int, nodes: Sequence[str] | None) -> list[tuple[Hit, FloatArray]]:
-        return self._query(vector.tolist(), "dense", k, nodes)
+    def nearest(self, vector: FloatArray, k: int) -> list[tuple[Hit, FloatArray]]:
+        return self._query(vector.tolist(), "dense", k)
 
-    def _query(self, query: Any, using: str, k: int, nodes: Sequence[str] | None) -> list[tuple[Hit, FloatArray]]:
+    def _query(self, query: Any, using: str, k: int) -> list[tuple[Hit, FloatArray]]:
         found = self._ask(
             self._client.query_points,
             query=query,
             using=using,
             limit=k,
-            query_filter=None if nodes is None else self._among(nodes),
             with_payload=True,
             with_vectors=["dense"] if using == "dense" else False,
         )
@@ -466,10 +449,6 @@ class QdrantBackend:
 
     def close(self) -> None:
         self._client.close()
-
-    def _among(self, nodes: Sequence[str]) -> Any:
-        match = self._models.MatchAny(any=list(nodes))
-        return self._models.Filter(must=[self._models.FieldCondition(key="node", match=match)])
 
 
 def _weights(words: Sequence[str], mean: float) -> dict[str, list[Any]]:

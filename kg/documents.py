@@ -86,12 +86,10 @@ class Documents(Protocol):
     def of_node(self, node_id: str) -> list[Document]:
         """The documents about a node, in row order; none if the node is unknown."""
 
-    def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
+    def search(self, text: str, k: int = 10) -> list[Hit]:
         """The best documents by BM25, see `DocumentStore.search`."""
 
-    def search_dense(
-        self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
-    ) -> list[Hit]:
+    def search_dense(self, text: str, k: int = 10, encoder: Encoder | None = None) -> list[Hit]:
         """The nearest documents by cosine, see `DocumentStore.search_dense`."""
 
 
@@ -181,7 +179,14 @@ class DocumentStore:
 
     def of_node(self, node_id: str) -> list[Document]:
         """The documents about a node, in row order; none if the node is unknown."""
-        return [self.document(int(row)) for row in self._rows_of([node_id])]
+        names = self._columns["node"]
+
+        def name_at(row: np.int64) -> Any:
+            return names[int(row)].as_py()
+
+        order: Sequence[np.int64] = self._node_order  # type: ignore[assignment]  # an array is enough for bisect
+        rows = slice(bisect_left(order, node_id, key=name_at), bisect_right(order, node_id, key=name_at))
+        return [self.document(row) for row in self._node_order[rows].tolist()]
 
     def node_ids(self) -> Iterator[str | None]:
         """The node of each document, in row order."""
@@ -208,30 +213,14 @@ class DocumentStore:
         rows = self._table.slice(start, length).select(["title", "text"]).to_pylist()
         return [embedded_text(row["title"], row["text"]) for row in rows]
 
-    def _rows_of(self, nodes: Iterable[str]) -> RowArray:
-        """Rows of the documents about any of the nodes, ascending."""
-        names = self._columns["node"]
-
-        def name_at(row: np.int64) -> Any:
-            return names[int(row)].as_py()
-
-        order: Sequence[np.int64] = self._node_order  # type: ignore[assignment]  # an array is enough for bisect
-        found = [
-            self._node_order[bisect_left(order, node, key=name_at) : bisect_right(order, node, key=name_at)]
-            for node in set(nodes)
-        ]
-        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
-
     # --- search ------------------------------------------------------------------------------
-    def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
+    def search(self, text: str, k: int = 10) -> list[Hit]:
         """The best documents by BM25 over title and text, best first, then by row.
 
         Args:
             text: any text; read as words, never as query syntax.
-            within_nodes: search only documents about these nodes.
         """
-        rows = None if within_nodes is None else self._rows_of(within_nodes)
-        return self._hits(*self.best_rows(text, k, rows))
+        return self._hits(*self.best_rows(text, k))
 
     def best_rows(
         self, text: str, k: int, within: npt.NDArray[np.integer] | None = None
@@ -282,13 +271,10 @@ class DocumentStore:
         order = np.lexsort((rows, -scores))[:k]
         return rows[order], scores[order]
 
-    def search_dense(
-        self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
-    ) -> list[Hit]:
+    def search_dense(self, text: str, k: int = 10, encoder: Encoder | None = None) -> list[Hit]:
         """The nearest documents by cosine of vectors, best first, then by row.
 
         Args:
-            within_nodes: search only documents about these nodes.
             encoder: the encoder of the vectors; loaded by name if not given.
 
         Raises:
@@ -309,8 +295,7 @@ class DocumentStore:
                 f"({vectors.metadata['fingerprint'][:12]}), the query by {encoder.name} "
                 f"({encoder.fingerprint[:12]}); use the same encoder or build the vectors again"
             )
-        rows = None if within_nodes is None else self._rows_of(within_nodes)
-        return self._hits(*vectors.search(encoder.encode([text])[0], k, rows))
+        return self._hits(*vectors.search(encoder.encode([text])[0], k))
 
     def _hits(self, rows: RowArray, scores: npt.NDArray[np.floating[Any]]) -> list[Hit]:
         pairs = zip(rows.tolist(), scores.tolist(), strict=True)

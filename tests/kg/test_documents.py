@@ -143,13 +143,12 @@ def test_accents_case_and_endings_do_not_matter(store: DocumentStore) -> None:
     assert ids(store.search("CAFES muller")) == ["d4"]
 
 
-def test_search_is_restricted_to_nodes_without_changing_scores(store: DocumentStore) -> None:
-    free = {hit.id: hit.score for hit in store.search("polonium Curie", 10)}
-    assert set(free) == {"d0", "d1", "d2", "d3", "d5"}
-    restricted = store.search("polonium Curie", 10, within_nodes=["Q1", "unknown", "Q1"])
-    assert ids(restricted) == ["d0", "d3"]
-    assert [hit.score for hit in restricted] == pytest.approx([free["d0"], free["d3"]])
-    assert store.search("polonium", within_nodes=[]) == []
+def test_rows_are_restricted_without_changing_scores(store: DocumentStore) -> None:
+    free = {hit.row: hit.score for hit in store.search("polonium Curie", 10)}
+    assert set(free) == {0, 1, 2, 3, 5}
+    rows, scores = store.best_rows("polonium Curie", 10, np.array([3, 0, 4]))
+    assert (rows.tolist(), scores.tolist()) == ([0, 3], pytest.approx([free[0], free[3]]))
+    assert len(store.best_rows("polonium", 10, np.array([], int))[0]) == 0
 
 
 @pytest.mark.parametrize(
@@ -170,7 +169,7 @@ def test_search_is_restricted_to_nodes_without_changing_scores(store: DocumentSt
 )
 def test_any_text_is_a_query(store: DocumentStore, text: str) -> None:
     assert "polonium" not in text or "d2" in ids(store.search(text, 3))
-    assert len(store.search(text, 3, within_nodes=["Q1", "Q2"])) <= 3
+    assert len(store.best_rows(text, 3, np.array([0, 1]))[0]) <= 2
 
 
 def test_operators_are_words(store: DocumentStore) -> None:
@@ -191,8 +190,7 @@ def test_equal_scores_are_ordered_by_row(tmp_path: Path) -> None:
 # --- search by meaning -----------------------------------------------------------------------
 def test_documents_are_found_by_meaning(store: DocumentStore, encoder: Encoder) -> None:
     assert store.search_dense("choreography", 1, encoder=encoder)[0].id == "d4"
-    assert store.search_dense("Which accident ended his life?", 1, within_nodes=["Q2"])[0].id == "d1"
-    assert store.search_dense("anything", 3, within_nodes=["unknown"]) == []
+    assert store.search_dense("Which accident ended his life?", 1)[0].id == "d1"
 
 
 def test_vectors_of_another_encoder_are_refused(store: DocumentStore) -> None:
