@@ -84,20 +84,6 @@ def file_holds_things(path: Path, header: bool | None) -> bool | None:
     return False if found is None and header else found
 
 
-def refusal(path: Path, triples: str, wide: str) -> ReadError:
-    """The error of a file that may hold either, with the first triples of both readings, none if there is but one."""
-    if not triples:
-        return ReadError(
-            path, 1, f"two columns are no triples; with a header they are a wide table (--wide {path}): {wide}"
-        )
-    return ReadError(
-        path,
-        None,
-        f"triples, or a wide table with a row for a thing? As triples (--triples-of {path}): {triples}. "
-        f"As a wide table (--wide {path}): {wide}. Say which",
-    )
-
-
 def _names_things(header: Sequence[str]) -> bool:
     """Whether the first column is called "name", "id" or the like."""
     first, *others = map(plain, header)

@@ -15,7 +15,7 @@ from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, dialect, first_fields
 from triplecheck.kg.readers.frames import columns_of, graph_of_columns, is_wide
 from triplecheck.kg.readers.options import ReadOptions, TableOptions
 from triplecheck.kg.readers.raw import RawGraph, nothing
-from triplecheck.kg.readers.shapes import file_holds_things, refusal
+from triplecheck.kg.readers.shapes import file_holds_things
 from triplecheck.kg.readers.sheets import SHEET_SUFFIXES, read_sheets
 from triplecheck.kg.readers.tables import (
     parquet_columns,
@@ -87,10 +87,12 @@ def _is_wide_file(path: Path, how: ReadOptions) -> bool:
         return "head" not in usual_columns(parquet_columns(path))
     found = file_holds_things(path, how.header)
     if found is None:
-        few = len(first_fields(path)) < len(TRIPLE_COLUMNS)
-        triples = "" if few else shown(_first_triples(read_triples(path, ReadOptions(header=how.header))))
-        wide = shown(_first_triples(read_wide([_wide_table(path)])))
-        raise refusal(path, triples, wide)
+        wide = f"(--wide {path}): {shown(_first_triples(read_wide([_wide_table(path)])))}"
+        if len(first_fields(path)) < len(TRIPLE_COLUMNS):
+            raise ReadError(path, 1, f"two columns are no triples; with a header they are a wide table {wide}")
+        triples = shown(_first_triples(read_triples(path, ReadOptions(header=how.header))))
+        reason = f"triples, or a wide table with a row for a thing? As triples (--triples-of {path}): {triples}. "
+        raise ReadError(path, None, f"{reason}As a wide table {wide}. Say which")
     return found
 
 

@@ -64,29 +64,15 @@ class TestTriples:
     @pytest.mark.parametrize(
         "header",
         [
-            "head\trelation\ttail\n",
-            "Head\tRelation\tTail\n",
-            "subject\tpredicate\tobject\n",
-            "source\trelation\ttarget\n",
-            "s\tp\to\n",
-            "h\tr\tt\n",
-            "from\tedge\tto\n",
-            "src\trel\tdst\n",
-            "start\ttype\tend\n",
-            "node1\tlabel\tnode2\n",
-            ":START_ID\t:TYPE\t:END_ID\n",
-            "s_id\tp_id\to_id\n",
-            "subjectLabel\tpredicateLabel\tobjectLabel\n",
-            "source_name\trelationship\ttarget_name\n",
-            "item\tproperty\tvalue\n",
-            "itemLabel\tpropLabel\tvalueLabel\n",
-            "entity\tattribute\tvalue\n",
-            "parent\trelation\tchild\n",
-            "x\trel\ty\n",
+            *("head relation tail", "Head Relation Tail", "subject predicate object", "source relation target"),
+            *("s p o", "h r t", "from edge to", "src rel dst", "start type end", "node1 label node2"),
+            *(":START_ID :TYPE :END_ID", "s_id p_id o_id", "subjectLabel predicateLabel objectLabel"),
+            *("source_name relationship target_name", "item property value", "itemLabel propLabel valueLabel"),
+            *("entity attribute value", "parent relation child", "x rel y"),
         ],
     )
     def test_a_first_line_that_names_the_columns_is_a_header(self, tmp_path: Path, header: str) -> None:
-        assert rows(read_triples(write(tmp_path / "a.tsv", header + TWO))) == TWO_ROWS
+        assert rows(read_triples(write(tmp_path / "a.tsv", header.replace(" ", "\t") + "\n" + TWO))) == TWO_ROWS
 
     def test_a_header_gives_the_order_of_the_columns(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", "id,source,target,type\n1,ada,charles,knows\n2,charles,London,born in\n")
