@@ -8,7 +8,6 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.cells import is_typed, looks_typed
 from triplecheck.kg.readers.columns import (
     TRIPLE_COLUMNS,

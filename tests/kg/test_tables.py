@@ -85,9 +85,8 @@ class TestTriples:
     def test_a_table_of_entities_is_not_read_as_triples(self, tmp_path: Path) -> None:
         error = refusal(write(tmp_path / "a.csv", "id,label,type\nn1,Ada,Person\n"))
         assert "--entities" in error.reason
-        assert (
-            len(read_triples(write(tmp_path / "b.tsv", "id\tlabel\ttype\na\tb\tc\n"), ReadOptions(header=False))) == 2
-        )
+        path = write(tmp_path / "b.tsv", "id\tlabel\ttype\na\tb\tc\n")
+        assert len(read_triples(path, ReadOptions(header=False))) == 2
 
     def test_any_other_first_line_is_a_triple(self, tmp_path: Path) -> None:
         content = "thing\thow\tother\n"
