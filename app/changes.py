@@ -77,10 +77,9 @@ def _put(what: str, kb: str, source: SourceOptions, as_json: bool) -> None:
     header = source.asked_header()
     with reporting(stderr(), "reading") as tell:
         from triplecheck.kg import changes
-        from triplecheck.kg.changed_graph import first_blank
 
         read = changes.reading(opened, source.axioms, source.language)
-        graphs = source.graphs(header, tell, first_blank=first_blank(opened.columnar), reading=read)
+        graphs = source.graphs(header, tell, read)
         texts = source.texts()
         change = changes.add if what == "add" else changes.update
         done = change(opened, graphs, documents=texts or (), sources=source.names, progress=tell)
@@ -122,10 +121,9 @@ def remove(
     header = source.asked_header()
     with reporting(stderr(), "reading") as tell:
         from triplecheck.kg import changes
-        from triplecheck.kg.changed_graph import first_blank
 
         read = changes.reading(opened, source.axioms, source.language)
-        graphs = source.graphs(header, tell, first_blank=first_blank(opened.columnar), reading=read)
+        graphs = source.graphs(header, tell, read)
         names = [name for given in entities or () for name in _names(given)]
         ids = [] if documents is None else _lines(documents)
         done = changes.remove(opened, graphs, entities=names, documents=ids, progress=tell)

@@ -115,9 +115,9 @@ def _read_texts(path: Path) -> list[Document]:
         UserError: there are none, or two have the same id.
     """
     from triplecheck.kg.errors import UserError
-    from triplecheck.kg.readers.documents import read_documents
+    from triplecheck.kg.readers.documents import DocumentFile
 
-    texts = list(read_documents(path))
+    texts = list(DocumentFile(path))
     if not texts:
         raise UserError(f"{path}: has no documents")
     if twice := [id for id, count in Counter(text.id for text in texts).items() if count > 1]:

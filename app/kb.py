@@ -375,12 +375,12 @@ def upload(
     from triplecheck.kg.document_stores import upload as store
     from triplecheck.kg.encode import load_encoder
     from triplecheck.kg.errors import UserError
-    from triplecheck.kg.readers.documents import read_documents
+    from triplecheck.kg.readers.documents import DocumentFile
 
     if (kb is None) == (documents is None):
         raise UserError("name the documents: either --kb KB or --documents FILE")
     with reporting(stderr(), "storing documents") as tell:
-        texts: Iterable[Document] | None = None if documents is None else read_documents(documents)
+        texts: Iterable[Document] | None = None if documents is None else DocumentFile(documents)
         if kb is not None:
             texts = open_base(kb).documents
         if texts is None:

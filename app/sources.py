@@ -15,7 +15,7 @@ from triplecheck.app.options import DocumentsOption, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg.progress import ProgressCallback
-    from triplecheck.kg.readers import BadLine, RawGraph, TableOptions, TripleFiles, WideTable
+    from triplecheck.kg.readers import BadLine, RawGraph, ReadOptions, TripleFiles
     from triplecheck.kg.readers.documents import DocumentFile
 
 _BAD_LINES_SHOWN = 10
@@ -165,12 +165,10 @@ class SourceOptions:
         """The files that hold triples or wide tables."""
         return list(dict.fromkeys([*(self.triples or ()), *(self.wide or ()), *(self.triples_of or ())]))
 
-    @property
-    def tables(self) -> TableOptions:
-        """How wide tables are read."""
-        from triplecheck.kg.readers import TableOptions
+    def _how(self, header: bool | None, **others: Any) -> ReadOptions:
+        from triplecheck.kg.readers import ReadOptions, TableOptions
 
-        return TableOptions(
+        tables = TableOptions(
             wide=[str(path) for path in self.wide or ()],
             triples=[str(path) for path in self.triples_of or ()],
             key=self.key or (),
@@ -178,6 +176,17 @@ class SourceOptions:
             links=self.link or (),
             classes=self.classes or (),
             day_first=self.day_first,
+        )
+        reading: dict[str, Any] = {"axioms": self.axioms, "language": (self.language or "en").partition("_")[0]}
+        return ReadOptions(
+            mapping=self.columns,
+            header=header,
+            edge_properties=self.edge_properties or (),
+            tables=tables,
+            skip_bad=self.skip_bad,
+            strict=self.strict,
+            fetch_contexts=self.fetch_contexts,
+            **(reading | others),
         )
 
     @property
@@ -204,14 +213,10 @@ class SourceOptions:
         if not (self.names or any(others)):
             raise UserError(f"nothing to {what}: name files, or a query with --sql and its --database")
 
-    @property
-    def _rdf(self) -> dict[str, Any]:
-        return {"axioms": self.axioms, "language": (self.language or "en").partition("_")[0]}
-
     def asked_header(self) -> bool | None:
         """Whether tables begin with a header; on a terminal a person is asked where only a person can tell."""
         from triplecheck.kg.readers.columns import odd_first_line
-        from triplecheck.kg.readers.shapes import Shape, shape_of_file
+        from triplecheck.kg.readers.shapes import file_holds_things
         from triplecheck.kg.readers.tables import DELIMITED_SUFFIXES, suffix
 
         named = {"head", "relation", "tail"} & self.columns.keys()
@@ -219,77 +224,39 @@ class SourceOptions:
             return self.header
         for path in (*(self.triples or ()), *(self.triples_of or ())):
             odd = odd_first_line(path) if path.is_file() and suffix(path) in DELIMITED_SUFFIXES else None
-            if odd is not None and shape_of_file(path, None) is Shape.TRIPLES:
+            if odd is not None and file_holds_things(path, None) is False:
                 line = printable(" | ".join(odd))
                 return typer.confirm(f"{path}: the first line is {line}. Is it a header?", default=True, err=True)
         return None
 
     def graphs(
-        self,
-        header: bool | None,
-        progress: ProgressCallback,
-        *,
-        first_blank: int = 0,
-        reading: Mapping[str, Any] | None = None,
+        self, header: bool | None, progress: ProgressCallback, reading: Mapping[str, Any] | None = None
     ) -> list[RawGraph]:
         """Read triples, the rows of queries, entities and relations.
 
         Args:
             header: what `asked_header` returned.
             progress: called at each step.
-            first_blank: see `kg.readers.read_graph`.
-            reading: `axioms` and `language` in place of the flags; see `kg.changes.reading`.
+            reading: `axioms`, `language` and `first_blank` in place of the flags; see `kg.changes.reading`.
         """
-        from triplecheck.kg.readers import graphs_of, read_graph
+        from triplecheck.kg.readers import read_graph
         from triplecheck.kg.readers.sql import read_sql
 
-        rows: list[RawGraph] = []
-        wide: list[WideTable] = []
-        if self.database is not None and self.sql:
-            rows = read_sql(self.database, self.sql, self.columns, self.edge_properties or (), progress, wide)
-        files = self.files_of_triples
-        if not files and not wide:
-            described = {"entities": self.entities, "relations": self.relations}
-            return graphs_of(rows, **described, mapping=self.columns)  # type: ignore[arg-type]
-        read = read_graph(
-            files,
-            self.entities,
-            self.relations,
-            self.columns,
-            tables=self.tables,
-            more=wide,
-            header=header,
-            edge_properties=self.edge_properties or (),
-            skip_bad=self.skip_bad,
-            fetch_contexts=self.fetch_contexts,
-            strict=self.strict,
-            **(self._rdf if reading is None else reading),
-            first_blank=first_blank,
-            progress=progress,
-        )
-        return [*rows, *read]
+        how = self._how(header, progress=progress, **(reading or {}))
+        rows = read_sql(self.database, self.sql, how) if self.database is not None and self.sql else []
+        return read_graph([*rows, *self.files_of_triples], self.entities, self.relations, how)
 
     def files(self, header: bool | None) -> TripleFiles:
         """The files, to be read part by part; `header` is what `asked_header` returned."""
         from triplecheck.kg.readers import TripleFiles
 
-        return TripleFiles(
-            self.files_of_triples,
-            self.entities,
-            self.relations,
-            self.columns,
-            tables=self.tables,
-            header=header,
-            skip_bad=self.skip_bad,
-            strict=self.strict,
-            **self._rdf,
-        )
+        return TripleFiles(self.files_of_triples, self.entities, self.relations, self._how(header))
 
     def texts(self) -> DocumentFile | None:
         """The documents, read on iteration."""
-        from triplecheck.kg.readers.documents import read_documents
+        from triplecheck.kg.readers.documents import DocumentFile
 
-        return None if self.documents is None else read_documents(self.documents, self.columns, skip_bad=self.skip_bad)
+        return None if self.documents is None else DocumentFile(self.documents, self.columns, skip_bad=self.skip_bad)
 
 
 def list_recognised(graphs: Iterable[RawGraph]) -> None:

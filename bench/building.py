@@ -18,14 +18,14 @@ import json, sys, time
 from pathlib import Path
 from bench.timing import peak_memory
 from triplecheck import kg
-from triplecheck.kg.readers import read_graph
+from triplecheck.kg.readers import ReadOptions, read_graph
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.errors import UnavailableError
 stages = []
 def say(what, done, total):
     stages.append((time.perf_counter(), what))
 start, busy = time.perf_counter(), time.process_time()
-raw = read_graph([Path(sys.argv[1])], progress=say)
+raw = read_graph([Path(sys.argv[1])], how=ReadOptions(progress=say))
 stages.append((time.perf_counter(), "loading the encoder"))
 try:
     encoder = load_encoder()

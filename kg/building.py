@@ -2,100 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+import contextlib
+from collections.abc import Callable, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from triplecheck.kg import columnar_build, manifest, numbering, readers, relation_vectors
+from triplecheck.kg import columnar_build, manifest, numbering, ranker, readers, relation_vectors
 from triplecheck.kg.bulk import MEMORY, Triples
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
-from triplecheck.kg.errors import UserError
 from triplecheck.kg.manifest import Manifest
 from triplecheck.kg.names import build_names, build_trigrams
 from triplecheck.kg.progress import ProgressCallback
-from triplecheck.kg.readers import RawGraph
+from triplecheck.kg.readers import RawGraph, ReadOptions
 from triplecheck.kg.readers.raw import warn_of
 from triplecheck.kg.skb import node_documents
 from triplecheck.kg.vectors import VectorIndex
 
-
-@dataclass(frozen=True)
-class Written:
-    """What was written.
-
-    Attributes:
-        counts: for the manifest.
-        whole: what was read, without its triples if they were sorted on disk.
-        rows: number of edges that were read.
-    """
-
-    counts: dict[str, int]
-    whole: RawGraph
-    rows: int
-
-
-def read_and_write(
-    folder: Path, triples: object, tables: Mapping[str, Any], memory: float | None, *rest: Any
-) -> Written:
-    """Read a graph and write the parts of a knowledge base into an empty folder.
-
-    Args:
-        folder: the folder.
-        triples, memory: see `knowledge_base.build`.
-        tables: options of `readers.graphs_of`.
-        *rest: of `write`.
-
-    Raises:
-        UserError: as `readers.graphs_of`, or edge properties together with `memory`.
-    """
-    files = triples if isinstance(triples, readers.TripleFiles) else None
-    if files is None and memory is None:
-        whole = numbering.concat(readers.graphs_of(triples, **tables, progress=rest[-1]))
-        warn_of(whole)
-        return Written(write(folder, whole, *rest), whole, len(whole))
-    if files is None:
-        options = dict(tables)
-        if options.pop("edge_properties"):
-            raise UserError("edge properties are kept in memory: give edge_properties or memory, not both")
-        files = readers.TripleFiles(triples, **options)
-    with Triples(folder / "scratch", MEMORY if memory is None else memory) as store:
-        files.read_into(store, rest[-1])
-        warn_of(store.about)
-        return Written(write(folder, store, *rest), store.about, store.kept)
+_DROPPED = (
+    "the ranker of paths that was trained on the replaced knowledge base is dropped; "
+    "train it again with `triplecheck kb train`"
+)
 
 
 def write(
     folder: Path,
-    whole: RawGraph | Triples,
+    out: Path,
+    triples: object,
+    described: tuple[object, object],
+    how: ReadOptions,
+    memory: float | None,
     documents: Iterable[Document] | None,
     encoder: Encoder | None,
     name_vectors: bool,
-    progress: ProgressCallback,
-) -> dict[str, int]:
-    """Write the parts of a knowledge base into an empty folder.
+    **others: Any,
+) -> Manifest:
+    """Read a graph and write the parts of a knowledge base and its manifest into an empty folder.
 
     Args:
-        folder: the folder.
-        whole: the graph, or its triples on disk.
-        documents: texts to search.
+        out: the knowledge base that the folder replaces.
+        described: `entities` and `relations` of `knowledge_base.build`, which says what the others are.
         encoder: makes the vectors; None makes none.
-        name_vectors: also encode every entity label.
-        progress: called at each step.
+        **others: further fields of `Manifest`.
 
-    Returns:
-        The counts for the manifest.
+    Raises:
+        UserError: as `readers.read_graph`, or edge properties together with `memory`.
     """
-    counts = write_graph(folder, whole, encoder, name_vectors, progress)
-    if documents is not None:
-        progress("indexing documents", 0, None)
-        counts["documents"] = len(DocumentStore.build(documents, folder / "documents"))
-        write_node_documents(folder, progress)
+    files = triples if isinstance(triples, readers.TripleFiles) else None
+    progress = how.progress
+    whole: RawGraph | Triples
+    with contextlib.ExitStack() as held:
+        if files is None and memory is None:
+            whole = about = numbering.concat(readers.read_graph(triples, *described, how))
+        else:
+            files = files or readers.TripleFiles(triples, *described, how)
+            whole = held.enter_context(Triples(folder / "scratch", MEMORY if memory is None else memory))
+            files.read_into(whole, progress)
+            about = whole.about
+        warn_of(about)
+        counts = write_graph(folder, whole, encoder, name_vectors, progress)
+        if documents is not None:
+            progress("indexing documents", 0, None)
+            counts["documents"] = len(DocumentStore.build(documents, folder / "documents"))
+            write_node_documents(folder, progress)
+        rows = len(whole) if isinstance(whole, RawGraph) else whole.kept
     progress("writing the manifest", 0, None)
-    return counts
+    dropped = [_DROPPED] if (out / ranker.PART).is_dir() else []
+    report = {
+        "read": about.statements,
+        "inferred": about.inferred,
+        "descriptions": about.described,
+        "duplicates": rows - counts["triples"],
+        "left_out": left_out(about, rows),
+        "properties": about.edge_properties.num_rows - about.inferred,
+        "notes": [*about.notes, *dropped],
+    }
+    report |= {name: told for name in ("recognised", "reading") if (told := getattr(about, name))}
+    model = None if encoder is None else {"name": encoder.name, "fingerprint": encoder.fingerprint}
+    skipped = len(about.skipped) + len(getattr(documents, "skipped", ()))
+    return manifest.write(folder, counts, encoder=model, report=report, skipped=skipped, **others)
 
 
 def write_graph(
@@ -109,6 +96,7 @@ def write_graph(
     """Write the graph, its names and their vectors; see `write`.
 
     Args:
+        whole: the graph, or its triples on disk.
         kept_names: called with the graph; if it writes the index of the names itself, it returns their number.
     """
     (folder / "graph").mkdir()
@@ -156,37 +144,6 @@ def write_node_documents(folder: Path, progress: ProgressCallback) -> None:
     graph.close()
 
 
-def describe(folder: Path, written: Written, encoder: Encoder | None, *, skipped: int, **about: Any) -> Manifest:
-    """Write the manifest of a folder.
-
-    Args:
-        folder: the folder.
-        written: what was written into it.
-        encoder: made the vectors.
-        skipped: number of bad documents that were skipped.
-        **about: other fields of `Manifest`.
-    """
-    model = None if encoder is None else {"name": encoder.name, "fingerprint": encoder.fingerprint}
-    skipped += len(written.whole.skipped)
-    return manifest.write(folder, written.counts, encoder=model, report=_report(written), skipped=skipped, **about)
-
-
-def _report(written: Written) -> dict[str, Any]:
-    """What became of the statements that were read."""
-    whole, rows = written.whole, written.rows
-    read = rows if whole.read is None else whole.read
-    found = {
-        "read": read,
-        "inferred": whole.inferred,
-        "descriptions": whole.described,
-        "duplicates": rows - written.counts["triples"],
-        "left_out": left_out(whole, rows),
-    }
-    found |= {"properties": whole.edge_properties.num_rows - whole.inferred, "notes": whole.notes}
-    found |= {"recognised": whole.recognised} if whole.recognised else {}
-    return found | ({"reading": whole.reading} if whole.reading else {})
-
-
 def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:
     """Number of statements that were read and are neither edges, descriptions nor edge properties, by the reason.
 
@@ -195,9 +152,8 @@ def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:
         rows: number of edges that were read; None: `len(whole)`.
     """
     found = dict(whole.left_out)
-    edges = len(whole) if rows is None else rows
-    read = edges if whole.read is None else whole.read
+    edges = (len(whole) if rows is None else rows) - whole.inferred
     about = whole.edge_properties.num_rows - whole.inferred
-    if (parts := read - (edges - whole.inferred) - whole.described - about - sum(found.values())) > 0:
+    if (parts := whole.statements - edges - whole.described - about - sum(found.values())) > 0:
         found["parts of class expressions and of statements about statements"] = parts
     return found

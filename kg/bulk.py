@@ -24,7 +24,7 @@ from triplecheck.kg.classes import named_memberships, told_memberships
 from triplecheck.kg.columnar_build import Int, NumberedGraph, SchemaCounts, node_dtype, write_nodes
 from triplecheck.kg.errors import StorageError, UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers.raw import UNKNOWN, RawGraph, without_triples
+from triplecheck.kg.readers.raw import UNKNOWN, RawGraph, nothing, without_triples
 from triplecheck.kg.types import Relation
 
 MEMORY = 2.0
@@ -65,7 +65,7 @@ class Triples:
         self._sql.execute("create table described (id varchar, p bigint)")
         self._relations: dict[str, int] = {}
         self._kinds: dict[str, int] = {}
-        self.about = without_triples(RawGraph(*(pa.array([], pa.string()).dictionary_encode(),) * 3))
+        self.about = without_triples(nothing())
         self.rows = self._dropped = 0
 
     def __enter__(self) -> Triples:

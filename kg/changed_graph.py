@@ -199,7 +199,7 @@ class GraphChange:
         is_gone = np.zeros(graph.num_nodes, bool)
         is_gone[list(gone)] = True
         leaving = is_gone[heads] | is_gone[tails]
-        leaving[[self._row(edge) for edge in edges]] = True
+        leaving[[at for edge in edges if (at := graph.place(*edge)) is not None]] = True
         raw = self._untold(edges.union(rewritten), gone)
         leaves = heads[leaving], relations[leaving], tails[leaving]
         given = leaving.copy()
@@ -221,11 +221,6 @@ class GraphChange:
         ]
         raw.entities = raw.entities.filter(pc.invert(_has(raw.entities, orphans)))
         return Edit(raw, edges_removed=int(given.sum()), entities_removed=len(gone) + len(orphans))
-
-    def _row(self, edge: Edge) -> int:
-        offsets, relations, tails = self._graph.rows(Direction.OUT)
-        run = slice(int(offsets[edge[0]]), int(offsets[edge[0] + 1]))
-        return run.start + int(np.flatnonzero((relations[run] == edge[1]) & (tails[run] == edge[2]))[0])
 
     @functools.cached_property
     def _named_memberships(self) -> list[int]:

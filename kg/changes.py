@@ -20,7 +20,7 @@ from triplecheck.kg.inference import without_inferred
 from triplecheck.kg.names import normalize
 from triplecheck.kg.numbering import concat
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers import RawGraph, graphs_of
+from triplecheck.kg.readers import RawGraph, ReadOptions, read_graph
 from triplecheck.kg.readers.raw import warn_of
 
 
@@ -28,6 +28,7 @@ def add(
     base: Base,
     triples: object = (),
     *,
+    replacing: bool = False,
     entities: object = None,
     relations: object = None,
     mapping: Mapping[str, str] | None = None,
@@ -45,11 +46,9 @@ def add(
 
     Args:
         base: the knowledge base.
-        triples: whatever `build` takes, as the next four.
-        entities, relations: tables that describe them.
-        mapping: columns of tables and data frames.
-        edge_properties: further columns to keep as properties of the edges.
-        axioms, language: of RDF files, see `kg.readers.read_graph`. None: as the knowledge base was built.
+        triples, entities, relations, mapping, edge_properties: whatever `build` takes.
+        replacing: what is new wins, see `update`.
+        axioms, language: of RDF files, see `kg.readers.ReadOptions`. None: as the knowledge base was built.
         documents: texts to search.
         sources: file names to note in the manifest.
         progress: called at each step.
@@ -60,19 +59,41 @@ def add(
         KnowledgeBaseError: another process is changing it.
     """
     with changing(base, progress) as writing:
-        options = {"edge_properties": edge_properties, "axioms": axioms, "language": language}
-        new = _read(base, triples, entities, relations, mapping, options, progress)
-        more = list(documents)
-        known = set() if base.documents is None else set(base.documents.ids())
-        for document in more:
-            if document.id in known:
+        how = reading(base, axioms, language) | {"edge_properties": edge_properties, "progress": progress}
+        new = _read(triples, (entities, relations), mapping, how)
+        warn_of(new)
+        new = with_known_datatypes(new, base.columnar)
+        more, out = list(documents), building.left_out(new)
+        if not replacing:
+            known = set() if base.documents is None else set(base.documents.ids())
+            if twice := next((document.id for document in more if document.id in known), None):
                 raise UserError(
-                    f"{base.path}: there is a document with the id {document.id!r} already; give the new one another "
-                    "id, or replace the old one with `triplecheck kb update`"
+                    f"{base.path}: there is a document with the id {twice!r} already; give the new one another id, or "
+                    "replace the old one with `triplecheck kb update`"
                 )
-        edit = GraphChange(base.columnar).added(new) if _holds(new) else None
-        found = Changed(base.manifest, documents_added=len(more), left_out=building.left_out(new))
-        return writing.done(edit, more or None, [new], sources, found, following=True)
+            edit = GraphChange(base.columnar).added(new) if _holds(new) else None
+            found = Changed(base.manifest, documents_added=len(more), left_out=out)
+            return writing.done(edit, more or None, [new], sources, found, following=True)
+        given = {document.id: document for document in more}
+        if len(given) < len(more):
+            raise UserError("two of the documents have the same id; ids must be unique")
+        old = _documents(base)
+        after = [given.pop(document.id, document) for document in old] + list(given.values())
+        replaced = sum(a != b for a, b in zip(old, after, strict=False))
+        owners = [document.node for document in after if document.node is not None]
+        edit = GraphChange(base.columnar, owners).updated(new) if _holds(new) else None
+        found = Changed(base.manifest, documents_added=len(given), documents_replaced=replaced, left_out=out)
+        return writing.done(edit, after if replaced or given else None, [new], sources, found)
+
+
+def update(base: Base, triples: object = (), **options: Any) -> Changed:
+    """Replace tails, descriptions and documents; options and errors are those of `add`.
+
+    For each head and relation of the triples, the tails that are there are replaced by the given ones. Of an entity or
+    relation that is described, each given column (label, aliases, description, types ...) replaces the old value. A
+    document replaces the one of the same id. What is not there yet is added.
+    """
+    return add(base, triples, replacing=True, **options)
 
 
 def remove(
@@ -96,7 +117,7 @@ def remove(
         entities: ids or names of entities to remove with all their triples.
         documents: ids of documents.
         mapping: columns of tables and data frames.
-        axioms: whether axioms of RDF files are edges, see `kg.readers.read_graph`. None: as in the knowledge base.
+        axioms: of RDF files, see `kg.readers.ReadOptions`. None: as the knowledge base was built.
         progress: called at each step.
 
     Raises:
@@ -105,10 +126,7 @@ def remove(
         KnowledgeBaseError: another process is changing it.
     """
     with changing(base, progress) as writing:
-        read = reading(base, axioms)
-        wanted = _given(
-            graphs_of(triples, mapping=mapping, **read, first_blank=first_blank(base.columnar), progress=progress)
-        )
+        wanted = _read(triples, (None, None), mapping, reading(base, axioms, None) | {"progress": progress})
         gone, lost = _entities(base, dict.fromkeys(entities))
         ids, old = dict.fromkeys(documents), _documents(base)
         left = [document for document in old if document.id not in ids]
@@ -133,62 +151,17 @@ def remove(
         return writing.done(needed, after, [], (), replace(found, notes=tuple(notes)))
 
 
-def update(
-    base: Base,
-    triples: object = (),
-    *,
-    entities: object = None,
-    relations: object = None,
-    mapping: Mapping[str, str] | None = None,
-    edge_properties: Sequence[str] = (),
-    axioms: bool | None = None,
-    language: str | None = None,
-    documents: Iterable[Document] = (),
-    sources: Iterable[str] = (),
-    progress: ProgressCallback = no_progress,
-) -> Changed:
-    """Replace tails, descriptions and documents.
-
-    For each head and relation of the triples, the tails that are there are replaced by the given ones. Of an entity or
-    relation that is described, each given column (label, aliases, description, types ...) replaces the old value. A
-    document replaces the one of the same id. What is not there yet is added.
-
-    Args:
-        base: the knowledge base.
-        triples, entities, relations, mapping, edge_properties, axioms, language, documents, sources, progress: as
-            `add`.
-
-    Raises:
-        UserError: as `build`.
-        KnowledgeBaseReplacedError: another process replaced the knowledge base meanwhile; nothing is written.
-        KnowledgeBaseError: another process is changing it.
-    """
-    with changing(base, progress) as writing:
-        options = {"edge_properties": edge_properties, "axioms": axioms, "language": language}
-        new = _read(base, triples, entities, relations, mapping, options, progress)
-        old, more = _documents(base), list(documents)
-        given = {document.id: document for document in more}
-        if len(given) < len(more):
-            raise UserError("two of the documents have the same id; ids must be unique")
-        after = [given.pop(document.id, document) for document in old] + list(given.values())
-        replaced = sum(a != b for a, b in zip(old, after, strict=False))
-        owners = [document.node for document in after if document.node is not None]
-        edit = GraphChange(base.columnar, owners).updated(new) if _holds(new) else None
-        out = building.left_out(new)
-        found = Changed(base.manifest, documents_added=len(given), documents_replaced=replaced, left_out=out)
-        return writing.done(edit, after if replaced or given else None, [new], sources, found)
-
-
 def _holds(new: RawGraph) -> bool:
     return bool(len(new) or new.entities.num_rows or new.relation_rows.num_rows or new.type_labels or new.superclasses)
 
 
-def reading(base: Base, axioms: bool | None = None, language: str | None = None) -> dict[str, Any]:
+def reading(base: Base, axioms: bool | None, language: str | None) -> dict[str, Any]:
     """The options with which files that change a base are read: those given, else those that it was built with."""
     known = base.manifest.report.get("reading", {})
     return {
         "axioms": known.get("axioms") if axioms is None else axioms,
         "language": language or known.get("language", base.manifest.language),
+        "first_blank": first_blank(base.columnar),
     }
 
 
@@ -197,31 +170,10 @@ def _documents(base: Base) -> list[Document]:
 
 
 def _read(
-    base: Base,
-    triples: object,
-    entities: object,
-    relations: object,
-    mapping: Mapping[str, str] | None,
-    options: Mapping[str, Any],
-    progress: ProgressCallback,
+    triples: object, described: tuple[object, object], mapping: Mapping[str, str] | None, how: Mapping[str, Any]
 ) -> RawGraph:
-    graphs = graphs_of(
-        triples,
-        entities=entities,
-        relations=relations,
-        mapping=mapping,
-        edge_properties=options["edge_properties"],
-        **reading(base, options["axioms"], options["language"]),
-        first_blank=first_blank(base.columnar),
-        progress=progress,
-    )
-    warn_of(new := _given(graphs))
-    return with_known_datatypes(new, base.columnar)
-
-
-def _given(graphs: Sequence[RawGraph]) -> RawGraph:
-    """Graphs as one, without what their ontology implies: that follows from the whole graph."""
-    new = concat(graphs)
+    """What is read, without what its ontology implies: that follows from the whole graph."""
+    new = concat(read_graph(triples, *described, ReadOptions(mapping=mapping or {}, **how)))
     return without_inferred(new) if new.inferred else new
 
 

@@ -31,6 +31,7 @@ from triplecheck.kg.values import parse_json
 _SEPARATOR = "\x1f"
 # Up to this many edges are scanned instead of bisected; up to this many nodes are looked up one by one.
 _SCANNED, _ONE_BY_ONE = 1 << 18, 64
+_BATCH = 100_000  # rows of a column that are made Python objects at once
 PROPERTIES = "edge_properties"
 """Name of the files of edge properties; a graph without any has none."""
 
@@ -55,9 +56,7 @@ class _SortedEdges:
 
     def run(self, node: int, relation: int) -> tuple[int, int]:
         """Start and stop of the edges of (node, relation)."""
-        if node < 0:
-            raise _unknown(node)
-        start, stop = self.offset_at[node], self.offset_at[node + 1]
+        start, stop = self.offset_at[_known(node)], self.offset_at[node + 1]
         start = bisect_left(self.relation_at, relation, start, stop)
         return start, bisect_right(self.relation_at, relation, start, stop)
 
@@ -103,8 +102,7 @@ class ColumnarGraph:
 
     def __init__(self, folder: Path, sums: Sums = unchecked) -> None:
         meta = parse_json((folder / "graph.json").read_text("utf-8"))
-        self._num_entities = int(meta["entities"])
-        self._num_nodes = int(meta["nodes"])
+        self.num_entities, self.num_nodes = int(meta["entities"]), int(meta["nodes"])
         self._datatypes: list[str] = meta["datatypes"]
         self.superclasses: dict[str, list[str]] = meta.get("superclasses", {})
         self._rows = (_SortedEdges(folder, "out", sums), _SortedEdges(folder, "in", sums))
@@ -120,6 +118,7 @@ class ColumnarGraph:
             Relation(r["id"], r["label"], tuple(r["aliases"]), r["description"], r["domain"], r["range"])
             for r in table(folder / "relations.arrow", unchecked)[0].to_pylist()
         ]
+        self.num_relations, self.num_triples = len(self._relations), len(self._rows[0].ends)
         self._relation_numbers = {relation.id: i for i, relation in enumerate(self._relations)}
         types = table(folder / "types.arrow", unchecked)[0]
         self._type_ids: list[str] = types["id"].to_pylist()
@@ -130,28 +129,12 @@ class ColumnarGraph:
         if (folder / f"{PROPERTIES}.npy").is_file():
             self._property_edges = mapped(folder / f"{PROPERTIES}.npy", sums)
             self._statements = table(folder / f"{PROPERTIES}.arrow", unchecked)[0]["statements"].chunk(0)
+        self.has_edge_properties = self._statements is not None
 
     @cached_property
     def has_blank_nodes(self) -> bool:
         """Whether any node is a blank node, such as one that joins the parts of a statement."""
         return next(iter(self._id_trie.iterkeys("_:")), None) is not None
-
-    # --- sizes ---------------------------------------------------------------------------------
-    @property
-    def num_nodes(self) -> int:
-        return self._num_nodes
-
-    @property
-    def num_entities(self) -> int:
-        return self._num_entities
-
-    @property
-    def num_relations(self) -> int:
-        return len(self._relations)
-
-    @property
-    def num_triples(self) -> int:
-        return len(self._rows[0].ends)
 
     @property
     def has_types(self) -> bool:
@@ -191,42 +174,34 @@ class ColumnarGraph:
         return self._relation_numbers.get(id)
 
     def node_id(self, node: int) -> str:
-        if node < 0:
-            raise _unknown(node)
-        return str(self._ids[node].as_py())
+        return str(self._ids[_known(node)].as_py())
 
     def label(self, node: int) -> str:
-        if node < 0:
-            raise _unknown(node)
-        return str(self._labels[node].as_py())
+        return str(self._labels[_known(node)].as_py())
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
         if len(nodes) <= _ONE_BY_ONE:
             return [self.label(node) for node in nodes]
-        # `pa.array` of a numpy array imports pandas, if it is installed.
-        rows = pa.py_buffer(np.ascontiguousarray(nodes, np.int64))
-        labels: list[str] = self._labels.take(pa.Array.from_buffers(pa.int64(), len(nodes), [None, rows])).to_pylist()
-        return labels
+        return self.texts(nodes).to_pylist()  # type: ignore[no-any-return]
 
-    def texts(self, nodes: IntArray) -> pa.Array:
+    def texts(self, nodes: IntArray | Sequence[int]) -> pa.Array:
         """Labels of entities and lexical forms of literals, shape (n,), as a string array."""
+        # `pa.array` of a numpy array imports pandas, if it is installed.
         rows = pa.py_buffer(np.ascontiguousarray(nodes, np.int64))
         return self._labels.take(pa.Array.from_buffers(pa.int64(), len(nodes), [None, rows])).cast(pa.string())
 
     def datatypes(self, nodes: IntArray) -> pa.Array:
         """Datatype IRIs of literals, shape (n,), dictionary encoded; null for entities."""
-        places = np.asarray(nodes, np.int64) - self._num_entities
+        places = np.asarray(nodes, np.int64) - self.num_entities
         is_entity = places < 0
-        if len(self._literal_datatypes) == 0:
-            codes = np.zeros(len(places), np.int32)
-        else:
-            codes = self._literal_datatypes[np.where(is_entity, 0, places)].astype(np.int32)
+        codes = np.zeros(len(places), np.int32)
+        codes[~is_entity] = self._literal_datatypes[places[~is_entity]]
         return pa.DictionaryArray.from_arrays(
             pa.array(codes, pa.int32(), mask=is_entity), pa.array(self._datatypes or [""], pa.string())
         )
 
     def entity(self, node: int) -> Entity:
-        if node >= self._num_entities:
+        if node >= self.num_entities:
             return Entity(self.node_id(node), self.label(node))
         return Entity(
             id=self.node_id(node),
@@ -237,26 +212,19 @@ class ColumnarGraph:
         )
 
     def literal(self, node: int) -> Literal | None:
-        if node < self._num_entities:
-            if node < 0:
-                raise _unknown(node)
-            return None
-        return Literal(self.node_id(node), self._datatype(node))
+        return None if _known(node) < self.num_entities else Literal(self.node_id(node), self._datatype(node))
 
     def _datatype(self, node: int) -> str:
-        return self._datatypes[int(self._literal_datatypes[node - self._num_entities])]
+        return self._datatypes[int(self._literal_datatypes[node - self.num_entities])]
 
     def types(self, node: int) -> tuple[str, ...]:
-        if node >= self._num_entities:
+        if node >= self.num_entities:
             return (self._datatype(node),)
-        if node < 0:
-            raise _unknown(node)
-        codes = self._type_codes[self._type_offsets[node] : self._type_offsets[node + 1]]
+        codes = self._type_codes[self._type_offsets[_known(node)] : self._type_offsets[node + 1]]
         return tuple(self._type_ids[code] for code in codes)
 
     def type_label(self, type_id: str) -> str:
-        known = self._type_labels.get(type_id)
-        return known if known is not None else class_label(type_id)
+        return self._type_labels[type_id] if type_id in self._type_labels else class_label(type_id)
 
     @property
     def type_ids(self) -> tuple[str, ...]:
@@ -281,27 +249,23 @@ class ColumnarGraph:
     def all_edges(self) -> tuple[IntArray, IntArray, IntArray]:
         """Heads, relations and tails of all edges, sorted by (head, relation, tail), each of shape (edges,)."""
         offsets, relations, tails = self.rows(Direction.OUT)
-        return np.repeat(np.arange(self._num_nodes), np.diff(offsets)), relations, tails
+        return np.repeat(np.arange(self.num_nodes), np.diff(offsets)), relations, tails
 
     def relation(self, relation: int) -> Relation:
-        if relation < 0:
-            raise _unknown(relation)
-        return self._relations[relation]
+        return self._relations[_known(relation)]
 
     # --- look-ups ------------------------------------------------------------------------------
     def degree(self, node: int) -> int:
-        if node < 0:
-            raise _unknown(node)
         out, into = self._rows
-        degree: int = out.offset_at[node + 1] - out.offset_at[node] + into.offset_at[node + 1] - into.offset_at[node]
+        degree: int = (
+            out.offset_at[_known(node) + 1] - out.offset_at[node] + into.offset_at[node + 1] - into.offset_at[node]
+        )
         return degree
 
     def relations_of(self, node: int) -> list[RelationCount]:
-        if node < 0:
-            raise _unknown(node)
         found: list[RelationCount] = []
         for direction, rows in zip(Direction, self._rows, strict=True):
-            relations = rows.relations[rows.offset_at[node] : rows.offset_at[node + 1]]
+            relations = rows.relations[rows.offset_at[_known(node)] : rows.offset_at[node + 1]]
             starts = _run_starts(relations)
             stops = [*starts, len(relations)][1:]
             found += [
@@ -319,22 +283,18 @@ class ColumnarGraph:
         return ends
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
-        return self._place(head, relation, tail) is not None
+        return self.place(head, relation, tail) is not None
 
-    def _place(self, head: int, relation: int, tail: int) -> int | None:
-        """Row of an edge, None if there is no such edge."""
+    def place(self, head: int, relation: int, tail: int) -> int | None:
+        """Row of an edge in `rows(OUT)`, None if there is no such edge."""
         rows = self._rows[Direction.OUT]
         start, stop = rows.run(head, relation)
         ends = rows.ends.data
         at = bisect_left(ends, tail, start, stop)
         return at if at < stop and int(ends[at]) == tail else None
 
-    @property
-    def has_edge_properties(self) -> bool:
-        return self._statements is not None
-
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        edge = None if self._statements is None else self._place(head, relation, tail)
+        edge = None if self._statements is None else self.place(head, relation, tail)
         if edge is None or self._statements is None:
             return ()
         at = int(np.searchsorted(np.asarray(self._property_edges), edge))
@@ -440,7 +400,7 @@ class ColumnarGraph:
         nodes = np.concatenate([np.empty(0, np.int64), *members.values()])
         codes = np.repeat(np.arange(len(members)), [len(own) for own in members.values()])
         graph._type_codes = codes[np.argsort(nodes, kind="stable")]
-        graph._type_offsets = np.searchsorted(np.sort(nodes), np.arange(self._num_entities + 1))
+        graph._type_offsets = np.searchsorted(np.sort(nodes), np.arange(self.num_entities + 1))
         graph._type_ids, graph._of_type = list(members), dict(members)
         graph._type_labels = {name: name for name in members}
         heads, relations, tails = self.all_edges()
@@ -462,7 +422,7 @@ class ColumnarGraph:
     def node_columns(self) -> NodeColumns:
         """All nodes as columns."""
         text, texts = pa.string(), pa.list_(pa.string())
-        nodes, entities = self._num_nodes, self._num_entities
+        nodes, entities = self.num_nodes, self.num_entities
         return NodeColumns(
             ids=self._ids.slice(0, nodes).cast(text),
             labels=self._labels.slice(0, nodes).cast(text),
@@ -500,15 +460,18 @@ def _statements(text: str) -> tuple[EdgeProperties, ...]:
     )
 
 
-def _unknown(number: int) -> IndexError:
-    return IndexError(f"{number}: no such node or relation in this graph")
+def _known(number: int) -> int:
+    """The number of a node or relation. A negative one is an error: Python and numpy would count it from the end."""
+    if number < 0:
+        raise IndexError(f"{number}: no such node or relation in this graph")
+    return number
 
 
 def _handed_out(numbers: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
-    """The numbers as an array. Negative numbers are an error: Python and numpy would count them from the end."""
+    """The numbers as an array."""
     array = np.asarray(numbers, np.int64)
-    if len(array) and (lowest := array.min()) < 0:
-        raise _unknown(int(lowest))
+    if len(array):
+        _known(int(array.min()))
     return array
 
 
@@ -526,7 +489,7 @@ def _run_starts(values: npt.NDArray[Any]) -> list[int]:
     return starts
 
 
-def in_batches(column: pa.Array, size: int = 100_000) -> Iterator[tuple[int, Any]]:
+def in_batches(column: pa.Array) -> Iterator[tuple[int, Any]]:
     """(row, value) of every row of a column."""
-    for start in range(0, len(column), size):
-        yield from enumerate(column.slice(start, size).to_pylist(), start)
+    for start in range(0, len(column), _BATCH):
+        yield from enumerate(column.slice(start, _BATCH).to_pylist(), start)

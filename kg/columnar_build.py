@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -193,15 +193,13 @@ def _write_tables(graph: NumberedGraph, folder: Path) -> None:
     aliases = pa.concat_arrays([graph.aliases.cast(texts), pa.nulls(literals, texts)])
     columns = {"id": graph.ids.cast(text), "label": graph.labels.cast(text)}
     write_table(pa.table({**columns, "description": descriptions, "aliases": aliases}), folder / "nodes.arrow")
-    rows = [
-        {"id": r.id, "label": r.label, "aliases": list(r.aliases), "description": r.description}
-        | {"domain": r.domain, "range": r.range}
-        for r in graph.relation_table
-    ]
     string = pa.string()
     kinds = {"id": string, "label": string, "aliases": pa.list_(string), "description": string}
     schema = pa.schema(kinds | {"domain": string, "range": string})
-    write_table(pa.Table.from_pylist(rows, schema), folder / "relations.arrow")
+    write_table(
+        pa.Table.from_pylist([asdict(relation) for relation in graph.relation_table], schema),
+        folder / "relations.arrow",
+    )
     pairs = {"id": [i for i, _ in graph.types], "label": [label for _, label in graph.types]}
     write_table(pa.table(pairs, pa.schema([("id", string), ("label", string)])), folder / "types.arrow")
 

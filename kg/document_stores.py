@@ -19,7 +19,7 @@ import threading
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from itertools import islice
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -28,7 +28,7 @@ import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg._arrays import FloatArray
-from triplecheck.kg.documents import QUERY_WORDS, Document, DocumentStore, Hit, analyzer, embedded_text
+from triplecheck.kg.documents import LANGUAGE, QUERY_WORDS, Document, DocumentStore, Hit, analyzer, embedded_text
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import KnowledgeBaseError, UnavailableError, UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
@@ -54,13 +54,14 @@ class About:
     Attributes:
         words: mean number of words of a document.
         encoder, fingerprint, dimensions: of the vectors; None, None and 0 without vectors.
+        language: whose stemmer made the words.
     """
 
-    language: str
     words: float
     encoder: str | None = None
     fingerprint: str | None = None
     dimensions: int = 0
+    language: str = LANGUAGE
 
 
 @dataclass(frozen=True)
@@ -88,19 +89,19 @@ class Backend(Protocol):
         """Index what was added."""
 
     def document(self, row: int) -> Document:
-        """The document of a row."""
+        """The document of a row (IndexError if there is none)."""
 
     def of_node(self, node: str) -> list[tuple[int, Document]]:
-        """The documents about a node."""
+        """The documents about a node, and their rows."""
 
-    def matching(self, words: Sequence[str], k: int, nodes: Sequence[str] | None) -> list[Hit]:
-        """The k best by BM25, best first, among those about some nodes."""
+    def matching(self, words: Sequence[str], k: int) -> list[Hit]:
+        """The k best by BM25, best first."""
 
-    def nearest(self, vector: FloatArray, k: int, nodes: Sequence[str] | None) -> list[tuple[Hit, FloatArray]]:
+    def nearest(self, vector: FloatArray, k: int) -> list[tuple[Hit, FloatArray]]:
         """The k best by inner product, best first, and their vectors."""
 
     def close(self) -> None:
-        """Release the connection."""
+        """Release the connection; a directory of Qdrant's local mode can then be opened again."""
 
 
 class StoredDocuments:
@@ -113,7 +114,7 @@ class StoredDocuments:
     def __init__(self, place: str, backend: Backend) -> None:
         self.place = place
         self.backend = backend
-        self._analyzer = analyzer(backend.about.language)
+        self._analyzer = analyzer()
 
     def __len__(self) -> int:
         return self.backend.count()
@@ -121,35 +122,18 @@ class StoredDocuments:
     def __deepcopy__(self, memo: dict[int, object]) -> StoredDocuments:
         return self
 
-    def close(self) -> None:
-        """Release the connection; a directory of Qdrant's local mode can then be opened again."""
-        self.backend.close()
-
     @property
     def has_vectors(self) -> bool:
-        """Whether `search_dense` can be used."""
         return self.backend.about.encoder is not None
 
-    def document(self, row: int) -> Document:
-        """The document of a row (IndexError if there is none)."""
-        return self.backend.document(row)
-
     def of_node(self, node_id: str) -> list[Document]:
-        """The documents about a node, in row order."""
         return [document for _, document in sorted(self.backend.of_node(node_id), key=lambda found: found[0])]
 
-    def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
-        """See `kg.documents.DocumentStore.search`."""
+    def search(self, text: str, k: int = 10) -> list[Hit]:
         words = list(islice(dict.fromkeys(self._analyzer.analyze(valid(text))), QUERY_WORDS))
-        nodes = None if within_nodes is None else sorted(set(within_nodes))
-        if k <= 0 or not words or nodes == []:
-            return []
-        return _best(lambda n: self.backend.matching(words, n, nodes), k, 0.0)
+        return _best(lambda n: self.backend.matching(words, n), k, 0.0) if k > 0 and words else []
 
-    def search_dense(
-        self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
-    ) -> list[Hit]:
-        """See `kg.documents.DocumentStore.search_dense`."""
+    def search_dense(self, text: str, k: int = 10, encoder: Encoder | None = None) -> list[Hit]:
         about = self.backend.about
         if about.encoder is None:
             raise KnowledgeBaseError(f"{self.place}: the documents were stored without vectors; store them again")
@@ -159,15 +143,15 @@ class StoredDocuments:
                 f"{self.place}: the vectors were made by {about.encoder} ({str(about.fingerprint)[:12]}), the query by "
                 f"{encoder.name} ({encoder.fingerprint[:12]}); use the same encoder"
             )
-        nodes = None if within_nodes is None else sorted(set(within_nodes))
-        if k <= 0 or nodes == []:
+        if k <= 0:
             return []
         vector = encoder.encode([text])[0]
         exact = vector.astype(np.float64)
 
         def scored(n: int) -> list[Hit]:
-            found = self.backend.nearest(vector, n, nodes)
-            return [_with_score(hit, float((stored.astype(np.float64) * exact).sum())) for hit, stored in found]
+            found = self.backend.nearest(vector, n)
+            scores = (float(np.float32((stored.astype(np.float64) * exact).sum())) for _, stored in found)
+            return [replace(hit, score=score) for (hit, _), score in zip(found, scores, strict=True)]
 
         return _best(scored, k, _ROUNDING)
 
@@ -181,10 +165,6 @@ def _best(search: Callable[[int], list[Hit]], k: int, rounding: float) -> list[H
         if len(hits) < fetched or hits[-1].score < ranked[k - 1].score - rounding:
             return ranked[:k]
         fetched *= 4
-
-
-def _with_score(hit: Hit, score: float) -> Hit:
-    return Hit(hit.row, hit.id, hit.node, hit.title, hit.text, float(np.float32(score)))
 
 
 def open_documents(place: str) -> StoredDocuments:
@@ -204,43 +184,35 @@ def open_documents(place: str) -> StoredDocuments:
 
 
 def upload(
-    documents: Iterable[Document],
-    place: str,
-    encoder: Encoder | None,
-    progress: ProgressCallback = no_progress,
-    *,
-    language: str = "english",
+    documents: Iterable[Document], place: str, encoder: Encoder | None, progress: ProgressCallback = no_progress
 ) -> StoredDocuments:
     """Store documents. If interrupted, the next call resumes.
 
     Args:
         documents: read twice, the first time for the mean length of 100,000. The vectors of a `DocumentStore` are
-            used if the encoder made them; its language counts.
+            used if the encoder made them.
         encoder: makes the vectors; None stores none.
         progress: called as ("storing documents", done, total or None).
 
     Raises:
-        UserError: it is no such place, or it holds other documents, or those of another encoder or language.
+        UserError: it is no such place, or it holds other documents, or those of another encoder.
         UnavailableError: as `open_documents`.
     """
     ready: npt.NDArray[np.floating[Any]] | None = None
-    if isinstance(documents, DocumentStore):
-        language = documents.language
-        if encoder and documents.has_vectors and documents.vectors.metadata["fingerprint"] == encoder.fingerprint:
-            ready = documents.vectors.vectors
-    analyze = analyzer(language).analyze
+    if isinstance(documents, DocumentStore) and documents.has_vectors:
+        same = encoder is not None and documents.vectors.metadata["fingerprint"] == encoder.fingerprint
+        ready = documents.vectors.vectors if same else None
+    analyze = analyzer().analyze
     lengths = [len(analyze(_text(document))) for document in islice(documents, _SAMPLE)]
-    about = About(language, float(np.mean(lengths)) if lengths else 1.0)
+    about = About(float(np.mean(lengths)) if lengths else 1.0)
     if encoder is not None:
-        about = About(language, about.words, encoder.name, encoder.fingerprint, encoder.dimensions)
+        about = About(about.words, encoder.name, encoder.fingerprint, encoder.dimensions)
     backend = _backend(place, about)
     with contextlib.ExitStack() as held:
         held.callback(backend.close)
         done = backend.count()
-        if (backend.about.fingerprint, backend.about.language) != (about.fingerprint, about.language):
-            raise UserError(
-                f"{redacted(place)}: has documents of another encoder or language; name another one behind #"
-            )
+        if backend.about.fingerprint != about.fingerprint:
+            raise UserError(f"{redacted(place)}: has documents of another encoder; name another one behind #")
         total = len(documents) if isinstance(documents, Sized) else None
         source = iter(documents)
         last = next(islice(source, done - 1, None), None) if done else None
@@ -310,11 +282,9 @@ class LanceBackend:
         self._columns = ["row", "id", "node", "title", "text"]
 
     def count(self) -> int:
-        """Number of documents."""
         return int(self._table.count_rows())
 
     def add(self, records: Sequence[Record]) -> None:
-        """Add documents; they are stored when it returns."""
         import pyarrow as pa
 
         columns: dict[str, Any] = {name: [getattr(r.document, name) for r in records] for name in self._columns[1:]}
@@ -325,7 +295,6 @@ class LanceBackend:
         self._table.add(pa.table({field.name: pa.array(columns[field.name], field.type) for field in schema}))
 
     def finish(self) -> None:
-        """Index what was added."""
         from lancedb.index import FTS, BTree, HnswSq
 
         if not self.count():
@@ -346,49 +315,34 @@ class LanceBackend:
         self._table.optimize()
 
     def document(self, row: int) -> Document:
-        """The document of a row."""
-        found = self._found(f"row = {row}")
-        if not found:
-            raise IndexError(row)
-        return found[0][1]
+        return self._found(f"row = {row}")[0][1]
 
     def of_node(self, node: str) -> list[tuple[int, Document]]:
-        """The documents about a node."""
-        return self._found(f"node = {_quoted(node)}")
+        quoted = node.replace("'", "''")
+        return self._found(f"node = '{quoted}'")
 
     def _found(self, condition: str) -> list[tuple[int, Document]]:
         rows = self._table.search().where(condition).select(self._columns).to_arrow().to_pylist()
         return [(row.pop("row"), Document(**row)) for row in rows]
 
-    def matching(self, words: Sequence[str], k: int, nodes: Sequence[str] | None) -> list[Hit]:
-        """The k best by BM25, best first, among those about some nodes."""
+    def matching(self, words: Sequence[str], k: int) -> list[Hit]:
         from lancedb.query import MatchQuery
 
         if not self.count():
             return []
         query = self._table.search(MatchQuery(" ".join(words), "words"), query_type="fts")
-        rows = self._within(query.select([*self._columns, "_score"]), nodes).limit(k).to_arrow().to_pylist()
+        rows = query.select([*self._columns, "_score"]).limit(k).to_arrow().to_pylist()
         return [Hit(score=row.pop("_score"), **row) for row in rows]
 
-    def nearest(self, vector: FloatArray, k: int, nodes: Sequence[str] | None) -> list[tuple[Hit, FloatArray]]:
-        """The k best by inner product, best first, and their vectors."""
+    def nearest(self, vector: FloatArray, k: int) -> list[tuple[Hit, FloatArray]]:
         query = self._table.search(vector, vector_column_name="vector").distance_type("dot")
-        query = query.select([*self._columns, "vector", "_distance"]).refine_factor(4)
-        found = self._within(query, nodes).limit(k).to_arrow()
+        found = query.select([*self._columns, "vector", "_distance"]).refine_factor(4).limit(k).to_arrow()
         stored = np.array(found["vector"].to_pylist(), np.float32).reshape(found.num_rows, self.about.dimensions)
         rows = found.drop_columns(["vector"]).to_pylist()
         return [(Hit(score=1.0 - row.pop("_distance"), **row), one) for row, one in zip(rows, stored, strict=True)]
 
     def close(self) -> None:
         """Nothing is held."""
-
-    @staticmethod
-    def _within(query: Any, nodes: Sequence[str] | None) -> Any:
-        return query if nodes is None else query.where(f"node in ({', '.join(map(_quoted, nodes))})", prefilter=True)
-
-
-def _quoted(text: str) -> str:
-    return "'" + text.replace("'", "''") + "'"
 
 
 class QdrantBackend:
@@ -438,11 +392,9 @@ class QdrantBackend:
             return call(collection_name=self._name, **arguments)
 
     def count(self) -> int:
-        """Number of documents."""
         return int(self._ask(self._client.count, exact=True).count)
 
     def add(self, records: Sequence[Record]) -> None:
-        """Add documents; they are stored when it returns."""
         points = []
         for record in records:
             vectors: dict[str, Any] = {"words": self._models.SparseVector(**_weights(record.words, self.about.words))}
@@ -455,41 +407,35 @@ class QdrantBackend:
         """Nothing is left to do: the server indexes by itself."""
 
     def document(self, row: int) -> Document:
-        """The document of a row."""
-        found = self._ask(self._client.retrieve, ids=[row], with_payload=True)
-        if not found:
-            raise IndexError(row)
-        return Document(**found[0].payload or {})
+        return Document(**self._ask(self._client.retrieve, ids=[row], with_payload=True)[0].payload or {})
 
     def of_node(self, node: str) -> list[tuple[int, Document]]:
-        """The documents about a node."""
         found: list[tuple[int, Document]] = []
         after: Any = None
+        same = self._models.FieldCondition(key="node", match=self._models.MatchValue(value=node))
+        among = self._models.Filter(must=[same])
         while True:
             points, after = self._ask(
-                self._client.scroll, scroll_filter=self._among([node]), limit=256, offset=after, with_payload=True
+                self._client.scroll, scroll_filter=among, limit=256, offset=after, with_payload=True
             )
             found += [(int(point.id), Document(**point.payload or {})) for point in points]
             if after is None:
                 return found
 
-    def matching(self, words: Sequence[str], k: int, nodes: Sequence[str] | None) -> list[Hit]:
-        """The k best by BM25, best first, among those about some nodes."""
+    def matching(self, words: Sequence[str], k: int) -> list[Hit]:
         places = [*dict.fromkeys(map(_place, words))]
         query = self._models.SparseVector(indices=places, values=[1.0] * len(places))
-        return [hit for hit, _ in self._query(query, "words", k, nodes)]
+        return [hit for hit, _ in self._query(query, "words", k)]
 
-    def nearest(self, vector: FloatArray, k: int, nodes: Sequence[str] | None) -> list[tuple[Hit, FloatArray]]:
-        """The k best by inner product, best first, and their vectors."""
-        return self._query(vector.tolist(), "dense", k, nodes)
+    def nearest(self, vector: FloatArray, k: int) -> list[tuple[Hit, FloatArray]]:
+        return self._query(vector.tolist(), "dense", k)
 
-    def _query(self, query: Any, using: str, k: int, nodes: Sequence[str] | None) -> list[tuple[Hit, FloatArray]]:
+    def _query(self, query: Any, using: str, k: int) -> list[tuple[Hit, FloatArray]]:
         found = self._ask(
             self._client.query_points,
             query=query,
             using=using,
             limit=k,
-            query_filter=None if nodes is None else self._among(nodes),
             with_payload=True,
             with_vectors=["dense"] if using == "dense" else False,
         )
@@ -502,12 +448,7 @@ class QdrantBackend:
         ]
 
     def close(self) -> None:
-        """Release the connection."""
         self._client.close()
-
-    def _among(self, nodes: Sequence[str]) -> Any:
-        match = self._models.MatchAny(any=list(nodes))
-        return self._models.Filter(must=[self._models.FieldCondition(key="node", match=match)])
 
 
 def _weights(words: Sequence[str], mean: float) -> dict[str, list[Any]]:

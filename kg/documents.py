@@ -10,8 +10,8 @@ import json
 import shutil
 import threading
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
 from functools import cached_property
 from itertools import islice
 from pathlib import Path
@@ -86,12 +86,10 @@ class Documents(Protocol):
     def of_node(self, node_id: str) -> list[Document]:
         """The documents about a node, in row order; none if the node is unknown."""
 
-    def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
+    def search(self, text: str, k: int = 10) -> list[Hit]:
         """The best documents by BM25, see `DocumentStore.search`."""
 
-    def search_dense(
-        self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
-    ) -> list[Hit]:
+    def search_dense(self, text: str, k: int = 10, encoder: Encoder | None = None) -> list[Hit]:
         """The nearest documents by cosine, see `DocumentStore.search_dense`."""
 
 
@@ -111,8 +109,7 @@ class DocumentStore:
         self._table = pa.ipc.open_file(pa.memory_map(str(directory / TEXTS))).read_all()
         self._columns = {name: self._table[name] for name in ("id", "node", "title", "text")}
         self._node_order: RowArray = load_array(directory / NODE_ORDER)
-        self.language: str = manifest["language"]
-        self._analyzer = analyzer(self.language)
+        self._analyzer = analyzer()
         index = tantivy.Index.open(str(directory / WORDS))
         index.register_tokenizer("words", self._analyzer)
         self._schema = index.schema
@@ -130,32 +127,24 @@ class DocumentStore:
     # --- build, open -------------------------------------------------------------------------
     @classmethod
     def build(
-        cls,
-        records: Iterable[Document],
-        out_dir: Path | str,
-        progress: ProgressCallback = no_progress,
-        *,
-        language: str = "english",
-        after: DocumentStore | None = None,
+        cls, records: Iterable[Document], out_dir: Path | str, after: DocumentStore | None = None
     ) -> DocumentStore:
         """Write a store and open it. If this fails, nothing is left behind or replaced.
 
         Args:
             records: the documents; row numbers follow this order.
             out_dir: created; a store already there is replaced, anything else is refused.
-            progress: called as ("indexing documents", done, total or None).
-            language: for stemming (any language of tantivy's stemmer); that of `after` if there is one.
             after: a store whose documents come first. Only the others are indexed; its files must not change later.
 
         Raises:
-            UserError: two documents share an id, a text is not valid Unicode, or the language is unknown.
+            UserError: two documents share an id, or a text is not valid Unicode.
             KnowledgeBaseError: `out_dir` contains something other than a store.
         """
         place = Path(out_dir)
         if place.exists() and not (place.is_dir() and ((place / MANIFEST).exists() or not any(place.iterdir()))):
             raise KnowledgeBaseError(f"{place} contains something other than documents; choose another directory")
         with replaced_directory(place) as new:
-            write_store(records, new, progress, language if after is None else after.language, after)
+            _write_store(records, new, after)
         return cls.open(place)
 
     @classmethod
@@ -190,7 +179,14 @@ class DocumentStore:
 
     def of_node(self, node_id: str) -> list[Document]:
         """The documents about a node, in row order; none if the node is unknown."""
-        return [self.document(int(row)) for row in self._rows_of([node_id])]
+        names = self._columns["node"]
+
+        def name_at(row: np.int64) -> Any:
+            return names[int(row)].as_py()
+
+        order: Sequence[np.int64] = self._node_order  # type: ignore[assignment]  # an array is enough for bisect
+        rows = slice(bisect_left(order, node_id, key=name_at), bisect_right(order, node_id, key=name_at))
+        return [self.document(row) for row in self._node_order[rows].tolist()]
 
     def node_ids(self) -> Iterator[str | None]:
         """The node of each document, in row order."""
@@ -217,31 +213,14 @@ class DocumentStore:
         rows = self._table.slice(start, length).select(["title", "text"]).to_pylist()
         return [embedded_text(row["title"], row["text"]) for row in rows]
 
-    def _rows_of(self, nodes: Iterable[str]) -> RowArray:
-        """Rows of the documents about any of the nodes, ascending."""
-        names = self._columns["node"]
-
-        def name_at(row: np.int64) -> Any:
-            return names[int(row)].as_py()
-
-        order: Sequence[np.int64] = self._node_order  # type: ignore[assignment]  # an array is enough for bisect
-        found = [
-            self._node_order[bisect_left(order, node, key=name_at) : bisect_right(order, node, key=name_at)]
-            for node in set(nodes)
-        ]
-        return np.sort(np.concatenate(found)) if found else np.empty(0, np.int64)
-
     # --- search ------------------------------------------------------------------------------
-    def search(self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None) -> list[Hit]:
+    def search(self, text: str, k: int = 10) -> list[Hit]:
         """The best documents by BM25 over title and text, best first, then by row.
 
         Args:
             text: any text; read as words, never as query syntax.
-            within_nodes: search only documents about these nodes.
         """
-        rows = None if within_nodes is None else self._rows_of(within_nodes)
-        found, scores = self.best_rows(text, k, rows)
-        return [self._hit(int(row), float(score)) for row, score in zip(found, scores, strict=True)]
+        return self._hits(*self.best_rows(text, k))
 
     def best_rows(
         self, text: str, k: int, within: npt.NDArray[np.integer] | None = None
@@ -292,13 +271,10 @@ class DocumentStore:
         order = np.lexsort((rows, -scores))[:k]
         return rows[order], scores[order]
 
-    def search_dense(
-        self, text: str, k: int = 10, within_nodes: Iterable[str] | None = None, encoder: Encoder | None = None
-    ) -> list[Hit]:
+    def search_dense(self, text: str, k: int = 10, encoder: Encoder | None = None) -> list[Hit]:
         """The nearest documents by cosine of vectors, best first, then by row.
 
         Args:
-            within_nodes: search only documents about these nodes.
             encoder: the encoder of the vectors; loaded by name if not given.
 
         Raises:
@@ -319,13 +295,11 @@ class DocumentStore:
                 f"({vectors.metadata['fingerprint'][:12]}), the query by {encoder.name} "
                 f"({encoder.fingerprint[:12]}); use the same encoder or build the vectors again"
             )
-        rows = None if within_nodes is None else self._rows_of(within_nodes)
-        found, scores = vectors.search(encoder.encode([text])[0], k, rows)
-        return [self._hit(int(row), float(score)) for row, score in zip(found, scores, strict=True)]
+        return self._hits(*vectors.search(encoder.encode([text])[0], k))
 
-    def _hit(self, row: int, score: float) -> Hit:
-        document = self.document(row)
-        return Hit(row, document.id, document.node, document.title, document.text, score)
+    def _hits(self, rows: RowArray, scores: npt.NDArray[np.floating[Any]]) -> list[Hit]:
+        pairs = zip(rows.tolist(), scores.tolist(), strict=True)
+        return [Hit(row, **asdict(self.document(row)), score=score) for row, score in pairs]
 
     # --- vectors -----------------------------------------------------------------------------
     @property
@@ -401,6 +375,7 @@ def _vector_draft(place: Path, metadata: dict[str, str], shape: tuple[int, int])
 FORMAT = "triplecheck-documents"
 VERSION = 1
 MANIFEST = "documents.json"
+LANGUAGE = "english"
 TEXTS = "documents.arrow"
 NODE_ORDER = "node_order.npy"
 WORDS = "words"
@@ -409,20 +384,13 @@ _BATCH = 4096  # documents per record batch
 _LOCKS = (".tantivy-writer.lock", ".tantivy-meta.lock")
 
 
-def write_store(
-    records: Iterable[Document],
-    place: Path,
-    progress: ProgressCallback,
-    language: str,
-    after: DocumentStore | None = None,
-) -> None:
+def _write_store(records: Iterable[Document], place: Path, after: DocumentStore | None) -> None:
     """Write texts, word index and manifest into an empty folder; see `DocumentStore.build`."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import tantivy
 
     schema = pa.schema([("id", pa.string()), ("node", pa.string()), ("title", pa.string()), ("text", pa.string())])
-    total = len(records) if isinstance(records, Sized) else None
     builder = tantivy.SchemaBuilder()
     builder.add_text_field("words", tokenizer_name="words", index_option="freq")
     builder.add_integer_field("row", indexed=True, fast=True)
@@ -433,7 +401,7 @@ def write_store(
         # tantivy never changes a file in place.
         link_tree(after.directory / WORDS, place / WORDS, _LOCKS)
         index = tantivy.Index.open(str(place / WORDS))
-    index.register_tokenizer("words", analyzer(language))
+    index.register_tokenizer("words", analyzer())
     writer = index.writer(128_000_000)
     ids: set[str] = set() if after is None else set(after.ids())
     source = iter(records)
@@ -452,7 +420,6 @@ def write_store(
                     writer.add_document(tantivy.Document(words=words, row=row))
                 columns = [[getattr(document, name) for document in batch] for name in schema.names]
                 texts.write_batch(pa.record_batch(columns, schema=schema))
-                progress("indexing documents", len(ids), total)
         writer.commit()
     finally:
         writer.wait_merging_threads()  # otherwise they would still write while the caller cleans up
@@ -462,17 +429,13 @@ def write_store(
     np.save(place / NODE_ORDER, order.astype(np.int64))
     files = [path for path in sorted(place.rglob("*")) if path.is_file() and not path.name.startswith(".")]
     sizes = {path.relative_to(place).as_posix(): path.stat().st_size for path in files}
-    manifest = {"format": FORMAT, "version": VERSION, "rows": len(ids), "language": language, "files": sizes}
+    manifest = {"format": FORMAT, "version": VERSION, "rows": len(ids), "language": LANGUAGE, "files": sizes}
     write_text(place / MANIFEST, json.dumps(manifest, indent=1))
 
 
-def analyzer(language: str) -> Any:
+def analyzer() -> Any:
     """Text to words: split at everything but letters and digits, lower case, without accents, stemmed."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
-    builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(80))
-    try:
-        stemmer = Filter.stemmer(language)
-        return builder.filter(Filter.lowercase()).filter(Filter.ascii_fold()).filter(stemmer).build()
-    except ValueError as error:
-        raise UserError(f"no stemmer for the language {language!r} ({error})") from error
+    builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(80)).filter(Filter.lowercase())
+    return builder.filter(Filter.ascii_fold()).filter(Filter.stemmer(LANGUAGE)).build()

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -15,8 +16,14 @@ from triplecheck.kg.errors import extra
 from triplecheck.kg.graph import IntArray, plain_properties
 from triplecheck.kg.numbering import default_labels
 from triplecheck.kg.readable import STANDARD, class_label, relation_alias, relation_label, split_name
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
-from triplecheck.kg.types import Direction, Edge, Entity, Literal, Relation, Triple
+from triplecheck.kg.readers.raw import (
+    ENTITY_SCHEMA,
+    RELATION_SCHEMA,
+    RawGraph,
+    StringColumns,
+    property_table,
+)
+from triplecheck.kg.types import Edge, Entity, Literal, Relation, Triple
 
 
 def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: Iterable[int] = ()) -> RawGraph:
@@ -29,12 +36,9 @@ def to_raw(graph: ColumnarGraph, without: Iterable[Edge] = (), without_nodes: It
         without: (head, relation, tail) of edges to leave out.
         without_nodes: nodes to leave out, with all their edges.
     """
-    offsets, _, _ = graph.rows(Direction.OUT)
     heads, relations, tails = graph.all_edges()
     kept = np.ones(len(heads), bool)
-    for head, relation, tail in without:
-        run = slice(int(offsets[head]), int(offsets[head + 1]))
-        kept[run] &= (relations[run] != relation) | (tails[run] != tail)
+    kept[[at for edge in without if (at := graph.place(*edge)) is not None]] = False
     gone = np.zeros(graph.num_nodes, bool)
     gone[np.fromiter(without_nodes, np.int64)] = True
     kept &= ~gone[heads] & ~gone[tails]
@@ -68,15 +72,12 @@ def _statement_rows(graph: ColumnarGraph, kept: npt.NDArray[np.bool_]) -> tuple[
     for edge, statements in about:
         times[edge] = len(statements)
     first = np.cumsum(times) - times
-    found: dict[str, list[Any]] = {name: [] for name in EDGE_PROPERTY_SCHEMA.names}
+    found: list[tuple[Any, ...]] = []
     for edge, statements in about:
         for row, statement in enumerate(statements, int(first[edge])):
             for name, value in statement:
-                about_value = (value.lexical, value.datatype) if isinstance(value, Literal) else (value, None)
-                cells = (row, name, *about_value)
-                for column, cell in zip(found.values(), cells, strict=True):
-                    column.append(cell)
-    return np.repeat(np.arange(len(kept)), times), pa.table(found, EDGE_PROPERTY_SCHEMA)
+                found.append((row, name, *_cells(value)))
+    return np.repeat(np.arange(len(kept)), times), property_table(found)
 
 
 def _entity_table(graph: ColumnarGraph, nodes: NodeColumns) -> pa.Table:
@@ -123,10 +124,8 @@ def to_pandas(graph: ColumnarGraph) -> Any:
         import pandas as pd
 
     heads, relations, tails = graph.all_edges()
-    ids = np.array([graph.node_id(node) for node in range(graph.num_nodes)], object)
-    labels = np.array(graph.labels(np.arange(graph.num_nodes)), object)
-    values = [graph.literal(node) for node in range(graph.num_nodes)]
-    datatypes = np.array([value and value.datatype for value in values], object)
+    nodes, kinds = graph.node_columns(), graph.datatypes(np.arange(graph.num_nodes))
+    ids, labels, datatypes = (np.array(column.to_pylist(), object) for column in (nodes.ids, nodes.labels, kinds))
     about = [graph.relation(number) for number in range(graph.num_relations)]
     columns: dict[str, Any] = {
         "head": ids[heads],
@@ -177,24 +176,17 @@ def to_networkx(graph: ColumnarGraph) -> Any:
     return found
 
 
-def raw_of(triples: Sequence[Triple], entities: Iterable[Entity] = ()) -> RawGraph:
+def raw_of(triples: Iterable[Triple], entities: Iterable[Entity] = ()) -> RawGraph:
     """A few triples, and descriptions of some entities, as a `RawGraph`."""
-    tails = [t.tail.lexical if isinstance(t.tail, Literal) else t.tail for t in triples]
-    datatypes = [t.tail.datatype if isinstance(t.tail, Literal) else None for t in triples]
-    heads, relations = [t.head for t in triples], [t.relation for t in triples]
-    head, relation, tail, datatype = (
-        pa.array(column, pa.string()).dictionary_encode() for column in (heads, relations, tails, datatypes)
-    )
-    return RawGraph(head, relation, tail, datatype, entities=_entities(entities))
+    columns = StringColumns(4)
+    columns.add([(t.head, t.relation, *_cells(t.tail)) for t in triples])
+    rows = pa.Table.from_pylist([asdict(entity) for entity in entities], ENTITY_SCHEMA)
+    return replace(RawGraph(*columns.arrays()), entities=rows)
+
+
+def _cells(value: str | Literal) -> tuple[str, str | None]:
+    return (value.lexical, value.datatype) if isinstance(value, Literal) else (value, None)
 
 
 def _column(codes: IntArray, dictionary: pa.Array) -> pa.DictionaryArray:
     return pa.DictionaryArray.from_arrays(pa.array(codes.astype(np.int32)), dictionary)
-
-
-def _entities(entities: Iterable[Entity]) -> pa.Table:
-    rows = [
-        {"id": e.id, "label": e.label, "description": e.description, "aliases": list(e.aliases), "types": list(e.types)}
-        for e in entities
-    ]
-    return pa.Table.from_pylist(rows, ENTITY_SCHEMA)

@@ -6,12 +6,14 @@ import contextlib
 import csv
 import gzip
 import io
+import itertools
 import json
 import re
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import asdict
 from pathlib import Path
 from typing import IO, Any, cast
-from urllib.parse import quote, unquote
+from urllib.parse import quote
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -80,12 +82,8 @@ def export_entities(graph: ColumnarGraph, out: Path) -> int:
     Raises:
         UserError: as `export_graph`.
     """
-    rows = to_raw(graph).entities.to_pylist()
-    for row in rows:
-        row["type"] = _joined(row.pop("types"), row["id"], out)
-        row["aliases"] = _joined(row["aliases"], row["id"], out)
-    _write_table(rows, ("id", "label", "description", "aliases", "type"), out)
-    return len(rows)
+    rows = [row | {"type": row["types"]} for row in to_raw(graph).entities.to_pylist()]
+    return _write_rows(rows, ("id", "label", "description", "aliases", "type"), out)
 
 
 def export_relations(graph: ColumnarGraph, out: Path) -> int:
@@ -94,11 +92,14 @@ def export_relations(graph: ColumnarGraph, out: Path) -> int:
     Raises:
         UserError: as `export_graph`.
     """
-    raw = to_raw(graph)
-    rows = raw.relation_rows.to_pylist()
+    rows = to_raw(graph).relation_rows.to_pylist()
+    return _write_rows(rows, ("id", "label", "description", "aliases", "domain", "range"), out)
+
+
+def _write_rows(rows: list[dict[str, Any]], columns: tuple[str, ...], out: Path) -> int:
     for row in rows:
-        row["aliases"] = _joined(row["aliases"], row["id"], out)
-    _write_table(rows, ("id", "label", "description", "aliases", "domain", "range"), out)
+        row |= {name: _joined(row[name], row["id"], out) for name in ("aliases", "type") if name in row}
+    _write_table(rows, columns, out)
     return len(rows)
 
 
@@ -107,8 +108,7 @@ def export_documents(documents: Iterable[Document], out: Path) -> int:
     count = 0
     with replaced_file(out) as draft, _opened(draft, out) as sink:
         for document in documents:
-            row = {"id": document.id, "node": document.node, "title": document.title, "text": document.text}
-            sink.write((json.dumps(row, ensure_ascii=False) + "\n").encode())
+            sink.write((json.dumps(asdict(document), ensure_ascii=False) + "\n").encode())
             count += 1
     return count
 
@@ -172,15 +172,13 @@ def _write_table(rows: list[dict[str, Any]], columns: tuple[str, ...], out: Path
             schema = pa.schema([(name, pa.string()) for name in columns])
             pq.write_table(pa.Table.from_pylist(rows, schema), draft)
             return
+        below = ([row.get(name) or "" for name in columns] for row in rows)
+        lines = itertools.chain([list(columns)], below)
         with _opened(draft, out) as sink, io.TextIOWrapper(sink, "utf-8", newline="") as text:
             if kind == ".csv":
-                table = csv.writer(text, lineterminator="\n")
-                table.writerow(columns)
-                table.writerows([row.get(name) or "" for name in columns] for row in rows)
+                csv.writer(text, lineterminator="\n").writerows(lines)
                 return
-            text.write("\t".join(columns) + "\n")
-            for row in rows:
-                cells = [row.get(name) or "" for name in columns]
+            for cells in lines:
                 if bad := next((cell for cell in cells if not {"\t", "\n", "\r"}.isdisjoint(cell)), None):
                     raise UserError(f"{out}: {bad[:60]!r} has a tab or a line break; export to .csv, .parquet or .nt")
                 text.write("\t".join(cells) + "\n")
@@ -196,7 +194,7 @@ def _rdf(raw: RawGraph, graph: ColumnarGraph) -> Iterator[ox.Triple]:
     words = Vocabulary()
     described, as_they_are = frozenset(words.not_edges), frozenset(words.types + words.axioms)
     reified = 0
-    named: dict[str, str] = {}
+    named: dict[str, None] = {}
     for (head, relation, tail, datatype), about in _statements(raw):
         # A predicate that describes would not be an edge again. Types and axioms are also written as others read them.
         target = _node(tail) if datatype is None else ox.Literal(tail, datatype=_iri(datatype))
@@ -209,19 +207,15 @@ def _rdf(raw: RawGraph, graph: ColumnarGraph) -> Iterator[ox.Triple]:
             reified += 1
             yield ox.Triple(statement, ox.NamedNode(RDF + "reifies"), ox.Triple(subject, predicate, target))
         for name, value, kind in about:
-            named[name] = name if relation_label(name) != name else ""
+            named |= {name: None} if relation_label(name) != name else {}
             if kind is None and entity_label(value) == value:
                 yield ox.Triple(statement, _iri(name), _node(value))
             else:
                 text = ox.Literal(value) if kind is None else ox.Literal(value, datatype=_iri(kind))
                 yield ox.Triple(statement, _iri(name), text)
-    for name, label in named.items():
-        if label:
-            yield _text(name, RDFS + "label", label)
-    assert raw.tails is not None
-    with_edges = used(raw.heads.indices.to_numpy(), graph.num_nodes) | used(
-        raw.tails.indices.to_numpy(), graph.num_nodes
-    )
+    yield from (_text(name, RDFS + "label", name) for name in named)
+    heads, tails = (used(column.indices.to_numpy(), graph.num_nodes) for column in (raw.heads, raw.tails))
+    with_edges = heads | tails
     for node, row in enumerate(raw.entities.to_pylist()):
         bare = not (with_edges[node] or any(row[name] for name in ("label", "description", "aliases", "types")))
         yield from _described(row | ({"label": graph.label(node)} if bare else {}))
@@ -274,11 +268,6 @@ def _iri(id: str, *, plain: bool = False) -> ox.NamedNode:
 def iri_of(id: str) -> str:
     """The IRI of a node, a type or a datatype in N-Triples; a blank node has one, too."""
     return _iri(id).value
-
-
-def id_of(iri: str) -> str:
-    """The id of an IRI in N-Triples."""
-    return unquote(iri.removeprefix(PLAIN_ID)) if iri.startswith(PLAIN_ID) else iri
 
 
 def relation_iri(id: str) -> str:

@@ -14,8 +14,9 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from triplecheck.kg.columnar import ColumnarGraph
+from triplecheck.kg.numbering import concat
 from triplecheck.kg.readable import relation_label
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, RawGraph
+from triplecheck.kg.readers.raw import RawGraph, StringColumns, filtered, property_table
 from triplecheck.kg.types import XSD
 from triplecheck.kg.vocabulary import OWL
 
@@ -76,42 +77,22 @@ def with_inferred(raw: RawGraph, inverses: Inverses) -> RawGraph:
                 )
     if not found:
         return raw
-    rows = zip(*((*edge, None) for edge in sorted(found)), strict=True)
-    columns = [
-        pa.chunked_array([old, pa.array(new, pa.string()).dictionary_encode()]).unify_dictionaries().combine_chunks()
-        for old, new in zip((raw.heads, raw.relations, raw.tails, raw.datatypes), rows, strict=True)
-    ]
-    places = np.arange(len(raw), len(raw) + len(found))
-    texts = [found[edge] for edge in sorted(found)]
-    about = [places, [INFERRED] * len(texts), texts, [XSD + "string"] * len(texts)]
-    marks = pa.table([pa.array(column) for column in about], EDGE_PROPERTY_SCHEMA)
-    return replace(
-        raw,
-        heads=columns[0],
-        relations=columns[1],
-        tails=columns[2],
-        datatypes=columns[3],
-        edge_properties=pa.concat_tables([raw.edge_properties, marks]),
-        read=len(raw) if raw.read is None else raw.read,
-        inferred=raw.inferred + len(found),
-    )
+    edges, columns = sorted(found), StringColumns(4)
+    columns.add([(*edge, None) for edge in edges])
+    about = property_table([(at, INFERRED, found[edge], XSD + "string") for at, edge in enumerate(edges)])
+    more = replace(RawGraph(*columns.arrays()), edge_properties=about, read=0, inferred=len(found))
+    return concat([raw, more])
 
 
 def without_inferred(raw: RawGraph) -> RawGraph:
     """A graph without the edges that were inferred."""
-    assert raw.datatypes is not None
     about = raw.edge_properties
     marked = about.filter(pc.equal(about["name"], INFERRED))["edge"].unique().to_numpy()
     if not len(marked):
         return raw
     kept = np.ones(len(raw), bool)
     kept[marked] = False
-    about = about.filter(pa.array(kept[about["edge"].to_numpy()]))
-    edges = pa.array((np.cumsum(kept) - 1)[about["edge"].to_numpy()], pa.int64())
-    columns = (column.filter(pa.array(kept)) for column in (raw.heads, raw.relations, raw.tails, raw.datatypes))
-    heads, relations, tails, datatypes = columns
-    found = replace(raw, heads=heads, relations=relations, tails=tails, datatypes=datatypes, inferred=0)
-    return replace(found, edge_properties=about.set_column(0, "edge", edges))
+    return replace(filtered(raw, kept), inferred=0)
 
 
 def inferred_rows(graph: ColumnarGraph) -> list[int]:

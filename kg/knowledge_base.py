@@ -13,6 +13,7 @@ import html
 import logging
 import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -509,13 +510,12 @@ def build(
 
     Args:
         triples: graphs from the readers, a list of triples, a data frame (pandas, polars, pyarrow), a networkx graph,
-            or the path of a file; see `kg.readers.graphs_of`, also for what follows up to `language`.
+            or the path of a file; see `kg.readers.read_graph`.
         out: its directory. An older knowledge base there is replaced when the new one is complete. None: a temporary
             directory that is removed with the `KnowledgeBase`.
         entities, relations: tables that describe them.
-        mapping: columns of tables and data frames, such as `{"head": "customer"}`.
-        edge_properties: further columns to keep as properties of the edges; `*` for all.
-        header, skip_bad, axioms, language: of files, see `kg.readers.read_graph`; also the language of questions.
+        mapping, header, edge_properties, skip_bad, axioms: how they are read, see `kg.readers.ReadOptions`.
+        language: of labels and of questions, or the name of a spaCy pipeline.
         memory: gigabytes to sort files on disk by DuckDB (extra `sql`), with the same result. None: all in memory.
         documents: texts to search, each about a node or about none.
         encoder: makes the vectors; None builds no vectors.
@@ -528,24 +528,17 @@ def build(
         KnowledgeBaseError: `out` is neither a knowledge base nor an empty directory.
     """
     from triplecheck.kg import building
+    from triplecheck.kg.readers import ReadOptions
 
     temporary = tempfile.TemporaryDirectory(prefix="triplecheck-") if out is None else None
     out = Path(temporary.name) if temporary else Path(str(out))
     manifest.refuse_foreign(out)
-    tables: dict[str, Any] = {"entities": entities, "relations": relations, "mapping": mapping, "header": header}
-    tables |= {"skip_bad": skip_bad, "axioms": axioms, "edge_properties": edge_properties}
-    tables |= {"language": language.partition("_")[0]}
+    how = ReadOptions(mapping=mapping or {}, header=header, edge_properties=edge_properties, skip_bad=skip_bad)
+    how = replace(how, axioms=axioms, language=language.partition("_")[0], progress=progress)
     model = load_encoder(encoder) if isinstance(encoder, str) else encoder
+    parts = (triples, (entities, relations), how, memory, documents, model, name_vectors)
     with replaced_directory(out) as folder:
-        parts = (documents, model, name_vectors, progress)
-        written = building.read_and_write(folder, triples, tables, memory, *parts)
-        if (out / ranker.PART).is_dir():
-            written.whole.notes.append(
-                "the ranker of paths that was trained on the replaced knowledge base is dropped; "
-                "train it again with `triplecheck kb train`"
-            )
-        skipped = len(getattr(documents, "skipped", ()))
-        about = building.describe(folder, written, model, sources=sorted(sources), skipped=skipped, language=language)
+        about = building.write(folder, out, *parts, sources=sorted(sources), language=language)
     return KnowledgeBase(out, about, temporary)
 
 
@@ -567,7 +560,7 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
     except KnowledgeBaseError:
         pass  # none yet, or a damaged one
     from triplecheck.kg.embedding import bundled
-    from triplecheck.kg.readers import read_graph
+    from triplecheck.kg.readers import ReadOptions, read_graph
 
     sources = bundled_files.turtle_files()
     with contextlib.ExitStack() as held:
@@ -578,7 +571,7 @@ def open_bundled(cache: Path | None = None, progress: ProgressCallback = no_prog
             raise UserError(
                 f"{target.parent}: not writable ({error.strerror}); set TRIPLECHECK_CACHE to a writable directory"
             ) from error
-        raw = read_graph(sources, axioms=False, progress=progress)
+        raw = read_graph(sources, how=ReadOptions(axioms=False, progress=progress))
         built = build(raw, draft / "kb", sources=[path.name for path in sources], progress=progress)
         bundled.add_embeddings(built.columnar, built.generation, bundled_files.bundled_folder() / PART)
         return _put(draft, target)

@@ -135,18 +135,13 @@ class Generation:
             KnowledgeBaseReplacedError: they are not.
             KnowledgeBaseError: as `read`.
         """
-        stamp = _stamp(self.folder / FILE)
+        stamp = _state(self.folder / FILE)
         if stamp is not None and self._checked.get(part) == stamp:
             return
         parts = ("graph", part)
         if _of_parts(read(self.folder).files, parts) != _of_parts(self._files, parts):
-            raise self._replaced()
+            raise replaced(self.folder)
         self._checked[part] = stamp
-
-    def _replaced(self) -> KnowledgeBaseReplacedError:
-        return KnowledgeBaseReplacedError(
-            f"{self.folder}: the knowledge base was replaced or changed while it was open; open it again"
-        )
 
     def sums(self, path: Path) -> tuple[int, ...] | None:
         """The checksums of a file that is too large to be checked when it is opened, for `_checked.mapped`."""
@@ -204,7 +199,7 @@ class Generation:
                 f"{self.folder / part}: damaged ({error}); build the knowledge base again"
             ) from error
         if listed and before != _state(self.folder / part):  # perhaps by the same content again, after another was read
-            raise self._replaced()
+            raise replaced(self.folder)
         self.check(part)
 
     @contextlib.contextmanager
@@ -235,17 +230,15 @@ class Generation:
         write_text(self.folder / FILE, json.dumps(asdict(manifest), indent=1))
 
 
+def replaced(folder: Path) -> KnowledgeBaseReplacedError:
+    """The error of a knowledge base that is no longer the one that was opened."""
+    return KnowledgeBaseReplacedError(
+        f"{folder}: the knowledge base was replaced or changed while it was open; open it again"
+    )
+
+
 def _of_parts(files: dict[str, tuple[int, str]], parts: Sequence[str]) -> dict[str, tuple[int, str]]:
     return {name: about for name, about in files.items() if name.split("/", 1)[0] in parts}
-
-
-def _stamp(path: Path) -> tuple[int, ...] | None:
-    """Identity of a file, to notice that it was replaced; None if there is none."""
-    try:
-        found = path.stat()
-    except OSError:
-        return None
-    return found.st_dev, found.st_ino, found.st_mtime_ns, found.st_size
 
 
 def content_hash(files: Mapping[str, tuple[int, str]]) -> str:
@@ -286,13 +279,13 @@ def _may_replace(out: Path) -> bool:
         return False
 
 
-def _state(path: Path) -> tuple[int, int] | None:
-    """Identity of the file or directory at a path; None if there is none."""
+def _state(path: Path) -> tuple[int, ...] | None:
+    """Identity of the file or directory at a path, to notice that it was replaced; None if there is none."""
     try:
         found = path.stat()
-    except FileNotFoundError:
+    except OSError:
         return None
-    return found.st_ino, found.st_ctime_ns
+    return found.st_dev, found.st_ino, found.st_ctime_ns, found.st_size
 
 
 def read(folder: Path) -> Manifest:
@@ -306,22 +299,14 @@ def read(folder: Path) -> Manifest:
     for _ in range(_LOOKS):
         if not folder.exists():
             recover(folder)
-        before = _identity(folder)
+        before = _state(folder)
         try:
             return _read(folder)
         except KnowledgeBaseError:
             time.sleep(_PAUSE)
-            if before == _identity(folder):
+            if before == _state(folder):
                 raise
     return _read(folder)
-
-
-def _identity(folder: Path) -> int | None:
-    """Identity of a directory, to detect that it was replaced; None if there is none."""
-    try:
-        return folder.stat().st_ino
-    except OSError:
-        return None
 
 
 def _read(folder: Path) -> Manifest:

@@ -37,11 +37,11 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
     if len(graphs) == 1:
         return graphs[0]
 
+    parts = [graph for graph in graphs if len(graph)] or graphs[:1]
+
     def column(name: str) -> pa.DictionaryArray:
-        arrays = [getattr(g, name) for g in graphs]
-        if name == "datatypes":
-            arrays = [all_unknown(len(g)) if a is None else a for g, a in zip(graphs, arrays, strict=True)]
-        return pa.chunked_array(arrays).unify_dictionaries().combine_chunks()
+        arrays = [all_unknown(len(part)) if (a := getattr(part, name)) is None else a for part in parts]
+        return pa.chunked_array(arrays).unify_dictionaries().combine_chunks() if len(parts) > 1 else arrays[0]
 
     labels: dict[str, str] = {}
     left_out: Counter[str] = Counter()
@@ -62,14 +62,14 @@ def concat(graphs: Sequence[RawGraph]) -> RawGraph:
         heads=column("heads"),
         relations=column("relations"),
         tails=column("tails"),
-        datatypes=None if all(g.datatypes is None for g in graphs) else column("datatypes"),
+        datatypes=None if all(part.datatypes is None for part in parts) else column("datatypes"),
         entities=pa.concat_tables([g.entities for g in graphs]),
         relation_rows=pa.concat_tables([g.relation_rows for g in graphs]),
         edge_properties=pa.concat_tables(properties),
         type_labels=labels,
         superclasses=superclasses,
         skipped=[bad for g in graphs for bad in g.skipped],
-        read=sum(len(g) if g.read is None else g.read for g in graphs),
+        read=sum(g.statements for g in graphs),
         inferred=sum(g.inferred for g in graphs),
         described=sum(g.described for g in graphs),
         left_out=dict(left_out),

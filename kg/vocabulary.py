@@ -36,10 +36,14 @@ def fallbacks(language: str) -> tuple[str, ...]:
     return tuple("-".join(parts[:length]) for length in lengths)
 
 
-def missing_language(language: str, tags: Sequence[str]) -> str:
-    """The note that no text has a language, and which languages there are."""
-    shown = ", ".join(tags[:_SHOWN]) + (f" and {len(tags) - _SHOWN} more" if len(tags) > _SHOWN else "")
-    return f"no label, alias or description is tagged {language!r}; the tags there are: {shown} (--language TAG)"
+def missing_language(language: str, tags: Iterable[str]) -> list[str]:
+    """The note that no text has a language, a variety of it or one that it falls back to, and which languages there
+    are; none if there is one, or English was asked for."""
+    wanted, there = fallbacks(language), sorted(tag for tag in tags if tag)
+    if language == ENGLISH or not there or any(tag_rank(tag, wanted) < 2 * len(wanted) for tag in there):
+        return []
+    shown = ", ".join(there[:_SHOWN]) + (f" and {len(there) - _SHOWN} more" if len(there) > _SHOWN else "")
+    return [f"no label, alias or description is tagged {language!r}; the tags there are: {shown} (--language TAG)"]
 
 
 def tag_rank(language: str, tags: Sequence[str]) -> int:
@@ -125,10 +129,6 @@ class Vocabulary:
     def language_rank(self, language: str) -> int:
         """0 for no tag or the preferred one, 1 for a variety of it ("en-GB"), then its fallbacks, then others."""
         return tag_rank(language, self.tags) if language else 0
-
-    def has_language(self, language: str) -> bool:
-        """Whether a tag is the preferred one, a variety of it, or one that it falls back to."""
-        return tag_rank(language, self.tags) < 2 * len(self.tags)
 
     def best_first(self, texts: Iterable[tuple[int, str, str]]) -> list[str]:
         """Texts in order of preference, without duplicates.

@@ -32,7 +32,7 @@ from typing import Any
 from triplecheck.evals.questions import Question, bundled_questions, check_limit, read_questions, sampled
 from triplecheck.kg import KnowledgeBase, ReadError, UserError, build
 from triplecheck.kg.readers import RDF_SUFFIXES, read_graph
-from triplecheck.kg.readers.documents import read_documents
+from triplecheck.kg.readers.documents import DocumentFile
 from triplecheck.kg.readers.tables import TABLE_SUFFIXES, suffix
 
 OPTIONS_FILE = "cases.toml"
@@ -104,7 +104,7 @@ class DataFolder:
             return KnowledgeBase.open(place)
         if not self.triples:
             raise UserError(f"{self.folder}: no triples.* to build a knowledge base from")
-        documents = None if self.documents is None else read_documents(self.documents)
+        documents = None if self.documents is None else DocumentFile(self.documents)
         raw = read_graph(self.triples, self.entities, self.relations)
         return build(raw, place, documents=documents, sources=[path.name for path in self.sources])
 

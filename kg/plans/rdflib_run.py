@@ -21,7 +21,6 @@ from rdflib.plugins.sparql.sparql import QueryContext
 from rdflib.term import Node, Variable
 
 from triplecheck.kg.errors import PlanError
-from triplecheck.kg.export_files import id_of
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.limits import Limits
@@ -30,6 +29,7 @@ from triplecheck.kg.plans.paths import Paths
 from triplecheck.kg.plans.plan import Plan
 from triplecheck.kg.plans.sparql import write_query
 from triplecheck.kg.plans.store import GraphStore
+from triplecheck.kg.readers.rdf import plain_id
 from triplecheck.kg.sparql.terms import STRING
 from triplecheck.kg.types import Literal
 
@@ -93,7 +93,7 @@ class _Cells:
         relation = self._store.relation_number(term)
         if relation is not None:
             return Literal(self._store.graph.relation(relation).label)
-        return Literal(self._store.graph.type_label(id_of(str(term))))
+        return Literal(self._store.graph.type_label(plain_id(str(term))))
 
 
 # --- what the query means ------------------------------------------------------------------------

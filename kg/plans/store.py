@@ -13,9 +13,10 @@ from rdflib.store import Store
 from rdflib.term import Node
 
 from triplecheck.kg.columnar import ColumnarGraph
-from triplecheck.kg.export_files import id_of, iri_of, relation_iri
+from triplecheck.kg.export_files import iri_of, relation_iri
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.limits import Limits
+from triplecheck.kg.readers.rdf import plain_id
 from triplecheck.kg.sparql.terms import STRING, literal
 from triplecheck.kg.types import Direction, Literal
 from triplecheck.kg.vocabulary import RDF, RDFS
@@ -75,8 +76,10 @@ class GraphStore(Store):  # type: ignore[misc]
     def number(self, term: Node) -> int | None:
         """The node of a term; None if it is none of the graph."""
         if isinstance(term, RdflibLiteral):
-            return self.graph.find(Literal(str(term), STRING if term.datatype is None else id_of(str(term.datatype))))
-        found = self.graph.find(id_of(str(term)))
+            return self.graph.find(
+                Literal(str(term), STRING if term.datatype is None else plain_id(str(term.datatype)))
+            )
+        found = self.graph.find(plain_id(str(term)))
         return found if found is not None and found < self.graph.num_entities else None
 
     def relation_number(self, term: Node) -> int | None:

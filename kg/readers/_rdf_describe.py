@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph
 from triplecheck.kg.vocabulary import Vocabulary
 
 Codes = npt.NDArray[np.int64]
@@ -30,44 +30,32 @@ class Descriptions:
     languages: pa.DictionaryArray
 
 
-@dataclass(frozen=True)
-class Described:
-    """The tables of a `RawGraph` other than edges."""
-
-    entities: pa.Table
-    relation_rows: pa.Table
-    type_labels: dict[str, str]
-
-
 def describe(
-    literals: Descriptions,
-    heads: pa.DictionaryArray,
-    relations: pa.DictionaryArray,
-    tails: pa.DictionaryArray,
-    datatypes: pa.DictionaryArray,
-    words: Vocabulary,
-    *,
-    with_schema: bool = False,
-) -> Described:
+    literals: Descriptions, edges: RawGraph, words: Vocabulary, *, with_schema: bool
+) -> tuple[pa.Table, pa.Table, dict[str, str]]:
     """Merge the statements about each subject, and separate entities, relations and classes.
 
-    `with_schema`: classes and relations are entities, too.
+    Args:
+        with_schema: classes and relations are entities, too.
+
+    Returns:
+        `entities`, `relation_rows` and `type_labels` of a `RawGraph`.
     """
     gathered = _Gathered(literals, words)
     ids = literals.subjects.dictionary
     types = gathered.rows(words.types, texts=False)
-    named = _filter(literals.objects.dictionary, types.objects)
+    named = literals.objects.dictionary.take(pa.array(np.unique(types.objects)))
 
-    entity_tails = pc.unique(tails.indices.filter(pc.is_null(datatypes)))
-    has_edges = _member(ids, heads.dictionary) | _member(ids, tails.dictionary.take(entity_tails))
-    used = pa.concat_arrays([relations.dictionary, literals.predicates.dictionary])
+    entity_tails = pc.unique(edges.tails.indices.filter(pc.is_null(edges.datatypes)))
+    has_edges = _member(ids, edges.heads.dictionary) | _member(ids, edges.tails.dictionary.take(entity_tails))
+    used = pa.concat_arrays([edges.relations.dictionary, literals.predicates.dictionary])
     is_relation = _member(ids, used) | gathered.typed(types, words.properties)
     is_class = _member(ids, named) | gathered.typed(types, words.classes)
     labels, aliases = gathered.names()
     descriptions = gathered.first(gathered.rows(words.descriptions, texts=True))
     is_described = gathered.subjects_of(words.described)
 
-    columns = {
+    about = {
         "id": ids,
         "label": labels,
         "description": descriptions,
@@ -76,13 +64,13 @@ def describe(
         "domain": gathered.first(gathered.rows(words.domains, texts=False)),
         "range": gathered.first(gathered.rows(words.ranges, texts=False)),
     }
-    table = pa.table(columns)
+    table = pa.table(about)
     is_entity = is_described & (has_edges | ~(is_relation | is_class) | with_schema)
     label_rows = table.filter(pa.array(is_class)).filter(pc.field("label").is_valid())
-    return Described(
-        entities=_select(table, is_entity, ENTITY_SCHEMA),
-        relation_rows=_select(table, is_relation, RELATION_SCHEMA),
-        type_labels=dict(zip(label_rows["id"].to_pylist(), label_rows["label"].to_pylist(), strict=True)),
+    return (
+        _select(table, is_entity, ENTITY_SCHEMA),
+        _select(table, is_relation, RELATION_SCHEMA),
+        dict(zip(label_rows["id"].to_pylist(), label_rows["label"].to_pylist(), strict=True)),
     )
 
 
@@ -200,10 +188,6 @@ def _codes(column: pa.DictionaryArray) -> Codes:
 def _member(values: pa.Array, of: pa.Array) -> Mask:
     mask: Mask = pc.is_in(values, value_set=of).to_numpy(zero_copy_only=False)
     return mask
-
-
-def _filter(dictionary: pa.Array, codes: Codes) -> pa.Array:
-    return dictionary.take(pa.array(np.unique(codes)))
 
 
 def _select(table: pa.Table, rows: Any, schema: pa.Schema) -> pa.Table:

@@ -4,7 +4,7 @@ statements."""
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -116,7 +116,7 @@ def _members(node: str, by_subject: Mapping[str, Mapping[str, str]]) -> list[str
 def stated_properties(
     found: Resolved,
     statements: Iterable[Statement],
-    columns: tuple[pa.DictionaryArray, pa.DictionaryArray, pa.DictionaryArray],
+    columns: Sequence[pa.DictionaryArray],
 ) -> tuple[pa.Table, list[int]]:
     """What is said about reified statements, as properties of their edges.
 
@@ -147,7 +147,7 @@ def stated_properties(
 
 
 def _rows_of(
-    triples: set[tuple[str, str, str]], columns: tuple[pa.DictionaryArray, ...]
+    triples: set[tuple[str, str, str]], columns: Sequence[pa.DictionaryArray]
 ) -> dict[tuple[str, str, str], int]:
     candidates: npt.NDArray[np.bool_] = np.ones(len(columns[0]), bool)
     for column, wanted in zip(columns, map(set, zip(*triples, strict=True)) if triples else (), strict=False):

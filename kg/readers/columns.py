@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import lzma
 import zlib
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.raw import open_packed
 
 TRIPLE_COLUMNS = ("head", "relation", "tail")
-DAMAGED = (OSError, EOFError, zlib.error)
+DAMAGED = (OSError, EOFError, zlib.error, lzma.LZMAError, csv.Error, UnicodeDecodeError)
 
 # The usual names, in lower case without separators. A head and a tail of one pair belong together.
 _ENDS = tuple(
@@ -41,6 +43,15 @@ _ROWS_COMPARED = 20_000
 _BYTES_COMPARED, _LINES_COMPARED = 1 << 16, 50
 _AGREE = 0.8  # share of the lines; others may be malformed
 DELIMITERS = (",", ";", "\t", "|")
+
+
+@contextlib.contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Errors of a damaged file as a `ReadError`."""
+    try:
+        yield
+    except DAMAGED as error:
+        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
 
 
 def plain(name: str) -> str:
@@ -76,11 +87,6 @@ def _without_part(name: str) -> str:
 def names_a_relation(fields: Sequence[str]) -> bool:
     """Whether the second of three fields is a word for relations, so that a first line which is odd is a header."""
     return len(fields) >= len(TRIPLE_COLUMNS) and plain(fields[1]) in _SURE_RELATIONS
-
-
-def is_header(fields: Sequence[str]) -> bool:
-    """Whether a first line names all of head, relation and tail."""
-    return len(usual_columns(fields)) == len(TRIPLE_COLUMNS)
 
 
 def dialect(path: Path) -> tuple[str, bool]:
@@ -143,12 +149,9 @@ def first_fields(path: Path) -> list[str]:
     try:
         with open_packed(path) as source:
             line = source.readline().decode("utf-8-sig").rstrip("\r\n")
-    except (UnicodeDecodeError, *DAMAGED) as error:
-        raise ReadError(path, 1, f"not readable as text: {error}") from error
-    try:
         return fields_of(line, *dialect(path)) if line else []
-    except csv.Error as error:
-        raise ReadError(path, 1, f"not readable as CSV: {error}") from error
+    except DAMAGED as error:
+        raise ReadError(path, 1, f"not readable as text: {error}") from error
 
 
 def odd_first_line(path: Path) -> list[str] | None:
@@ -159,18 +162,15 @@ def odd_first_line(path: Path) -> list[str] | None:
     Raises:
         ReadError: the file is missing or no text.
     """
-    if not path.is_file() or is_header(first := first_fields(path)) or len(first) < len(TRIPLE_COLUMNS):
+    if not path.is_file() or len(usual_columns(first := first_fields(path))) == 3 or len(first) < 3:
         return None
     delimiter, quoted = dialect(path)
     cells, relations = Counter[str](), Counter[str]()
-    try:
-        with open_packed(path) as source:
-            source.readline()
-            for line, _ in zip(source, range(_ROWS_COMPARED), strict=False):
-                fields = fields_of(line.decode("utf-8", "replace").rstrip("\r\n"), delimiter, quoted)
-                cells.update(fields[:3])
-                relations.update(fields[1:2])
-    except (csv.Error, *DAMAGED) as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+    with reading(path), open_packed(path) as source:
+        source.readline()
+        for line, _ in zip(source, range(_ROWS_COMPARED), strict=False):
+            fields = fields_of(line.decode("utf-8", "replace").rstrip("\r\n"), delimiter, quoted)
+            cells.update(fields[:3])
+            relations.update(fields[1:2])
     repeated = sum(count for count in relations.values() if count > 1)
     return first if 2 * repeated > relations.total() and not any(cells[cell] for cell in first[:3]) else None

@@ -17,14 +17,14 @@ import shutil
 import subprocess
 import zlib
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pyarrow as pa
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError, UnavailableError, UserError
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph, open_packed
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RELATION_SCHEMA, RawGraph, StringColumns, open_packed
 from triplecheck.kg.types import XSD
 
 Stanza = dict[str, str]
@@ -133,6 +133,13 @@ _DEPENDENCIES = {
     "replaces": ("replaces", []),
     "provides": ("provides", []),
 }
+_RELATIONS: tuple[tuple[str, str, str | None, list[str]], ...] = (
+    ("maintainer", "maintained by", MAINTAINER, ["maintainer"]),
+    ("section", "in section", SECTION, ["section"]),
+    ("source", "built from", SOURCE, ["source package"]),
+    ("installed-size", "installed size", None, ["size in kibibytes"]),
+    ("version", "version", None, []),
+)
 # What follows the name in a dependency: ":any", "(>= 1.2)", "[amd64]", "<!nocheck>".
 _PACKAGE_NAME = re.compile(r"\s*([a-zA-Z0-9][a-zA-Z0-9+.\-]*)")
 
@@ -269,31 +276,18 @@ def _name_the_others(rows: _PackageRows) -> None:
 
 
 def _raw_graph(rows: _PackageRows) -> RawGraph:
-    columns = [pa.array(column, pa.string()).dictionary_encode() for column in zip(*rows.edges, strict=True)]
-    return RawGraph(
-        heads=columns[0],
-        relations=columns[1],
-        tails=columns[2],
-        datatypes=columns[3],
+    columns = StringColumns(4)
+    columns.add(list(rows.edges))
+    told = [(id, label, PACKAGE, aliases) for id, (label, aliases) in _DEPENDENCIES.items()]
+    told += [(facet, facet.replace("-", " "), TAG, []) for facet in sorted(rows.facets)]
+    relations = [
+        {"id": id, "label": label, "domain": PACKAGE, "range": range, "aliases": aliases}
+        | ({"description": f"facet {id} of debtags"} if id in rows.facets else {})
+        for id, label, range, aliases in (*_RELATIONS, *told)
+    ]
+    return replace(
+        RawGraph(*columns.arrays()),
         entities=pa.Table.from_pylist(list(rows.entities.values()), ENTITY_SCHEMA),
-        relation_rows=pa.Table.from_pylist(list(_relation_rows(rows.facets)), RELATION_SCHEMA),
+        relation_rows=pa.Table.from_pylist(relations, RELATION_SCHEMA),
         type_labels=_TYPE_LABELS,
     )
-
-
-def _relation_rows(facets: Iterable[str]) -> Iterator[dict[str, object]]:
-    def row(id: str, label: str, range: str | None, aliases: list[str], description: str = "") -> dict[str, object]:
-        return {"id": id, "label": label, "description": description, "aliases": aliases} | {
-            "domain": PACKAGE,
-            "range": range,
-        }
-
-    for id, (label, aliases) in _DEPENDENCIES.items():
-        yield row(id, label, PACKAGE, aliases)
-    yield row("maintainer", "maintained by", MAINTAINER, ["maintainer"])
-    yield row("section", "in section", SECTION, ["section"])
-    yield row("source", "built from", SOURCE, ["source package"])
-    yield row("installed-size", "installed size", None, ["size in kibibytes"])
-    yield row("version", "version", None, [])
-    for facet in sorted(facets):
-        yield row(facet, facet.replace("-", " "), TAG, [], f"facet {facet} of debtags")

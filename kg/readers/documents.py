@@ -9,21 +9,29 @@ from pathlib import Path
 
 from triplecheck.kg.documents import Document
 from triplecheck.kg.errors import ReadError
-from triplecheck.kg.readers.raw import BadLine, open_packed
+from triplecheck.kg.readers.raw import BadLine, bad_line, open_packed
 from triplecheck.kg.values import parse_record
 
 
 class DocumentFile:
-    """Documents of a JSON lines file, read on iteration; see `read_documents`.
+    """Documents of a JSON lines file (also with `.gz`), one JSON object per line, read on iteration.
+
+    Args:
+        mapping: field names of the file by standard name, if they differ. Standard names are `text`, and optionally
+            `id` (default: the line number), `title` and `node`. Other fields are ignored.
+        skip_bad: skip malformed lines and list them in `skipped`.
 
     Attributes:
-        skipped: the lines skipped so far, under `skip_bad`.
+        skipped: the lines skipped so far.
+
+    Raises:
+        ReadError: on iteration, at a malformed line, or if the file cannot be read.
     """
 
-    def __init__(self, path: Path, mapping: Mapping[str, str], skip_bad: bool) -> None:
+    def __init__(self, path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False) -> None:
         self.path = path
         self.skipped: list[BadLine] = []
-        self._fields = {name: mapping.get(name, name) for name in ("id", "title", "text", "node")}
+        self._fields = {name: (mapping or {}).get(name, name) for name in ("id", "title", "text", "node")}
         self._skip_bad = skip_bad
 
     def __iter__(self) -> Iterator[Document]:
@@ -38,9 +46,7 @@ class DocumentFile:
                         document = self._parse(line.removeprefix(b"\xef\xbb\xbf") if number == 1 else line, number)
                     except (ValueError, RecursionError) as error:
                         reason = f"not UTF-8 ({error})" if isinstance(error, UnicodeDecodeError) else str(error)
-                        if not self._skip_bad:
-                            raise ReadError(self.path, number, reason) from error
-                        self.skipped.append(BadLine(str(self.path), number, reason))
+                        bad_line(self.skipped if self._skip_bad else None, self.path, number, reason, error)
                     else:
                         yield document
         except (OSError, EOFError, zlib.error) as error:
@@ -66,19 +72,3 @@ class DocumentFile:
         if found["text"] is None:
             raise ValueError(f"no field {self._fields['text']!r}; map one with text=COLUMN")
         return Document(found["id"] or str(number), found["node"] or None, found["title"] or "", found["text"])
-
-
-def read_documents(
-    path: Path | str, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
-) -> DocumentFile:
-    """Documents of a JSON lines file (also with `.gz`), one JSON object per line.
-
-    Args:
-        mapping: field names of the file by standard name, if they differ. Standard names are `text`, and optionally
-            `id` (default: the line number), `title` and `node`. Other fields are ignored.
-        skip_bad: skip malformed lines and list them in `skipped`.
-
-    Raises:
-        ReadError: on iteration, at a malformed line, or if the file cannot be read.
-    """
-    return DocumentFile(Path(path), mapping or {}, skip_bad)

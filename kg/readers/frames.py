@@ -14,8 +14,9 @@ import pyarrow.compute as pc
 
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, UNKNOWN, RawGraph
-from triplecheck.kg.readers.shapes import Shape, sample_of, shape_of
+from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, UNKNOWN, RawGraph, property_table
+from triplecheck.kg.readers.shapes import holds_things, sample_of
 from triplecheck.kg.readers.wide import WideTable, read_wide
 from triplecheck.kg.types import XSD, Literal, Triple
 from triplecheck.kg.values import HALF_A_CHARACTER
@@ -53,7 +54,7 @@ def is_rdflib(given: object) -> bool:
     return type(given).__module__.startswith("rdflib") and hasattr(given, "serialize")
 
 
-def read_memory(given: object, mapping: Mapping[str, str] | None = None, properties: Sequence[str] = ()) -> RawGraph:
+def read_memory(given: object, how: ReadOptions = DEFAULTS) -> RawGraph:
     """Triples that Python holds.
 
     In a data frame the columns are found by their usual names (`kg.readers.columns`); one of three columns with other
@@ -66,30 +67,37 @@ def read_memory(given: object, mapping: Mapping[str, str] | None = None, propert
     Args:
         given: a list of triples (tuples, dicts or `Triple`s; a fourth item of a tuple is a dict of edge properties), a
             data frame, or a networkx graph.
-        mapping: columns of a data frame, such as `{"head": "customer"}`.
-        properties: further columns of a data frame to keep as edge properties; `*` for all.
+        how: `mapping` and `edge_properties` of a data frame.
 
     Raises:
         UserError: something else, missing columns, or an empty cell.
     """
     try:
-        return _read(given, mapping or {}, properties)
+        if is_network(given):
+            return read_network(given)
+        columns: Mapping[str, Any] | None
+        if is_frame(given):
+            columns = _columns(given)
+        elif isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
+            raise UserError(f"{type(given).__name__} is no graph: give {_KINDS}")
+        else:
+            rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in given]
+            columns = _columns_of_dicts(rows)
+            if columns is None:
+                return _read_rows(rows)
+        if is_wide(columns, how):
+            cells = [(name, _listed(column)) for name, column in columns.items()]
+            return read_wide([WideTable("", "the data frame", cells)])
+        return graph_of_columns(columns, how)
     except UnicodeEncodeError as error:
         raise UserError(f"{error.object!a} contains {HALF_A_CHARACTER}") from None
 
 
-def _read(given: object, mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
-    if is_network(given):
-        return read_network(given)
-    if is_frame(given):
-        return _read_columns(_columns(given), mapping, properties)
-    if isinstance(given, str | bytes | Mapping) or not isinstance(given, Iterable):
-        raise UserError(f"{type(given).__name__} is no graph: give {_KINDS}")
-    rows = [row.tolist() if isinstance(row, np.ndarray) else row for row in given]
-    if rows and all(isinstance(row, Mapping) for row in rows):
-        names = dict.fromkeys(str(name) for row in rows for name in row)
-        return _read_columns({name: [row.get(name) for row in rows] for name in names}, mapping, properties)
-    return _read_rows(rows)
+def _columns_of_dicts(rows: Sequence[Any]) -> dict[str, list[Any]] | None:
+    if not rows or not all(isinstance(row, Mapping) for row in rows):
+        return None
+    names = dict.fromkeys(str(name) for row in rows for name in row)
+    return {name: [row.get(name) for row in rows] for name in names}
 
 
 def table_of(given: object, what: str) -> pa.Table:
@@ -100,18 +108,16 @@ def table_of(given: object, what: str) -> pa.Table:
     """
     if not is_frame(given):
         raise UserError(f"{what} must be a data frame or the path of a table, not {type(given).__name__}")
-    columns = {name: _joined(values) for name, values in _columns(given).items()}
+    columns = {name: [_joined(cell) for cell in _listed(values)] for name, values in _columns(given).items()}
     if "id" not in columns:
         raise UserError(f"{what} have no column 'id' (they have: {', '.join(columns) or 'none'})")
     return pa.table({name: pa.array(values, pa.string()) for name, values in columns.items()})
 
 
-def _joined(values: Any) -> list[str | None]:
-    cells = values.to_pylist() if hasattr(values, "to_pylist") else values
-    return [
-        None if cell is None or cell != cell else "|".join(map(str, cell)) if isinstance(cell, list) else str(cell)
-        for cell in cells
-    ]
+def _joined(cell: Any) -> str | None:
+    if isinstance(cell, list):
+        return "|".join(map(str, cell))
+    return None if cell is None or cell != cell else str(cell)
 
 
 # --- data frames ---------------------------------------------------------------------------------
@@ -134,10 +140,9 @@ def _column(series: Any) -> Any:
         return series.tolist()
 
 
-def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
-    names = list(columns)
-    if not properties and is_wide(columns, mapping):
-        return read_wide([WideTable("", "the data frame", [(name, _listed(columns[name])) for name in names])])
+def graph_of_columns(columns: Mapping[str, Any], how: ReadOptions) -> RawGraph:
+    """Triples in columns; see `read_memory`."""
+    names, mapping = list(columns), how.mapping
     usual = {name: names[at] for name, at in usual_columns(names).items()}
     if len(usual) < len(TRIPLE_COLUMNS) and len(names) == len(TRIPLE_COLUMNS) and not mapping:
         usual = dict(zip(TRIPLE_COLUMNS, names, strict=True))
@@ -148,32 +153,36 @@ def _read_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], proper
             f"no column for {' and '.join(lacking)} (there are: {', '.join(names) or 'none'}); name it: --map "
             f"{lacking[0]}=COLUMN, or mapping={{{lacking[0]!r}: COLUMN}}"
         )
-    heads, relations = (_strings(*_cells(columns[wanted[name]], name)) for name in ("head", "relation"))
+    heads, relations = (_strings(_cells(columns[wanted[name]], name)[0]) for name in ("head", "relation"))
     tails, datatypes = _cells(columns[wanted["tail"]], "tail")
     if _are_ids(columns[wanted["head"]], columns[wanted["tail"]]):
-        datatypes = [UNKNOWN if len(text) <= _MOST_DIGITS else None for text in _texts(tails)]  # ids that are numbers
+        datatypes = [UNKNOWN if len(text) <= _MOST_DIGITS else None for text in _listed(tails)]  # ids that are numbers
     given = mapping.get("datatype", "datatype")
     if given in columns:
-        datatypes = _given_datatypes(columns[given], tails)
+        datatypes = [cell if isinstance(cell, str) and cell else None for cell in _listed(columns[given])]
     others = [name for name in names if name not in {*wanted.values(), given}]
-    kept = others if list(properties) == ["*"] else list(properties)
+    kept = others if list(how.properties) == ["*"] else how.properties
     unknown = [name for name in kept if name not in columns]
     if unknown:
         raise UserError(f"the data frame has no column {unknown[0]!r} (it has: {', '.join(names)})")
-    about = {name: (dict(zip(*_present(columns[name]), strict=True))) for name in kept}
-    rows = [(row, name, value) for name, values in about.items() for row, value in values.items()]
-    return RawGraph(heads, relations, *_encoded(tails, datatypes), edge_properties=_property_table(rows))
+    rows = [
+        (row, name, cell)
+        for name in kept
+        for row, cell in enumerate(_listed(columns[name]))
+        if cell is not None and cell == cell and cell != ""
+    ]
+    return RawGraph(heads, relations, _strings(tails), _strings(datatypes), edge_properties=_property_table(rows))
 
 
-def is_wide(columns: Mapping[str, Any], mapping: Mapping[str, str] | None = None) -> bool:
+def is_wide(columns: Mapping[str, Any], how: ReadOptions) -> bool:
     """Whether columns hold a thing in each row, not a triple. Three columns that may be either are triples."""
     names = list(columns)
-    if any((mapping or {}).get(name) for name in TRIPLE_COLUMNS) or "head" in usual_columns(names):
+    if how.of_triples or "head" in usual_columns(names):
         return False
     if len(names) != len(TRIPLE_COLUMNS):
         return len(names) > 1
     rows = sample_of({name: _listed(column) for name, column in columns.items()})
-    return shape_of(names, rows, sure=True) is Shape.WIDE
+    return holds_things(names, rows, sure=True) is True
 
 
 def columns_of(table: object) -> list[tuple[str, list[Any]]]:
@@ -181,39 +190,21 @@ def columns_of(table: object) -> list[tuple[str, list[Any]]]:
     if is_frame(table):
         return [(name, _listed(column)) for name, column in _columns(table).items()]
     rows = list(table) if isinstance(table, Iterable) and not isinstance(table, str | bytes | Mapping) else []
-    if not rows or not all(isinstance(row, Mapping) for row in rows):
+    columns = _columns_of_dicts(rows)
+    if columns is None:
         raise UserError(f"a table is a data frame, a list of dicts or the path of a file, not {type(table).__name__}")
-    names = dict.fromkeys(str(name) for row in rows for name in row)
-    return [(name, [row.get(name) for row in rows]) for name in names]
-
-
-def graph_of_columns(columns: Mapping[str, Any], mapping: Mapping[str, str], properties: Sequence[str]) -> RawGraph:
-    """Triples in columns; see `read_memory`."""
-    return _read_columns(columns, mapping, properties)
+    return list(columns.items())
 
 
 def _listed(column: Any) -> list[Any]:
     return column.to_pylist() if hasattr(column, "to_pylist") else list(column)
 
 
-def _given_datatypes(column: Any, tails: Any) -> list[str | None]:
-    found = [cell if isinstance(cell, str) and cell else None for cell in _listed(column)]
-    return found if len(found) == len(tails) else [None] * len(tails)
-
-
 def _are_ids(heads: Any, tails: Any) -> bool:
     """Whether the values of a column of tails are of the kind of the heads: names, even if they are numbers."""
     if isinstance(heads, list) or isinstance(tails, list):
         return all(isinstance(cell, int | np.integer) for column in (heads, tails) for cell in _listed(column))
-    return bool(_type_of(heads) == _type_of(tails))
-
-
-def _texts(values: Any) -> list[str]:
-    return values if isinstance(values, list) else _listed(values)
-
-
-def _type_of(column: Any) -> Any:
-    return column.type if hasattr(column, "type") else None
+    return bool(heads.type == tails.type)
 
 
 def _cells(column: Any, what: str) -> tuple[Any, list[str | None]]:
@@ -229,7 +220,7 @@ def _cells(column: Any, what: str) -> tuple[Any, list[str | None]]:
     empty = pc.fill_null(pc.equal(pc.utf8_trim_whitespace(values), ""), True)
     if pc.any(empty).as_py():
         raise UserError(f"row {empty.to_pylist().index(True) + 1} has no {what}")
-    return values, [_arrow_datatype(_type_of(column))] * len(values)
+    return values, [_arrow_datatype(column.type)] * len(values)
 
 
 def _plain(column: Any) -> Any:
@@ -276,28 +267,13 @@ def _value(cell: object, what: str, row: int) -> tuple[str, str | None]:
     raise UserError(f"row {row}: the {what} is {type(cell).__name__}; give text, a number, a date or a Literal")
 
 
-def _present(column: Any) -> tuple[list[int], list[Any]]:
-    """The rows of a column that have a value, and the values."""
-    cells = column.to_pylist() if hasattr(column, "to_pylist") else column
-    rows = [row for row, cell in enumerate(cells) if cell is not None and cell == cell and cell != ""]
-    return rows, [cells[row] for row in rows]
-
-
-def _strings(texts: Any, _datatypes: object = None) -> pa.DictionaryArray:
+def _strings(texts: Any) -> pa.DictionaryArray:
     return (pa.array(texts, pa.string()) if isinstance(texts, list) else texts.cast(pa.string())).dictionary_encode()
-
-
-def _encoded(tails: Any, datatypes: list[str | None]) -> tuple[pa.DictionaryArray, pa.DictionaryArray]:
-    return _strings(tails), pa.array(datatypes, pa.string()).dictionary_encode()
 
 
 def _property_table(rows: Iterable[tuple[int, str, object]]) -> pa.Table:
     """(row of the edge, name, value) as a table."""
-    found = [(edge, name, *_value(value, name, edge + 1)) for edge, name, value in rows]
-    columns = zip(*found, strict=True) if found else ([], [], [], [])
-    return pa.table(
-        [pa.array(c, f.type) for c, f in zip(columns, EDGE_PROPERTY_SCHEMA, strict=True)], EDGE_PROPERTY_SCHEMA
-    )
+    return property_table([(edge, name, *_value(value, name, edge + 1)) for edge, name, value in rows])
 
 
 # --- lists ---------------------------------------------------------------------------------------
@@ -324,7 +300,8 @@ def _from_triples(triples: Sequence[tuple[Any, ...]], entities: pa.Table | None 
     return RawGraph(
         _strings(heads),
         _strings(relations),
-        *_encoded([text for text, _ in tails], [datatype for _, datatype in tails]),
+        _strings([text for text, _ in tails]),
+        _strings([datatype for _, datatype in tails]),
         edge_properties=_property_table(about),
         entities=ENTITY_SCHEMA.empty_table() if entities is None else entities,
     )
@@ -378,11 +355,6 @@ def _values_of(about: Mapping[Any, Any]) -> tuple[list[tuple[str, Any]], list[st
 
 class _Node(str):
     """The id of a node, which is never a literal."""
-
-    __slots__ = ()
-
-    def __new__(cls, node: object) -> _Node:
-        return super().__new__(cls, node)
 
 
 def relation_of(about: dict[str, Any], key: object) -> str:

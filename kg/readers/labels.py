@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from triplecheck.kg.names import normalize
 from triplecheck.kg.readable import relation_label
-from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RawGraph
+from triplecheck.kg.readers.raw import ENTITY_SCHEMA, RawGraph, filtered
 
 _NAMES = ("label", "name", "full name", "title")
 """Names of such relations, the surest first."""
@@ -42,15 +42,10 @@ def labelled(raw: RawGraph) -> RawGraph:
         rows = pa.Table.from_pylist(
             [{"id": id, "label": label} for id, label in zip(heads, tails, strict=True)], ENTITY_SCHEMA
         )
-        kept = pa.array(~own)
-        columns = {at: getattr(raw, at).filter(kept) for at in ("heads", "relations", "tails")}
-        datatypes = None if raw.datatypes is None else raw.datatypes.filter(kept)
         return replace(
-            raw,
-            **columns,
-            datatypes=datatypes,
+            filtered(raw, ~own),
             entities=pa.concat_tables([raw.entities, rows]),
-            read=len(raw) if raw.read is None else raw.read,
+            read=raw.statements,
             described=raw.described + int(np.count_nonzero(own)),
         )
     return raw

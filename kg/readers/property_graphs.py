@@ -15,9 +15,9 @@ from typing import IO, Any
 from xml.etree import ElementTree
 
 from triplecheck.kg.errors import ReadError, extra
-from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain
+from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain, reading
 from triplecheck.kg.readers.frames import read_network, relation_of
-from triplecheck.kg.readers.raw import BadLine, RawGraph, open_packed
+from triplecheck.kg.readers.raw import BadLine, RawGraph, bad_line, open_packed
 from triplecheck.kg.types import TRUTHS, Literal
 from triplecheck.kg.values import parse_record
 
@@ -26,9 +26,10 @@ JSON_SUFFIXES = (".jsonl", ".ndjson", ".json", ".cyjs")
 _HEADS, _TAILS = ("source", "start", "from", "head", "src", "subject"), ("target", "end", "to", "tail", "dst", "object")
 _OF_XML = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, SyntaxError)
 """What the readers of networkx raise at odd files."""
-_IDS = ("id", "key", "name")
 _OF_CYTOSCAPE = ("SUID", "selected", "shared_name", "shared_interaction")
 """What Cytoscape keeps for itself; networkx, writing its format, repeats the id of a node as `value`."""
+_OF_NEO4J = {"id": "id", "label": "labels", "labels": "labels", "type": "relation"}
+_OF_NEO4J |= {"startid": "source", "start": "source", "endid": "target", "end": "target"}
 _TYPES: dict[str, Callable[[str], Any]] = {
     **dict.fromkeys(("int", "long", "short", "byte"), int),
     **dict.fromkeys(("float", "double"), float),
@@ -58,7 +59,7 @@ def read_property_graph(paths: Sequence[Path], *, skip_bad: bool = False) -> Raw
         import networkx as nx
 
     network = nx.MultiDiGraph()
-    skipped: list[BadLine] = []
+    skipped: list[BadLine] | None = [] if skip_bad else None
     for path in paths:
         if not path.is_file():
             raise ReadError(path, None, "no such file")
@@ -66,15 +67,11 @@ def read_property_graph(paths: Sequence[Path], *, skip_bad: bool = False) -> Raw
         if form is not None:
             _add_network(network, path, form)
         else:
-            rows = _csv_rows(path) if ".csv" in path.name.lower() else _json_rows(path, skipped if skip_bad else None)
-            for number, row in rows:
-                reason = _add(network, row)
-                if reason is not None:
-                    if not skip_bad:
-                        raise ReadError(path, number, reason)
-                    skipped.append(BadLine(str(path), number, reason))
+            for number, row in _csv_rows(path) if ".csv" in path.name.lower() else _json_rows(path, skipped):
+                if (reason := _add(network, row)) is not None:
+                    bad_line(skipped, path, number, reason)
     raw = read_network(network)
-    raw.skipped = skipped
+    raw.skipped = skipped or []
     return raw
 
 
@@ -93,14 +90,14 @@ def _add_network(network: Any, path: Path, form: str) -> None:
     values = {
         node: Literal(str(about["value"]), about["datatype"])
         for node, about in read.nodes(data=True)
-        if _is_value(about)
+        if about.keys() == {"value", "datatype"} and "://" in str(about["datatype"])  # as `kg.export_files` writes it
     }
     read = nx.relabel_nodes(read, values)
     for _, about in read.nodes(data=True):
         if isinstance(labels := about.get("labels"), str) and labels.startswith(":"):  # as APOC writes them
             about["types"] = [label for label in about.pop("labels").split(":") if label]
     network.add_nodes_from(read.nodes(data=True))
-    for head, tail, *_, about in read.edges(keys=True, data=True) if read.is_multigraph() else read.edges(data=True):
+    for head, tail, about in read.edges(data=True):
         _add_edge(network, head, tail, about)
 
 
@@ -120,11 +117,6 @@ def _as_directed(source: IO[bytes]) -> io.BytesIO:
     return io.BytesIO(ElementTree.tostring(root, encoding="utf-8"))
 
 
-def _is_value(about: Mapping[str, Any]) -> bool:
-    """Whether a node is a literal, as `kg.export_files` writes it."""
-    return about.keys() == {"value", "datatype"} and "://" in str(about["datatype"])
-
-
 def _add(network: Any, row: Mapping[str, Any]) -> str | None:
     """Add a node or an edge; why that is not possible, or None."""
     inside = row.get("properties")
@@ -141,7 +133,7 @@ def _add(network: Any, row: Mapping[str, Any]) -> str | None:
         return None
     if head is not None or tail is not None:
         return "an edge needs both ends, such as source and target"
-    id = next((about[name] for name in _IDS if about.get(name) not in (None, "")), None)
+    id = next((about[name] for name in ("id", "key", "name") if about.get(name) not in (None, "")), None)
     if id is None:
         return "neither a node with an id nor an edge with source and target"
     if row.get("type") == "node":
@@ -171,24 +163,19 @@ def _end(about: dict[str, Any], names: Iterable[str]) -> str | None:
 
 
 def _json_rows(path: Path, skipped: list[BadLine] | None) -> Iterator[tuple[int | None, Mapping[str, Any]]]:
-    try:
-        with open_packed(path) as source:
-            if {".json", ".cyjs"} & {*path.suffixes}:
-                yield from ((None, row) for row in _document(path, source.read()))
-                return
-            for number, line in enumerate(source, 1):
-                if not line.strip():
-                    continue
-                try:
-                    row = parse_record(line)
-                except ValueError as error:
-                    if skipped is None:
-                        raise ReadError(path, number, f"not JSON: {error}") from error
-                    skipped.append(BadLine(str(path), number, f"not JSON: {error}"))
-                    continue
+    with reading(path), open_packed(path) as source:
+        if {".json", ".cyjs"} & {*path.suffixes}:
+            yield from ((None, row) for row in _document(path, source.read()))
+            return
+        for number, line in enumerate(source, 1):
+            if not line.strip():
+                continue
+            try:
+                row = parse_record(line)
+            except ValueError as error:
+                bad_line(skipped, path, number, f"not JSON: {error}", error)
+            else:
                 yield number, row if isinstance(row, dict) else {}
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
 
 
 def _document(path: Path, text: bytes) -> list[Mapping[str, Any]]:
@@ -226,34 +213,22 @@ def _joined(nodes: object, edges: object) -> list[Any] | None:
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Rows of an export of Neo4j: `name:type` as the types say, `:ID` and `_id` as ids."""
-    try:
-        with open_packed(path) as source:
-            rows = csv.reader(io.TextIOWrapper(source, "utf-8-sig", newline=""))
-            columns = [_column(name) for name in next(rows, [])]
-            for row in rows:
-                if len(row) != len(columns):
-                    raise ReadError(path, rows.line_num, f"{len(row)} fields, {len(columns)} expected")
-                cells = zip(columns, row, strict=True)
-                yield rows.line_num, {name: _cell(value, kind) for (name, kind), value in cells if value and name}
-    except (UnicodeDecodeError, csv.Error, *DAMAGED) as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+    with reading(path), open_packed(path) as source:
+        rows = csv.reader(io.TextIOWrapper(source, "utf-8-sig", newline=""))
+        columns = [_column(name) for name in next(rows, [])]
+        for row in rows:
+            if len(row) != len(columns):
+                raise ReadError(path, rows.line_num, f"{len(row)} fields, {len(columns)} expected")
+            cells = zip(columns, row, strict=True)
+            yield rows.line_num, {name: _cell(value, kind) for (name, kind), value in cells if value and name}
 
 
 def _column(header: str) -> tuple[str, str]:
     """Name and type of a column: "age:int" -> age, int; ":START_ID(Person)" -> source."""
     name, _, kind = header.partition(":")
     special = plain(kind.split("(")[0]) if kind else plain(name) if name.startswith("_") else ""
-    known = {
-        "id": "id",
-        "label": "labels",
-        "labels": "labels",
-        "startid": "source",
-        "endid": "target",
-        "type": "relation",
-    }
-    known |= {"start": "source", "end": "target"}
-    if special in known:
-        return known[special], "string[]" if known[special] == "labels" else "string"
+    if special in _OF_NEO4J:
+        return _OF_NEO4J[special], "string[]" if _OF_NEO4J[special] == "labels" else "string"
     return name, kind if special != "ignore" else ""
 
 

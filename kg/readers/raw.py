@@ -11,10 +11,12 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, cast
 
+import numpy as np
+import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg.errors import ReadWarning
+from triplecheck.kg.errors import ReadError, ReadWarning
 
 ENTITY_SCHEMA = pa.schema(
     [
@@ -64,6 +66,19 @@ class BadLine:
     reason: str
 
 
+def bad_line(
+    skipped: list[BadLine] | None, path: Path, line: int | None, reason: str, error: Exception | None = None
+) -> None:
+    """Note a malformed line.
+
+    Raises:
+        ReadError: there is nowhere to note it.
+    """
+    if skipped is None:
+        raise ReadError(path, line, reason) from error
+    skipped.append(BadLine(str(path), line, reason))
+
+
 @dataclass
 class RawGraph:
     """Triples as dictionary-encoded columns, with descriptions of entities, relations and types.
@@ -79,7 +94,7 @@ class RawGraph:
         edge_properties: rows of `EDGE_PROPERTY_SCHEMA`: what is said about single triples, such as a start time.
         superclasses: direct superclasses by class id; what has a type has its superclasses as types, too.
         skipped: lines skipped under `skip_bad`.
-        read: number of statements in the source; None: as many as triples.
+        read: `statements`, if they are not as many as triples.
         inferred: number of triples, and of their properties, that follow from an ontology; see `kg.inference`.
         described: number of statements that became descriptions (labels, comments, types), not edges.
         left_out: number of statements that became neither, by the reason.
@@ -110,6 +125,30 @@ class RawGraph:
     def __len__(self) -> int:
         return len(self.heads)
 
+    @property
+    def statements(self) -> int:
+        """Number of statements in the source."""
+        return len(self) if self.read is None else self.read
+
+
+def filtered(raw: RawGraph, kept: npt.NDArray[np.bool_]) -> RawGraph:
+    """A graph with some of its edges, and with what is said about these."""
+    names = [name for name in ("heads", "relations", "tails", "datatypes") if getattr(raw, name) is not None]
+    columns: dict[str, Any] = {name: getattr(raw, name).filter(pa.array(kept)) for name in names}
+    about = raw.edge_properties.filter(pa.array(kept[raw.edge_properties["edge"].to_numpy()]))
+    edges = pa.array((np.cumsum(kept) - 1)[about["edge"].to_numpy()], pa.int64())
+    return replace(raw, **columns, edge_properties=about.set_column(0, EDGE_PROPERTY_SCHEMA.field("edge"), edges))
+
+
+def property_table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """Rows of `EDGE_PROPERTY_SCHEMA`."""
+    return pa.table([*zip(*rows, strict=True)] or [[]] * len(EDGE_PROPERTY_SCHEMA), EDGE_PROPERTY_SCHEMA)
+
+
+def nothing() -> RawGraph:
+    """A graph without triples."""
+    return RawGraph(*(pa.array([], pa.string()).dictionary_encode() for _ in range(3)))
+
 
 def warn_of(raw: RawGraph) -> None:
     """Warn of what a reader was not sure of."""
@@ -119,9 +158,8 @@ def warn_of(raw: RawGraph) -> None:
 
 def without_triples(part: RawGraph) -> RawGraph:
     """What a graph says besides its triples."""
-    none = pa.array([], pa.string()).dictionary_encode()
-    read = len(part) if part.read is None else part.read
-    return replace(part, heads=none, relations=none, tails=none, datatypes=none, read=read)
+    none = nothing().heads
+    return replace(part, heads=none, relations=none, tails=none, datatypes=none, read=part.statements)
 
 
 class StringColumns:

@@ -12,9 +12,10 @@ import re
 import zlib
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from itertools import islice
 from pathlib import Path
-from typing import IO, Any, Protocol
+from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
 
 import numpy as np
@@ -24,7 +25,6 @@ import pyoxigraph as ox
 
 from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.inference import inverses_of, with_inferred
-from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
 from triplecheck.kg.readers._rdf_lenient import Leniency, is_lenient, leniently, parsed
 from triplecheck.kg.readers._rdf_schema import (
@@ -40,32 +40,25 @@ from triplecheck.kg.readers._rdf_schema import (
 from triplecheck.kg.readers._rdf_xml import check_prolog, error_line
 from triplecheck.kg.readers._turtle_statements import UnsafeError
 from triplecheck.kg.readers._turtle_statements import read as read_past_errors
+from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import (
-    EDGE_PROPERTY_SCHEMA,
     BadLine,
     RawGraph,
     StringColumns,
+    bad_line,
+    filtered,
     open_packed,
     without_triples,
 )
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_json
-from triplecheck.kg.vocabulary import ENGLISH, RDF, Vocabulary, missing_language
+from triplecheck.kg.vocabulary import RDF, Vocabulary, missing_language
+
+if TYPE_CHECKING:
+    from triplecheck.kg.bulk import Triples
 
 
-def read_rdf(
-    paths: Path | str | Iterable[Path | str],
-    *,
-    skip_bad: bool = False,
-    fetch_contexts: bool = False,
-    axioms: bool | None = None,
-    language: str = "en",
-    strict: bool = False,
-    progress: ProgressCallback = no_progress,
-    vocabulary: Vocabulary | None = None,
-    first_blank: int = 0,
-    store: TripleStore | None = None,
-) -> RawGraph:
+def read_rdf(paths: Sequence[Path], how: ReadOptions = DEFAULTS, store: Triples | None = None) -> RawGraph:
     """Read one or several RDF files as one graph.
 
     Predicates of the vocabulary (labels, aliases, descriptions, types, domains, ranges) describe their subject and are
@@ -85,57 +78,38 @@ def read_rdf(
 
     Args:
         paths: files; the extension determines the format (.nt .nq .ttl .trig .rdf .owl .xml .jsonld, and .gz after it).
-        skip_bad: skip malformed lines of N-Triples and N-Quads, and malformed statements of Turtle, and list them in
-            `skipped`; other formats cannot be read past an error.
-        fetch_contexts: read the contexts that a JSON-LD file refers to, from the network or from local files. Without
-            it such a file is refused, because its author would choose what is read.
-        axioms: whether axioms are edges. None: if most subjects are classes and relations. False: nor do types have
-            superclasses and relations inverses.
-        language: preferred language of labels and descriptions, such as `de`.
-        strict: refuse IRIs and language tags that RDF does not allow and other parsers read; else they are counted.
-        progress: called after each batch with the number of statements.
-        vocabulary: predicates that describe; default: RDFS, SKOS, schema.org, FOAF.
-        first_blank: number of the first blank node, so that none has the id of another graph's.
+        how: `skip_bad` is for lines of N-Triples and N-Quads and statements of Turtle; other formats cannot be read
+            past an error. `progress` is called after each batch with the number of statements.
         store: receives the edges as they are read; the returned graph has none. Memory holds the descriptions.
 
     Raises:
         ReadError: a file is missing, malformed (with the line), or has an unknown extension.
         UserError: there are statements about statements, and they would have to be joined with stored edges.
     """
-    files = [Path(paths)] if isinstance(paths, Path | str) else [Path(p) for p in paths]
-    words = vocabulary or Vocabulary(language=language)
+    words = Vocabulary(language=how.language)
     edges = StringColumns(4) if store is None else _StoredEdges(store)
     literals = StringColumns(4)
     blanks: dict[tuple[int, str], str] = {}
     skipped: list[BadLine] = []
     schema: list[Statement] = []
     structure: list[Statement] = []
-    leniency = Leniency(strict)
+    leniency = Leniency(how.strict)
     done = 0
-    for number, path in enumerate(files):
+    for number, path in enumerate(paths):
 
         def blank(label: str, number: int = number) -> str:
-            return blanks.setdefault((number, label), f"_:b{first_blank + len(blanks)}")
+            return blanks.setdefault((number, label), f"_:b{how.first_blank + len(blanks)}")
 
-        bad = skipped if skip_bad else None
-        for batch in statements(path, blank, bad, fetch_contexts=fetch_contexts, leniency=leniency):
+        for batch in _File(path, blank, skipped if how.skip_bad else None, leniency).statements(how.fetch_contexts):
             batch, special = _separated(batch, STRUCTURE)
             structure += special
             _encode(batch, words, edges, literals, schema)
             done += len(batch) + len(special)
-            progress(f"reading {path.name}", done, None)
-    raw = _finished(words, edges, literals, schema, structure, axioms)
+            how.progress(f"reading {path.name}", done, None)
+    raw = _finished(words, edges, literals, schema, structure, how.axioms)
     raw.skipped, raw.read = skipped, done
     raw.notes += leniency.note()
     return raw if store is None else without_triples(raw)
-
-
-def _languages_there(words: Vocabulary, described: Descriptions) -> list[str]:
-    """A note that no text has the language that was asked for, and which there are."""
-    tags = sorted({tag for tag in described.languages.dictionary.to_pylist() if tag})
-    if words.language == ENGLISH or not tags or any(map(words.has_language, tags)):
-        return []
-    return [missing_language(words.language, tags)]
 
 
 _NOT_INFERRED = (
@@ -144,24 +118,10 @@ _NOT_INFERRED = (
 )
 
 
-class TripleStore(Protocol):
-    """Holds triples outside of memory."""
-
-    def add(self, part: RawGraph) -> None:
-        """Add the triples and descriptions of a part."""
-
-    def drop(self, heads: set[str]) -> None:
-        """Remove the triples with these heads."""
-
-    def ends(self, ids: pa.Array) -> tuple[pa.Array, pa.Array]:
-        """The distinct heads and the distinct entity tails that are among some ids; further heads, up to twice as many
-        as ids, that are no blank nodes."""
-
-
 class _StoredEdges(StringColumns):
     """Edges that are passed on to a store."""
 
-    def __init__(self, store: TripleStore) -> None:
+    def __init__(self, store: Triples) -> None:
         super().__init__(4)
         self.store = store
         self._relations: dict[str, None] = {}
@@ -215,46 +175,38 @@ def _finished(
     else:
         left_out["axioms of the schema (--axioms makes them edges)"] = sum(s[1] in as_edges for s in schema)
     edges.add(resolved.edges)
-    heads, relations, tails, datatypes = edges.arrays(described.subjects.dictionary)
-    relations = _with_plain_names(relations)
-    properties = EDGE_PROPERTY_SCHEMA.empty_table()
+    columns = edges.arrays(described.subjects.dictionary)
+    columns[1] = _with_plain_names(columns[1])
+    raw = RawGraph(*columns)
     if isinstance(edges, _StoredEdges):
         if resolved.stated:
             raise UserError("statements about statements are read in memory: leave out --memory")
         edges.store.drop(resolved.hidden)
     elif resolved.stated:
         about = edges.rows(0, resolved.stated.keys())
-        properties, repeated = stated_properties(resolved, about, (heads, relations, tails))
-        if repeated:
-            rows = pa.array(np.concatenate([np.arange(len(heads)), repeated]), pa.int64())
-            heads, relations, tails, datatypes = (c.take(rows) for c in (heads, relations, tails, datatypes))
+        properties, repeated = stated_properties(resolved, about, columns[:3])
+        rows = pa.array(np.concatenate([np.arange(len(raw)), np.array(repeated, np.int64)]))
+        raw = replace(RawGraph(*(column.take(rows) for column in columns)), edge_properties=properties)
         left_out.update({name: n for name, n in resolved.left_out.items() if name == NOT_ASSERTED})
     if resolved.hidden and not isinstance(edges, _StoredEdges):
-        kept = pc.invert(pc.is_in(heads, value_set=pa.array(sorted(resolved.hidden), pa.string())))
-        place = np.cumsum(kept.to_numpy(zero_copy_only=False)) - 1
-        properties = properties.set_column(0, "edge", pa.array(place[properties["edge"].to_numpy()], pa.int64()))
-        heads, relations, tails, datatypes = (c.filter(kept) for c in (heads, relations, tails, datatypes))
-    found = describe(described, heads, relations, tails, datatypes, words, with_schema=axioms)
-    entities = found.entities
+        hidden = pc.is_in(raw.heads, value_set=pa.array(sorted(resolved.hidden), pa.string()))
+        raw = filtered(raw, ~hidden.to_numpy(zero_copy_only=False))
+    entities, relation_rows, type_labels = describe(described, raw, words, with_schema=axioms)
     if resolved.hidden:
         entities = entities.filter(~pc.field("id").isin(sorted(resolved.hidden)))
     # That each café serves some drink does not say that each drink is served at some café.
     of_classes = {relation for _, relation, *_ in resolved.restrictions} if axioms else set()
     inverses = {} if given is False else inverses_of(schema, but=of_classes)
     reading = {"axioms": axioms or given, "language": words.language} | ({"inverses": inverses} if inverses else {})
-    raw = RawGraph(
-        heads=heads,
-        relations=relations,
-        tails=tails,
-        datatypes=datatypes,
+    raw = replace(
+        raw,
         entities=entities,
-        relation_rows=found.relation_rows,
-        edge_properties=properties,
-        type_labels=found.type_labels,
+        relation_rows=relation_rows,
+        type_labels=type_labels,
         superclasses={} if given is False else superclasses_of(schema, words.axioms[0]),
         described=described_only,
         left_out={reason: n for reason, n in left_out.items() if n},
-        notes=_languages_there(words, described),
+        notes=missing_language(words.language, described.languages.dictionary.to_pylist()),
         reading=reading,
     )
     if inverses and isinstance(edges, _StoredEdges):
@@ -264,7 +216,7 @@ def _finished(
 
 
 def _with_plain_names(relations: pa.DictionaryArray) -> pa.DictionaryArray:
-    names = pa.array([_plain(name) for name in relations.dictionary.to_pylist()], pa.string())
+    names = pa.array([plain_id(name) for name in relations.dictionary.to_pylist()], pa.string())
     return pa.DictionaryArray.from_arrays(relations.indices, names)
 
 
@@ -309,42 +261,115 @@ Blank = Callable[[str], str]
 """From the parser's label of a blank node to its id in the graph."""
 
 
-def statements(
-    path: Path,
-    blank: Blank,
-    skipped: list[BadLine] | None,
-    *,
-    fetch_contexts: bool = False,
-    leniency: Leniency | None = None,
-) -> Iterator[list[Statement]]:
-    """Batches of about 100,000 statements of a file, without names of graphs.
+@dataclass(frozen=True)
+class _File:
+    """A file as it is read.
 
-    Args:
-        path: the file, plain or gzipped; its extension determines the format.
+    Attributes:
+        path: plain or gzipped; its extension determines the format.
         blank: returns the id of a blank node.
         skipped: receives the malformed lines of N-Triples and N-Quads and statements of Turtle; None: they are errors.
-        leniency: whether what RDF does not allow is read; None: it is.
-
-    Raises:
-        ReadError: unreadable file, unknown extension, malformed content.
+        leniency: whether what RDF does not allow is read.
     """
-    suffixes = [s.lower() for s in path.suffixes]
-    if suffixes and suffixes[-1] == ".gz":
-        suffixes.pop()
-    suffix = suffixes[-1] if suffixes else ""
-    if suffix not in FORMATS:
-        raise ReadError(path, None, f"unknown RDF extension {suffix!r}; known: {', '.join(FORMATS)} (.gz)")
-    form, leniency = FORMATS[suffix], leniency or Leniency()
-    try:
-        with _open(path) as file:
-            if form is None:
-                yield from _json_ld(path, file, blank, fetch_contexts)
-            elif form in _LINE_FORMATS:
-                yield from _lines(path, file, form, blank, skipped, leniency)
-            else:
-                yield from _document(path, file, form, blank, skipped, leniency)
-    except _BAD_INPUT as error:
-        raise ReadError(path, None, f"cannot be read: {error}") from error
+
+    path: Path
+    blank: Blank
+    skipped: list[BadLine] | None
+    leniency: Leniency
+
+    def statements(self, fetch_contexts: bool) -> Iterator[list[Statement]]:
+        """Batches of about 100,000 statements, without names of graphs.
+
+        Raises:
+            ReadError: unreadable file, unknown extension, malformed content.
+        """
+        suffixes = [s.lower() for s in self.path.suffixes]
+        if suffixes and suffixes[-1] == ".gz":
+            suffixes.pop()
+        suffix = suffixes[-1] if suffixes else ""
+        if suffix not in FORMATS:
+            raise ReadError(self.path, None, f"unknown RDF extension {suffix!r}; known: {', '.join(FORMATS)} (.gz)")
+        form = FORMATS[suffix]
+        try:
+            with _open(self.path) as file:
+                if form is None:
+                    yield from _json_ld(self.path, file, self.blank, fetch_contexts)
+                elif form in _LINE_FORMATS:
+                    yield from self._lines(file, form)
+                elif self.skipped is not None and form is ox.RdfFormat.TURTLE and not _is_well_formed(self.path):
+                    yield from self._past_errors(file)
+                else:
+                    yield from self._document(file, form)
+        except _BAD_INPUT as error:
+            raise ReadError(self.path, None, f"cannot be read: {error}") from error
+
+    def _lines(self, file: IO[bytes], form: ox.RdfFormat) -> Iterator[list[Statement]]:
+        """Parse block by block; a block with an error is parsed line by line, so that only bad lines are lost."""
+        before = 0
+        while lines := file.readlines(_BLOCK_BYTES):
+            try:
+                batch = _convert(ox.parse(b"".join(lines), form), self.blank)
+                yield _with_plain_ids(batch) if any(PLAIN_ID.encode() in line for line in lines) else batch
+            except (SyntaxError, _QuotedTripleError):
+                good: list[Statement] = []
+                for number, line in enumerate(lines, before + 1):
+                    try:
+                        good += _convert(parsed(line, form, self.leniency), self.blank)
+                    except (SyntaxError, _QuotedTripleError) as error:
+                        bad_line(self.skipped, self.path, number, _reason(error), error)
+                yield good
+            before += len(lines)
+
+    def _document(self, file: IO[bytes], form: ox.RdfFormat) -> Iterator[list[Statement]]:
+        path, is_xml = self.path, form is ox.RdfFormat.RDF_XML
+        parser = ox.parse(file, form, base_iri=_base(path))
+        done, ids = 0, dict[str, str]()
+        if is_xml:
+            with _open(path) as prolog:
+                check_prolog(path, prolog)
+        way_out = f"; {form.name} cannot be read past an error; correct it or convert the file to N-Triples"
+        way_out *= self.skipped is not None
+        try:
+            while quads := list(islice(parser, _BATCH)):
+                yield _convert(quads, lambda label: ids.setdefault(label, self.blank(label)))
+                done += len(quads)
+        except SyntaxError as error:
+            with _open(path) as again:
+                whole_file = None if self.leniency.strict else leniently(again, form, _base(path))
+            if whole_file is None:
+                line = error.lineno
+                if line is None and is_xml:
+                    with _open(path) as whole:
+                        line = error_line(whole)
+                raise ReadError(path, line, _reason(error) + way_out) from error
+            yield from self._rest(whole_file, done, ids)
+        except _QuotedTripleError as error:
+            raise ReadError(path, None, _reason(error) + way_out) from error
+
+    def _rest(self, quads: list[ox.Quad], done: int, ids: dict[str, str]) -> Iterator[list[Statement]]:
+        """The statements of a document that was read leniently after those that were passed on, and whose blank nodes
+        have these ids: the parser names them anew."""
+        self.leniency.statements += sum(map(is_lenient, quads))
+        labels: dict[str, str] = {}
+        _convert(quads[:done], lambda label: labels.setdefault(label, label))
+        known = dict(zip(labels, ids.values(), strict=False))
+        for at in range(done, len(quads), _BATCH):
+            yield _convert(quads[at : at + _BATCH], lambda label: known.get(label) or self.blank(label))
+
+    def _past_errors(self, file: IO[bytes]) -> Iterator[list[Statement]]:
+        """The well-formed statements of a Turtle document; the others are noted with their lines."""
+
+        def skip(line: int, error: SyntaxError) -> None:
+            bad_line(self.skipped, self.path, line, _reason(error), error)
+
+        try:
+            for quads in read_past_errors(file.read().decode(), _base(self.path), self.leniency, skip):
+                yield _convert(quads, self.blank)
+        except UnsafeError as error:
+            reason = f"{error}; what follows cannot be read past it; correct it"
+            raise ReadError(self.path, error.line, reason) from error
+        except (UnicodeDecodeError, _QuotedTripleError) as error:
+            raise ReadError(self.path, None, _reason(error)) from error
 
 
 def _open(path: Path) -> IO[bytes]:
@@ -359,90 +384,17 @@ def _base(path: Path) -> str:
     return f"file:///{quote(path.name.split('.')[0])}"
 
 
-def _lines(
-    path: Path,
-    file: IO[bytes],
-    form: ox.RdfFormat,
-    blank: Blank,
-    skipped: list[BadLine] | None,
-    leniency: Leniency,
-) -> Iterator[list[Statement]]:
-    """Parse block by block; a block with an error is parsed line by line, so that only bad lines are lost."""
-    before = 0
-    while lines := file.readlines(_BLOCK_BYTES):
-        try:
-            batch = _convert(ox.parse(b"".join(lines), form), blank)
-            yield _with_plain_ids(batch) if any(PLAIN_ID.encode() in line for line in lines) else batch
-        except (SyntaxError, _QuotedTripleError):
-            good: list[Statement] = []
-            for number, line in enumerate(lines, before + 1):
-                try:
-                    good += _convert(parsed(line, form, leniency), blank)
-                except (SyntaxError, _QuotedTripleError) as error:
-                    if skipped is None:
-                        raise ReadError(path, number, _reason(error)) from error
-                    skipped.append(BadLine(str(path), number, _reason(error)))
-            yield good
-        before += len(lines)
-
-
 def _with_plain_ids(batch: list[Statement]) -> list[Statement]:
     """Statements whose IRIs of `PLAIN_ID` are the ids that they were made of; predicates follow in `_finished`."""
     return [
-        (_plain(subject), predicate, _plain(target) if datatype is None else target, datatype and _plain(datatype), tag)
-        for subject, predicate, target, datatype, tag in batch
+        (plain_id(s), predicate, plain_id(o) if datatype is None else o, datatype and plain_id(datatype), tag)
+        for s, predicate, o, datatype, tag in batch
     ]
 
 
-def _plain(id: str) -> str:
-    return unquote(id.removeprefix(PLAIN_ID)) if id.startswith(PLAIN_ID) else id
-
-
-def _document(
-    path: Path,
-    file: IO[bytes],
-    form: ox.RdfFormat,
-    blank: Blank,
-    skipped: list[BadLine] | None,
-    leniency: Leniency,
-) -> Iterator[list[Statement]]:
-    if skipped is not None and form is ox.RdfFormat.TURTLE and not _is_well_formed(path):
-        yield from _past_errors(path, file, blank, skipped, leniency)
-        return
-    skip_bad = skipped is not None
-    parser = ox.parse(file, form, base_iri=_base(path))
-    done, ids = 0, list[str]()
-
-    def noted(label: str) -> str:
-        ids.append(blank(label))
-        return ids[-1]
-
-    if form is ox.RdfFormat.RDF_XML:
-        with _open(path) as prolog:
-            check_prolog(path, prolog)
-    way_out = f"; {form.name} cannot be read past an error; correct it or convert the file to N-Triples"
-    try:
-        while quads := list(islice(parser, _BATCH)):
-            yield _convert(quads, noted)
-            done += len(quads)
-    except SyntaxError as error:
-        with _open(path) as again:
-            whole_file = None if leniency.strict else leniently(again, form, _base(path))
-        if whole_file is not None:
-            quads = whole_file
-            leniency.statements += sum(map(is_lenient, quads))
-            # The parser names blank nodes anew: those of the statements that were passed on keep their ids.
-            known = dict(zip(dict.fromkeys(_labels_of(quads[:done])), dict.fromkeys(ids), strict=False))
-            for at in range(done, len(quads), _BATCH):
-                yield _convert(quads[at : at + _BATCH], lambda label: known.get(label) or blank(label))
-            return
-        line = error.lineno
-        if line is None and form is ox.RdfFormat.RDF_XML:
-            with _open(path) as whole:
-                line = error_line(whole)
-        raise ReadError(path, line, _reason(error) + (way_out if skip_bad else "")) from error
-    except _QuotedTripleError as error:
-        raise ReadError(path, None, _reason(error) + (way_out if skip_bad else "")) from error
+def plain_id(iri: str) -> str:
+    """The id that an IRI in N-Triples was made of."""
+    return unquote(iri.removeprefix(PLAIN_ID)) if iri.startswith(PLAIN_ID) else iri
 
 
 def _is_well_formed(path: Path) -> bool:
@@ -451,35 +403,6 @@ def _is_well_formed(path: Path) -> bool:
             return all(True for _ in ox.parse(file, ox.RdfFormat.TURTLE, base_iri=_base(path)))
         except SyntaxError:
             return False
-
-
-def _past_errors(
-    path: Path, file: IO[bytes], blank: Blank, skipped: list[BadLine], leniency: Leniency
-) -> Iterator[list[Statement]]:
-    """The well-formed statements of a Turtle document; the others are noted with their lines."""
-
-    def skip(line: int, error: SyntaxError) -> None:
-        skipped.append(BadLine(str(path), line, _reason(error)))
-
-    try:
-        for quads in read_past_errors(file.read().decode(), _base(path), leniency, skip):
-            yield _convert(quads, blank)
-    except UnsafeError as error:
-        raise ReadError(path, error.line, f"{error}; what follows cannot be read past it; correct it") from error
-    except (UnicodeDecodeError, _QuotedTripleError) as error:
-        raise ReadError(path, None, _reason(error)) from error
-
-
-def _labels_of(quads: Iterable[ox.Quad]) -> Iterator[str]:
-    """The labels of blank nodes, in the order in which `_convert` meets them."""
-    found: list[str] = []
-
-    def note(label: str) -> str:
-        found.append(label)
-        return label
-
-    _convert(quads, note)
-    return iter(found)
 
 
 class _QuotedTripleError(Exception):

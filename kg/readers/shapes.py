@@ -6,17 +6,15 @@ import csv
 import itertools
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from enum import StrEnum
 from pathlib import Path
 
-from triplecheck.kg.errors import ReadError
 from triplecheck.kg.readers.cells import is_typed, looks_typed
 from triplecheck.kg.readers.columns import (
-    DAMAGED,
     TRIPLE_COLUMNS,
     dialect,
     names_a_relation,
     plain,
+    reading,
     usual_columns,
 )
 from triplecheck.kg.readers.raw import open_packed
@@ -27,15 +25,8 @@ _NAMES = {"name", "title", "id", "fullname", "firstname", "lastname", "email"}  
 _SURE_NAMES = {"name", "email", "description"}
 
 
-class Shape(StrEnum):
-    """How a table is read."""
-
-    TRIPLES = "triples"
-    WIDE = "wide"
-
-
-def shape_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, sure: bool) -> Shape | None:
-    """What a table without usual names of head, relation and tail holds; None if it cannot be told.
+def holds_things(header: Sequence[str], rows: Sequence[Sequence[str]], *, sure: bool) -> bool | None:
+    """Whether a table holds things, not triples; None if it cannot be told.
 
     Triples repeat their relations in the second column, have heads that are tails or occur again, and often no header.
     A wide table has a header, a column of unique names, and columns of numbers or dates under headers that are none.
@@ -46,70 +37,50 @@ def shape_of(header: Sequence[str], rows: Sequence[Sequence[str]], *, sure: bool
     """
     usual = usual_columns(header)
     if len(usual) == len(TRIPLE_COLUMNS) or names_a_relation(header) or {"head", "tail"} == usual.keys():
-        return Shape.TRIPLES
+        return False
     width = len(header)
     columns = [[row[at].strip() for row in rows if at < len(row) and row[at].strip()] for at in range(width)]
     if width < 2 or (not sure and not rows):
-        return Shape.TRIPLES
+        return False
     if not sure and not _may_be_header(header, columns):
         # Nothing is related by numbers: a header of years, say.
-        return (
-            None if width > 2 and not looks_typed(header[0]) and is_typed([header[1], *columns[1]]) else Shape.TRIPLES
-        )
+        return None if width > 2 and not looks_typed(header[0]) and is_typed([header[1], *columns[1]]) else False
     numbers = [is_typed(column) for column in columns]
     if width == 2:
-        return Shape.WIDE if sure or any(numbers) or _names_things(header) else None
+        return True if sure or any(numbers) or _names_things(header) else None
     if numbers[1] or _names_things(header):
-        return Shape.WIDE
+        return True
     heads, relations, tails = columns[:3]
     if not numbers[0] and {*heads} & {*tails}:
-        return Shape.TRIPLES
+        return False
     again = sum(count for count in Counter(relations).values() if count > 1)
     repeated, unique = 2 * again > len(relations), len({*heads}) == len(heads)
     if width == 3:
         if any(numbers) and unique and len(heads) > 1:
-            return Shape.TRIPLES if len({*relations}) == 1 else Shape.WIDE
-        return None if unique and len(heads) > 2 else Shape.TRIPLES
+            return len({*relations}) != 1
+        return None if unique and len(heads) > 2 else False
     if sure or any(numbers):
         keyed = any(len({*column}) == len(rows) for column, number in zip(columns, numbers, strict=True) if not number)
-        return Shape.WIDE if sure or keyed or not repeated else None
+        return True if sure or keyed or not repeated else None
     if len(rows) < 2:
-        return Shape.TRIPLES
-    return Shape.WIDE if not repeated else None
+        return False
+    return None if repeated else True
 
 
-def shape_of_file(path: Path, header: bool | None) -> Shape | None:
-    """What a delimited file holds; None if it cannot be told.
+def file_holds_things(path: Path, header: bool | None) -> bool | None:
+    """Whether a delimited file holds things, not triples; None if it cannot be told.
 
     Args:
         header: whether the first line is a header. None: it may be one.
     """
     if header is False:
-        return Shape.TRIPLES
+        return False
     first, *rows = _sample(path) or [[]]
-    if _describes_entities(first):
-        return Shape.TRIPLES  # where it is refused, and --entities named
-    found = shape_of(first, rows, sure=bool(header))
-    return Shape.TRIPLES if found is None and header else found
-
-
-def refusal(path: Path, triples: str, wide: str) -> ReadError:
-    """The error of a file that may hold either, with the first triples of both readings, none if there is but one."""
-    if not triples:
-        return ReadError(
-            path, 1, f"two columns are no triples; with a header they are a wide table (--wide {path}): {wide}"
-        )
-    return ReadError(
-        path,
-        None,
-        f"triples, or a wide table with a row for a thing? As triples (--triples-of {path}): {triples}. "
-        f"As a wide table (--wide {path}): {wide}. Say which",
-    )
-
-
-def _describes_entities(header: Sequence[str]) -> bool:
-    names = {name.strip().casefold() for name in header}
-    return names <= _ENTITY_COLUMNS and {"id", "label"} <= names
+    names = {name.strip().casefold() for name in first}
+    if {"id", "label"} <= names <= _ENTITY_COLUMNS:
+        return False  # where it is refused, and --entities named
+    found = holds_things(first, rows, sure=bool(header))
+    return False if found is None and header else found
 
 
 def _names_things(header: Sequence[str]) -> bool:
@@ -136,15 +107,13 @@ def _sample(path: Path) -> list[list[str]]:
         ReadError: it cannot be read.
     """
     delimiter, quoted = dialect(path)
-    try:
+    with reading(path):
         with open_packed(path) as source:
             lines = (line.decode("utf-8", "replace").rstrip("\r\n") for line in source)
             some = [line.removeprefix("\ufeff") for line in itertools.islice(lines, _ROWS) if line]
         if quoted:
             return [row for row in csv.reader((line + "\n" for line in some), delimiter=delimiter) if row]
         return [line.split(delimiter) for line in some]
-    except (csv.Error, *DAMAGED) as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
 
 
 def sample_of(columns: Mapping[str, Sequence[object]]) -> list[list[str]]:

@@ -13,9 +13,9 @@ from typing import Any
 import pyarrow as pa
 
 from triplecheck.kg.errors import UnavailableError, UserError, extra
-from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
 from triplecheck.kg.readers.frames import is_wide, read_memory
+from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import RawGraph
 from triplecheck.kg.readers.wide import WideTable
 from triplecheck.kg.redaction import redacted
@@ -33,20 +33,14 @@ _READ_ONLY = {
     "mysql": "SET SESSION TRANSACTION READ ONLY",
     "mariadb": "SET SESSION TRANSACTION READ ONLY",
 }
-NO_TAIL = "rows without a tail"
 
 
-def read_sql(
-    database: str,
-    queries: Sequence[str],
-    mapping: Mapping[str, str] | None = None,
-    properties: Sequence[str] = (),
-    progress: ProgressCallback = no_progress,
-    wide: list[WideTable] | None = None,
-) -> list[RawGraph]:
-    """Triples from the rows of SQL queries. Nothing is written to the database: only queries that begin with SELECT,
-    WITH, VALUES or TABLE are sent, on a connection that is read-only where the database knows that (SQLite, DuckDB,
-    PostgreSQL, MySQL, MariaDB), and nothing is committed.
+def read_sql(database: str, queries: Sequence[str], how: ReadOptions = DEFAULTS) -> list[RawGraph | WideTable]:
+    """Triples, or wide tables, from the rows of SQL queries.
+
+    Nothing is written to the database: only queries that begin with SELECT, WITH, VALUES or TABLE are sent, on a
+    connection that is read-only where the database knows that (SQLite, DuckDB, PostgreSQL, MySQL, MariaDB), and nothing
+    is committed.
 
     The columns are found as in a data frame (`frames.read_memory`): by their usual names, by `mapping`, or three in
     this order. Numbers, dates and booleans as tails are literals; rows without a tail are left out, and counted.
@@ -55,37 +49,36 @@ def read_sql(
         database: URL of SQLAlchemy (`postgresql://...`, `sqlite:///shop.db`), `duckdb:///shop.duckdb`, or the path
             of a DuckDB file.
         queries: SELECT statements, or names of tables that are wide.
-        mapping: columns by what they hold, such as `{"head": "customer"}`.
-        properties: further columns to keep as properties of the edges.
-        progress: called as rows arrive.
-        wide: gets the tables, and the results of queries that are no triples, as wide tables.
+        how: `mapping`, `edge_properties`, and `progress`, which is called as rows arrive.
 
     Raises:
         UserError: the database does not exist, it rejects a query, a query would write, or columns are missing.
         UnavailableError: the package for the database is not installed.
     """
-    graphs, rows = [], 0
-    wide = [] if wide is None else wide
+    found: list[RawGraph | WideTable] = []
+    rows = 0
     for query in queries:
         if _NAME.fullmatch(query.strip()):
-            wide.append(_whole_table(database, query.strip()))
+            found.append(_whole_table(database, query.strip()))
             continue
         parts = read_tables(database, query)
         first = next(parts, None)
-        if first is not None and not properties and is_wide(_columns(first), mapping):
+        if first is not None and is_wide(first.to_pydict(), how):
             name = match[1] if (match := _FROM.search(query)) else ""
-            wide.append(_wide(name, f"{shown(database)}: {query}", [first, *parts]))
+            found.append(_wide(name, f"{shown(database)}: {query}", [first, *parts]))
             continue
         for table in () if first is None else itertools.chain([first], parts):
-            progress("reading rows", rows := rows + table.num_rows, None)
-            kept = _with_tails(table, mapping or {})
+            how.progress("reading rows", rows := rows + table.num_rows, None)
+            kept = _with_tails(table, how.mapping)
             if kept.num_rows:
-                graph = read_memory(kept, mapping, properties)
+                graph = read_memory(kept, how)
                 empty = table.num_rows - kept.num_rows
-                graphs.append(replace(graph, read=table.num_rows, left_out={NO_TAIL: empty} if empty else {}))
-    if not graphs and not wide:
+                found.append(
+                    replace(graph, read=table.num_rows, left_out={"rows without a tail": empty} if empty else {})
+                )
+    if not found:
         raise UserError(f"{shown(database)}: the queries return no rows{' with a tail' if rows else ''}")
-    return graphs
+    return found
 
 
 def _whole_table(database: str, name: str) -> WideTable:
@@ -102,13 +95,9 @@ def _whole_table(database: str, name: str) -> WideTable:
 def _wide(name: str, place: str, parts: Iterable[pa.Table]) -> WideTable:
     columns: dict[str, list[Any]] = {}
     for part in parts:
-        for column, cells in _columns(part).items():
+        for column, cells in part.to_pydict().items():
             columns.setdefault(column, []).extend(cells)
     return WideTable(name, place, list(columns.items()))
-
-
-def _columns(table: pa.Table) -> dict[str, list[Any]]:
-    return {name: table[name].to_pylist() for name in table.column_names}
 
 
 def _array(cells: list[Any]) -> pa.Array:

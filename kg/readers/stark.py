@@ -101,13 +101,9 @@ def _raw_graph(
 ) -> RawGraph:
     ids = pa.array([str(number) for number in range(len(nodes))], pa.string())
     ends = [pa.DictionaryArray.from_arrays(pa.array(row.astype(np.int32)), ids) for row in edges]
-    rows = [
-        {"id": str(n), "label": _name(n, nodes[n]), "description": None, "aliases": None, "types": [types[n]]}
-        for n in range(len(nodes))
-    ]
+    rows = [{"id": str(n), "label": _name(n, nodes[n]), "types": [types[n]]} for n in range(len(nodes))]
     named = [
         {"id": relation, "label": relation.split(_JOINT)[1].replace("_", " ") if _JOINT in relation else relation}
-        | {"description": None, "aliases": None, "domain": None, "range": None}
         for relation in dict.fromkeys(relations)
     ]
     return RawGraph(

@@ -6,10 +6,11 @@ reason. TSV fields are read verbatim, CSV fields may be quoted.
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import IO
@@ -21,9 +22,7 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from triplecheck.kg.errors import ReadError, UserError
-from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.columns import (
-    DAMAGED,
     DELIMITERS,
     TRIPLE_COLUMNS,
     delimiter_hint,
@@ -31,9 +30,12 @@ from triplecheck.kg.readers.columns import (
     first_fields,
     names_a_relation,
     odd_first_line,
+    reading,
     usual_columns,
 )
+from triplecheck.kg.readers.frames import table_of
 from triplecheck.kg.readers.labels import labelled
+from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
     ENTITY_SCHEMA,
@@ -41,6 +43,7 @@ from triplecheck.kg.readers.raw import (
     UNKNOWN,
     BadLine,
     RawGraph,
+    bad_line,
     open_packed,
 )
 
@@ -61,75 +64,48 @@ def suffix(path: Path) -> str:
     return name.with_suffix("").suffix if name.suffix in (".bz2", ".xz") and ".json" in name.suffixes else name.suffix
 
 
-def read_triples(
-    path: Path,
-    mapping: Mapping[str, str] | None = None,
-    *,
-    header: bool | None = None,
-    edge_properties: Sequence[str] = (),
-    skip_bad: bool = False,
-    progress: ProgressCallback = no_progress,
-) -> RawGraph:
+def read_triples(path: Path, how: ReadOptions = DEFAULTS) -> RawGraph:
     """Read triples from one file.
 
     Without a mapping, a first line with the usual names of head, relation and tail (`subject predicate object`,
     `source type target`, ...; see `kg.readers.columns`) is a header; without a header the first three columns are
-    head, relation and tail. Names of codes are labels (`kg.readers.labels`).
-
-    Args:
-        mapping: column names of a file with a header, such as `{"head": "customer"}`; the optional key `datatype` gives
-            the column with the datatype IRI of literal tails.
-        header: whether the first line is a header. None: if it has the usual names. If it has not and its cells
-            occur nowhere else in the file, `notes` says how it was read: as a header if the second is a word for
-            relations ("person relation company"), else as a triple.
-        edge_properties: further columns to keep as properties of the edges; `*` for all.
-        progress: called once.
+    head, relation and tail. If the names of the first line are not usual and its cells occur nowhere else in the file,
+    `notes` says how it was read: as a header if the second is a word for relations ("person relation company"), else
+    as a triple. Names of codes are labels (`kg.readers.labels`).
 
     Raises:
         ReadError: the file is missing, or a line is malformed and `skip_bad` is off.
     """
-    progress(f"reading {path.name}", 0, None)
-    plan = _planned(path, _wanted(mapping), header, edge_properties)
-    if plan.layout is None:
-        return labelled(triples_of(_read_parquet(path, plan.columns, TRIPLE_COLUMNS), (), plan.notes))
-    return labelled(triples_of(*_read_delimited(path, plan.layout, skip_bad), plan.notes))
+    how.progress(f"reading {path.name}", 0, None)
+    layout, notes = _planned(path, how)
+    return labelled(_triples_of(*_read_table(path, layout, how.skip_bad), notes))
 
 
-def triple_parts(
-    path: Path,
-    mapping: Mapping[str, str] | None = None,
-    *,
-    header: bool | None = None,
-    skip_bad: bool = False,
-    progress: ProgressCallback = no_progress,
-) -> Iterator[RawGraph]:
+def triple_parts(path: Path, how: ReadOptions) -> Iterator[RawGraph]:
     """`read_triples` part by part, about a million triples each. A CSV file is one part: its fields may hold lines.
 
     Raises:
         ReadError: as `read_triples`, when the faulty part is reached.
     """
-    plan = _planned(path, _wanted(mapping), header, ())
-    layout, notes = plan.layout, plan.notes
-    if layout is None:
-        done = 0
-        for rows in _parquet_parts(path, plan.columns):
-            yield triples_of(_of_parquet(path, rows, plan.columns, TRIPLE_COLUMNS, done), (), notes)
-            progress(f"reading {path.name}", done := done + rows.num_rows, None)
-            notes = []
-        return
-    if layout.quoted:
-        yield triples_of(*_read_delimited(path, layout, skip_bad), notes)
-        return
+    layout, notes = _planned(path, how)
     before, done = 0, 0
-    with open_packed(path) as source:
-        while block := _block(path, source):
-            table, skipped = _read_delimited(path, layout, skip_bad, block, before)
-            yield triples_of(table, skipped, notes)
-            progress(f"reading {path.name}", done := done + table.num_rows, None)
-            before, layout, notes = before + block.count(b"\n"), replace(layout, header=False), []
+    if layout.quoted:
+        yield _triples_of(*_read_delimited(path, layout, how.skip_bad), notes)
+    elif not layout.delimiter:
+        for rows in _parquet_parts(path, layout):
+            yield _triples_of(_of_parquet(path, rows, layout, done), [], notes)
+            how.progress(f"reading {path.name}", done := done + rows.num_rows, None)
+            notes = []
+    else:
+        with open_packed(path) as source:
+            while block := _block(path, source):
+                table, skipped = _read_delimited(path, layout, how.skip_bad, block, before)
+                yield _triples_of(table, skipped, notes)
+                how.progress(f"reading {path.name}", done := done + table.num_rows, None)
+                before, layout, notes = before + block.count(b"\n"), replace(layout, header=False), []
 
 
-def triples_of(table: pa.Table, skipped: Sequence[BadLine] = (), notes: Sequence[str] = ()) -> RawGraph:
+def _triples_of(table: pa.Table, skipped: list[BadLine], notes: list[str]) -> RawGraph:
     """A graph from columns of strings: head, relation, tail, perhaps datatype; every other one is an edge property."""
     columns = {name: dictionary(table[name]) for name in (*TRIPLE_COLUMNS, "datatype") if name in table.column_names}
     others = [name for name in table.column_names if name not in columns]
@@ -141,8 +117,8 @@ def triples_of(table: pa.Table, skipped: Sequence[BadLine] = (), notes: Sequence
         edge_properties=pa.concat_tables(
             [EDGE_PROPERTY_SCHEMA.empty_table(), *(_properties(name, table[name]) for name in others)]
         ),
-        skipped=list(skipped),
-        notes=list(notes),
+        skipped=skipped,
+        notes=notes,
     )
 
 
@@ -172,80 +148,60 @@ def read_columns(path: Path, *, skip_bad: bool = False) -> tuple[list[tuple[str,
     return [(name.strip(), table[f"{at}"].to_pylist()) for at, name in enumerate(first)], skipped
 
 
-def read_entities(
-    path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
-) -> tuple[pa.Table, list[BadLine]]:
-    """Rows of `ENTITY_SCHEMA` from a table with a header, and the skipped lines; only `id` is required.
+def read_entities(source: object, how: ReadOptions = DEFAULTS) -> tuple[pa.Table, list[BadLine]]:
+    """Rows of `ENTITY_SCHEMA` from a file with a header or a data frame, and the skipped lines.
 
-    Columns: id, label, description, aliases and type (several separated by `|`). Other columns are ignored.
+    Columns: id, label, description, aliases and type (several separated by `|`). Only `id` is required, and other
+    columns are ignored.
+
+    Raises:
+        ReadError: the file cannot be read, or has no ids.
+        UserError: something else.
     """
-    table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "type"})
-    return entity_rows(table), skipped
+    return _described(source, how, "entities", ENTITY_SCHEMA)
 
 
-def entity_rows(table: pa.Table) -> pa.Table:
-    """A table with the columns of `read_entities` as rows of `ENTITY_SCHEMA`."""
-    columns = {
-        "id": table["id"],
-        "label": _text(table, "label"),
-        "description": _text(table, "description"),
-        "aliases": _split(table, "aliases"),
-        "types": _split(table, "type"),
-    }
-    return pa.table(columns).cast(ENTITY_SCHEMA)
-
-
-def read_relations(
-    path: Path, mapping: Mapping[str, str] | None = None, *, skip_bad: bool = False
-) -> tuple[pa.Table, list[BadLine]]:
-    """Rows of `RELATION_SCHEMA` from a table with a header, and the skipped lines; only `id` is required."""
-    table, skipped = _described(path, mapping, skip_bad, {"id", "label", "description", "aliases", "domain", "range"})
-    return relation_rows(table), skipped
-
-
-def relation_rows(table: pa.Table) -> pa.Table:
-    """A table with the columns of `read_relations` as rows of `RELATION_SCHEMA`."""
-    columns = {name: _text(table, name) for name in ("label", "description", "domain", "range")}
-    columns = {"id": table["id"], **columns, "aliases": _split(table, "aliases")}
-    return pa.table({name: columns[name] for name in RELATION_SCHEMA.names}).cast(RELATION_SCHEMA)
+def read_relations(source: object, how: ReadOptions = DEFAULTS) -> tuple[pa.Table, list[BadLine]]:
+    """Rows of `RELATION_SCHEMA`, as `read_entities`. Columns: id, label, description, aliases, domain and range."""
+    return _described(source, how, "relations", RELATION_SCHEMA)
 
 
 # --- one file ------------------------------------------------------------------------------------
 @dataclass(frozen=True)
 class _Layout:
-    """Layout of a delimited file: its columns by position, and which must not be empty."""
+    """Layout of a table: its columns by position, and which must not be empty."""
 
-    delimiter: str
+    delimiter: str  # "" for Parquet
     quoted: bool
     columns: dict[str, int]
-    width: int | None  # fields per line; None: any number from the last required one
+    width: int  # fields per line
     header: bool
     required: tuple[str, ...]
 
 
-def _wanted(mapping: Mapping[str, str] | None) -> dict[str, str] | None:
+def _wanted(given: Mapping[str, str]) -> dict[str, str] | None:
     """The columns that a mapping names; None if it names none of head, relation and tail."""
-    given = mapping or {}
     if not any(given.get(name) for name in TRIPLE_COLUMNS):
         return None
     return {name: given.get(name, name) for name in TRIPLE_COLUMNS} | {n: given[n] for n in ("datatype",) if n in given}
 
 
-@dataclass(frozen=True)
-class _Plan:
-    """How a file of triples is read: its layout, or without one the columns of a Parquet file; and what is not sure."""
-
-    layout: _Layout | None
-    columns: dict[str, str]
-    notes: list[str]
-
-
-def _planned(path: Path, wanted: Mapping[str, str] | None, header: bool | None, properties: Sequence[str]) -> _Plan:
+def _first(path: Path) -> tuple[list[str], tuple[str, bool]]:
+    """The first line of a table, or the names of the columns of a Parquet file; and its delimiter and quoting."""
     if not path.is_file():
         raise ReadError(path, None, "no such file")
-    is_parquet = suffix(path) == ".parquet"
-    first = parquet_columns(path) if is_parquet else first_fields(path)
-    notes = []
+    return (parquet_columns(path), ("", False)) if _is_parquet(path) else (first_fields(path), dialect(path))
+
+
+def _is_parquet(path: Path) -> bool:
+    return suffix(path) == ".parquet"
+
+
+def _planned(path: Path, how: ReadOptions) -> tuple[_Layout, list[str]]:
+    """The layout of a file of triples, and what is not sure."""
+    wanted, header = _wanted(how.mapping), how.header
+    first, form = _first(path)
+    is_parquet, notes = _is_parquet(path), []
     if wanted is not None:
         places = _positions(path, first, wanted)
         has_header = True
@@ -267,12 +223,9 @@ def _planned(path: Path, wanted: Mapping[str, str] | None, header: bool | None, 
                 f"{path}: the first line ({' '.join(odd[:3])}) was read as a {what}; its cells occur in no other line; "
                 f"if it is {other}, say so (--{way}header, or header={not has_header})"
             )
-    if properties:
-        places |= _property_places(path, first if has_header else [], places, properties)
-    if is_parquet:
-        return _Plan(None, {name: first[at] for name, at in places.items()}, notes)
-    layout = _Layout(*dialect(path), places, len(first) if first else 3, has_header, TRIPLE_COLUMNS)
-    return _Plan(layout, {}, notes)
+    if how.properties:
+        places |= _property_places(path, first if has_header else [], places, how.properties)
+    return _Layout(*form, places, len(first) if first else 3, has_header, TRIPLE_COLUMNS), notes
 
 
 def _usual_columns(path: Path, first: Sequence[str]) -> dict[str, int]:
@@ -300,33 +253,34 @@ def _property_places(
     names = list(properties)
     if names == ["*"]:
         names = [name for at, name in enumerate(header) if at not in places.values()]
-    _positions(path, header, {name: name for name in names})
-    return {name: list(header).index(name) for name in names}
+    return _positions(path, header, {name: name for name in names})
 
 
-def _described(
-    path: Path, mapping: Mapping[str, str] | None, skip_bad: bool, known: set[str]
-) -> tuple[pa.Table, list[BadLine]]:
-    if not path.is_file():
-        raise ReadError(path, None, "no such file")
-    wanted = {name: (mapping or {}).get(name, name) for name in known}
-    if suffix(path) == ".parquet":
-        present = parquet_columns(path)
-        wanted = {k: v for k, v in wanted.items() if v in present or k == "id" or v != k}
-        return _read_parquet(path, wanted, ("id",)), []
-    first = first_fields(path)
-    wanted = {k: v for k, v in wanted.items() if v in first or k == "id" or v != k}
-    delimiter, quoted = dialect(path)
-    layout = _Layout(delimiter, quoted, _positions(path, first, wanted), len(first), True, ("id",))
-    return _read_delimited(path, layout, skip_bad)
+def _described(source: object, how: ReadOptions, what: str, schema: pa.Schema) -> tuple[pa.Table, list[BadLine]]:
+    names = {name: "type" if name == "types" else name for name in schema.names}
+    table, skipped = (
+        _descriptions(Path(source), how, names.values())
+        if isinstance(source, str | Path)
+        else (table_of(source, what), [])
+    )
+    columns = {
+        field.name: (_split if pa.types.is_list(field.type) else _text)(table, names[field.name]) for field in schema
+    }
+    return pa.table(columns | {"id": table["id"]}).cast(schema), skipped
+
+
+def _descriptions(path: Path, how: ReadOptions, names: Iterable[str]) -> tuple[pa.Table, list[BadLine]]:
+    """Those of some columns that a file has; `id`, and those that the mapping names, must be there."""
+    first, form = _first(path)
+    wanted = {k: v for k in names if (v := how.mapping.get(k, k)) in first or k == "id" or v != k}
+    layout = _Layout(*form, _positions(path, first, wanted), len(first), True, ("id",))
+    return _read_table(path, layout, how.skip_bad)
 
 
 def _block(path: Path, source: IO[bytes]) -> bytes:
     """The next lines of a file, about `_PART_BYTES`; nothing at its end."""
-    try:
+    with reading(path):
         return source.read(_PART_BYTES) + source.readline()
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
 
 
 def _positions(path: Path, header: Sequence[str], wanted: Mapping[str, str]) -> dict[str, int]:
@@ -341,29 +295,20 @@ def _read_delimited(
     path: Path, layout: _Layout, skip_bad: bool, block: bytes | None = None, before: int = 0
 ) -> tuple[pa.Table, list[BadLine]]:
     """The records of a file, or of a block of it that follows some lines."""
-    try:
+    with reading(path), contextlib.suppress(pa.ArrowInvalid):
         with pa.input_stream(str(path), compression="detect") if block is None else pa.BufferReader(block) as source:
             table = _parse(source, layout)
         if table is not None and not (layout.quoted and _runs_on(table)):
             return table, []
-    except pa.ArrowInvalid:
-        pass
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
     # A line is malformed: find out which and why.
-    good, skipped, records = io.BytesIO(), [], 0
-    try:
-        with open_packed(path) if block is None else io.BytesIO(block) as lines:
-            for number, line, reason in _scan(lines, layout):
-                if reason is None:
-                    good.write(line)
-                    records += 1
-                else:
-                    if not skip_bad:
-                        raise ReadError(path, before + number, reason)
-                    skipped.append(BadLine(str(path), before + number, reason))
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+    good, records, skipped = io.BytesIO(), 0, list[BadLine]()
+    with reading(path), open_packed(path) if block is None else io.BytesIO(block) as lines:
+        for number, line, reason in _scan(lines, layout):
+            if reason is None:
+                good.write(line)
+                records += 1
+            else:
+                bad_line(skipped if skip_bad else None, path, before + number, reason)
     good.seek(0)
     try:
         # Arrow cannot skip a header without a line end.
@@ -383,8 +328,7 @@ def _parse(source: object, layout: _Layout) -> pa.Table | None:
         bad.append(row)
         return "skip"
 
-    count = max(layout.width or 0, max(layout.columns.values()) + 1)
-    names = [f"f{i}" for i in range(count)]
+    names = [f"f{i}" for i in range(layout.width)]
     try:
         table = pa_csv.read_csv(
             source,
@@ -451,7 +395,7 @@ def _fault(line: bytes, layout: _Layout) -> str | None:
     fields = text.split(layout.delimiter)
     if layout.quoted:
         fields = next(csv.reader(io.StringIO(text, newline=""), delimiter=layout.delimiter))
-    if layout.width is not None and len(fields) != layout.width:
+    if len(fields) != layout.width:
         return f"{len(fields)} fields, {layout.width} expected"
     if "\x00" in text:
         return "contains a NUL character"
@@ -488,43 +432,46 @@ def parquet_columns(path: Path) -> list[str]:
     Raises:
         ReadError: it cannot be read.
     """
-    try:
+    with readable_parquet(path):
         names: list[str] = pq.read_schema(path).names
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
     return names
 
 
-def _read_parquet(path: Path, wanted: Mapping[str, str], required: Sequence[str]) -> pa.Table:
-    names = parquet_columns(path)
-    missing = [column for column in wanted.values() if column not in names]
-    if missing:
-        raise ReadError(path, None, f"no column {missing[0]!r} (it has: {', '.join(names)})")
+@contextlib.contextmanager
+def readable_parquet(path: Path) -> Iterator[None]:
+    """Errors of a file that is no Parquet as a `ReadError`."""
     try:
-        table = pq.read_table(path, columns=list(wanted.values()))
+        yield
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
         raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
-    return _of_parquet(path, table, wanted, required)
 
 
-def _parquet_parts(path: Path, wanted: Mapping[str, str]) -> Iterator[pa.Table]:
-    try:
-        for rows in pq.ParquetFile(path).iter_batches(_PART_ROWS, columns=list(wanted.values())):
+def _read_table(path: Path, layout: _Layout, skip_bad: bool) -> tuple[pa.Table, list[BadLine]]:
+    if layout.delimiter:
+        return _read_delimited(path, layout, skip_bad)
+    with readable_parquet(path):
+        table = pq.read_table(path, columns=[*_names(path, layout).values()])
+    return _of_parquet(path, table, layout), []
+
+
+def _parquet_parts(path: Path, layout: _Layout) -> Iterator[pa.Table]:
+    with readable_parquet(path):
+        for rows in pq.ParquetFile(path).iter_batches(_PART_ROWS, columns=[*_names(path, layout).values()]):
             yield pa.Table.from_batches([rows])
-    except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
 
 
-def _of_parquet(
-    path: Path, table: pa.Table, wanted: Mapping[str, str], required: Sequence[str], before: int = 0
-) -> pa.Table:
+def _names(path: Path, layout: _Layout) -> dict[str, str]:
+    """The columns of a Parquet file by their names here."""
+    names = parquet_columns(path)
+    return {name: names[at] for name, at in layout.columns.items()}
+
+
+def _of_parquet(path: Path, table: pa.Table, layout: _Layout, before: int = 0) -> pa.Table:
     """Columns of a Parquet file as text; `before` rows precede them."""
-    try:
+    with readable_parquet(path):
         table.validate(full=True)
-    except (pa.ArrowException, UnicodeDecodeError) as error:
-        raise ReadError(path, None, f"not a readable Parquet file: {error}") from error
     columns = {}
-    for name, column in wanted.items():
+    for name, column in _names(path, layout).items():
         values = table[column]
         if pa.types.is_list(values.type):
             values = pa.chunked_array([pa.array([_LIST_SEPARATOR.join(v or ()) for v in values.to_pylist()])])
@@ -532,7 +479,7 @@ def _of_parquet(
             values = values.cast(pa.string())
         except pa.ArrowException as error:
             raise ReadError(path, None, f"the column {column!r} is {values.type}, not text") from error
-        if name in required and (values.null_count or pc.any(pc.equal(values, "")).as_py()):
+        if name in layout.required and (values.null_count or pc.any(pc.equal(values, "")).as_py()):
             row = next(i for i, v in enumerate(values.to_pylist(), before + 1) if not v)
             raise ReadError(path, None, f"row {row} has no {column!r}")
         columns[name] = values if name == "datatype" else pc.fill_null(values, "")

@@ -6,7 +6,7 @@ import functools
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import pyarrow as pa
@@ -16,7 +16,15 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readable import relation_label, singular
 from triplecheck.kg.readers.cells import Typed, Value, typed, uses_decimal_commas
 from triplecheck.kg.readers.columns import plain
-from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, BadLine, RawGraph
+from triplecheck.kg.readers.options import TableOptions
+from triplecheck.kg.readers.raw import (
+    ENTITY_SCHEMA,
+    RELATION_SCHEMA,
+    BadLine,
+    RawGraph,
+    StringColumns,
+    property_table,
+)
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import HALF_A_CHARACTER
 
@@ -28,44 +36,7 @@ _DESCRIPTIONS = ("description",)
 _PEOPLE = {"people": "person", "children": "child", "men": "man", "women": "woman", "staff": "person"}
 _LINKED = 0.5  # share of the distinct values of a column that must be names or keys of the other table
 _LONGEST = 80  # characters of a name
-_UNIT = "unit"
 _SHOWN = 3
-
-
-@dataclass(frozen=True)
-class TableOptions:
-    """How wide tables are read. `TABLE` is the name of a file without its ending, of a sheet or of a table.
-
-    Attributes:
-        wide: files that are wide tables, whatever they look like.
-        triples: files that hold triples, whatever they look like.
-        key: `COLUMN`, or `TABLE=COLUMN`: the column that names the rows.
-        split: `SEPARATOR`, or `COLUMN=SEPARATOR`: what separates several values of a cell.
-        links: `COLUMN=TABLE`: the column holds names or keys of the rows of a table. A column of one table alone is
-            called `TABLE.COLUMN`, also in `split`.
-        classes: `NAME`, or `TABLE=NAME`: the class of the things, instead of the name of the table.
-        day_first: whether 03/04/2024 is in April. None: as the other dates of the column say.
-    """
-
-    wide: Sequence[str] = ()
-    triples: Sequence[str] = ()
-    key: Sequence[str] = ()
-    split: Sequence[str] = ()
-    links: Sequence[str] = ()
-    classes: Sequence[str] = ()
-    day_first: bool | None = None
-
-
-def table_options(given: Mapping[str, Any]) -> tuple[TableOptions, dict[str, Any]]:
-    """Options of wide tables, where a text may be one of several and a dict `NAME=VALUE`s; and the other options."""
-    names = {one.name for one in fields(TableOptions)} - {"wide", "triples"}
-    options: dict[str, Any] = {}
-    for name in names & given.keys():
-        value = given[name]
-        if isinstance(value, Mapping):
-            value = [f"{key}={one}" for key, one in value.items()]
-        options[name] = [value] if isinstance(value, str) else value
-    return TableOptions(**options), {name: value for name, value in given.items() if name not in names}
 
 
 @dataclass
@@ -123,8 +94,8 @@ class _Column:
         link: the table whose rows it names, and the rows by the text of a cell.
     """
 
-    def __init__(self, name: str, cells: Sequence[Any], read: Typed) -> None:
-        self.name, self.cells, self.typed = name, cells, read
+    def __init__(self, name: str, read: Typed) -> None:
+        self.name, self.typed = name, read
         self.plain = plain(name)
         self.link: tuple[_Table, Mapping[str, int]] | None = None
 
@@ -183,7 +154,7 @@ class _Table:
                 decimal_comma=comma,
                 units=source.units.get(name, ()),
             )
-            self.columns.append(_Column(name, cells, found))
+            self.columns.append(_Column(name, found))
             self.notes += [f"{source.place}: {name}: {note}" for note in found.notes]
             self.notes += self._of_units(name, found)
         self.rows = len(source.columns[0][1]) if source.columns else 0
@@ -200,14 +171,10 @@ class _Table:
             return []
         return [f"{self.source.place}: {name} is in {', '.join(sorted(map(str, units)))}; nothing is converted"]
 
-    def column(self, name: str | None) -> _Column | None:
-        """The column of a header."""
-        return next((column for column in self.columns if column.name == name), None)
-
     def _choose_key(self) -> None:
         """Find the columns that hold the keys and the names of the rows."""
         given = self.key_given or self.source.key
-        key = self.column(given)
+        key = next((column for column in self.columns if column.name == given), None)
         if self.key_given and key is None:
             names = ", ".join(column.name for column in self.columns)
             raise UserError(f"{self.source.place}: no column {self.key_given!r} for --key (it has: {names})")
@@ -234,10 +201,8 @@ class _Table:
     def _named(self) -> _Column | None:
         """The column with the names of the rows."""
         wanted = (*_NAMES, *(plain(self.one + name) for name in _NAMES), plain(self.one), plain(self.kind))
-        found = [
-            c for name in wanted for c in self.columns if c.plain == name and c.typed.kind in ("name", "text", "mixed")
-        ]
-        return found[0] if found else None
+        named = [c for c in self.columns if c.typed.kind in ("name", "text", "mixed")]
+        return next((c for name in wanted for c in named if c.plain == name), None)
 
     def _keys(self, key: _Column) -> list[str]:
         texts = key.texts
@@ -410,17 +375,14 @@ def _name_rows(tables: Sequence[_Table]) -> None:
 
 
 def _graph(tables: Sequence[_Table]) -> RawGraph:
-    heads: list[str] = []
-    relations: list[str] = []
-    tails: list[str] = []
-    datatypes: list[str | None] = []
+    edges: list[tuple[str, str, str, str | None]] = []
     units: list[tuple[int, str, str, str]] = []
     described: list[dict[str, Any]] = []
     about: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     recognised = []
     names = {id: table.label(row) for table in tables for row, id in enumerate(table.ids)}
     for table in tables:
-        first = len(heads)
+        first = len(edges)
         for column in table.columns:
             if column is table.named or (column is table.key and not _key_is_told(table)):
                 continue
@@ -431,35 +393,24 @@ def _graph(tables: Sequence[_Table]) -> RawGraph:
             described.append(_description(table, row))
             for relation, value in _values(table, row):
                 if value.unit is not None and value.datatype is not None:
-                    units.append((len(heads), _UNIT, value.unit, XSD + "string"))
-                heads.append(id)
-                relations.append(relation)
-                tails.append(value.text)
-                datatypes.append(value.datatype)
-        some = zip(*(column[first : first + _SHOWN] for column in (heads, relations, tails)), strict=True)
-        recognised.append(_sentence(table, [(names.get(h, h), r, names.get(t, t)) for h, r, t in some]))
+                    units.append((len(edges), "unit", value.unit, XSD + "string"))
+                edges.append((id, relation, value.text, value.datatype))
+        some = [(names.get(h, h), r, names.get(t, t)) for h, r, t, _ in edges[first : first + _SHOWN]]
+        recognised.append(_sentence(table, some))
     rows = [{"id": name, "domain": _only(domain), "range": _only(span)} for name, (domain, span) in about.items()]
-    columns = [pa.array(column, pa.string()).dictionary_encode() for column in (heads, relations, tails, datatypes)]
-    return RawGraph(
-        columns[0],
-        columns[1],
-        columns[2],
-        columns[3],
+    columns = StringColumns(4)
+    columns.add(edges)
+    return replace(
+        RawGraph(*columns.arrays()),
         entities=pa.Table.from_pylist(described, ENTITY_SCHEMA),
         relation_rows=pa.Table.from_pylist(rows, RELATION_SCHEMA),
-        edge_properties=_property_table(units),
+        edge_properties=property_table(units),
         type_labels={table.kind: table.kind for table in tables if table.kind},
         skipped=[line for table in tables for line in table.source.skipped],
-        read=len(heads) + len(described) + len(units),
+        read=len(edges) + len(described) + len(units),
         described=len(described),
         notes=[note for table in tables for note in table.notes],
         recognised=recognised,
-    )
-
-
-def _property_table(rows: Sequence[tuple[int, str, str, str]]) -> pa.Table:
-    return pa.Table.from_pylist(
-        [dict(zip(EDGE_PROPERTY_SCHEMA.names, row, strict=True)) for row in rows], EDGE_PROPERTY_SCHEMA
     )
 
 

@@ -4,15 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 
-from triplecheck.kg.errors import ReadError
-from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.readers.columns import DAMAGED
+from triplecheck.kg.readers.columns import DAMAGED, reading
+from triplecheck.kg.readers.options import ReadOptions
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
     ENTITY_SCHEMA,
@@ -20,11 +19,12 @@ from triplecheck.kg.readers.raw import (
     BadLine,
     RawGraph,
     StringColumns,
+    bad_line,
     open_packed,
 )
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_record
-from triplecheck.kg.vocabulary import ENGLISH, fallbacks, missing_language, tag_rank
+from triplecheck.kg.vocabulary import fallbacks, missing_language, tag_rank
 
 _INSTANCE_OF = "P31"
 _BATCH = 10_000  # entities
@@ -45,9 +45,7 @@ def is_wikidata(path: Path) -> bool:
     return start.startswith((b"[", b'{"type":"item"')) and body.startswith((b'{"type":"item"', b'{"type":"property"'))
 
 
-def read_wikidata(
-    path: Path, *, language: str = "en", skip_bad: bool = False, progress: ProgressCallback = no_progress
-) -> RawGraph:
+def read_wikidata(path: Path, how: ReadOptions) -> RawGraph:
     """Read a dump, or any part of one that keeps one entity per line.
 
     Each statement of an item is an edge, its qualifiers are edge properties, "instance of" is also the type. Names are
@@ -61,7 +59,7 @@ def read_wikidata(
     entities: list[pa.Table] = []
     relations: list[dict[str, Any]] = []
     labels: dict[str, str] = {}
-    skipped: list[BadLine] = []
+    skipped: list[BadLine] | None = [] if how.skip_bad else None
     left_out: Counter[str] = Counter()
     count = described = 0
     tags: set[str] = set()
@@ -75,96 +73,65 @@ def read_wikidata(
         entities.append(pa.Table.from_pylist(rows, ENTITY_SCHEMA))
         for held in (edge_rows, property_rows, rows):
             held.clear()
-        progress(f"reading {path.name}", count, None)
+        how.progress(f"reading {path.name}", count, None)
 
     for number, line in _lines(path):
         try:
-            entity = _entity(parse_record(line), language)
+            about: Any = parse_record(line)
+            row, found, told, lacking = _entity(about, how.language)
+            tags |= {*(about.get("labels") or {})}
         except _MALFORMED as error:
             reason = f"not an entity as Wikidata writes it ({f'no {error}' if isinstance(error, KeyError) else error})"
-            if not skip_bad:
-                raise ReadError(path, number, reason) from error
-            skipped.append(BadLine(str(path), number, reason))
+            bad_line(skipped, path, number, reason, error)
             continue
-        row = entity.row
-        tags |= entity.tags
         described += len(row["aliases"]) + bool(row["label"]) + bool(row["description"])
-        if entity.is_property:
+        if about.get("type") == "property":
             relations.append(row)
         else:
             if row["label"]:
                 labels[row["id"]] = row["label"]
             rows.append(row)
-        left_out["statements that are deprecated or have no value"] += entity.left_out
-        edge_rows += entity.edges
-        property_rows += ((str(count + at), *told) for at, *told in entity.properties)
-        count += len(entity.edges)
+        left_out["statements that are deprecated or have no value"] += lacking
+        edge_rows += found
+        property_rows += ((str(count + at), *value) for at, *value in told)
+        count += len(found)
         if len(rows) >= _BATCH:
             flush()
     flush()
     columns = properties.arrays()
     table = [columns[0].cast(pa.string()).cast(pa.int64()), *(column.cast(pa.string()) for column in columns[1:])]
     types = {kind for part in entities for kinds in part["types"].to_pylist() for kind in kinds}
-    heads, names, tails, datatypes = edges.arrays()
-    return RawGraph(
-        heads,
-        names,
-        tails,
-        datatypes,
+    return replace(
+        RawGraph(*edges.arrays()),
         entities=pa.concat_tables(entities),
         relation_rows=pa.Table.from_pylist(relations, RELATION_SCHEMA),
         edge_properties=pa.table(table, schema=EDGE_PROPERTY_SCHEMA),
         type_labels={kind: labels[kind] for kind in types if kind in labels},
-        skipped=skipped,
+        skipped=skipped or [],
         read=count + described + sum(left_out.values()),
         described=described,
         left_out=dict(left_out),
-        notes=_languages_there(language, tags),
+        notes=missing_language(how.language, tags),
     )
 
 
-def _languages_there(language: str, tags: set[str]) -> list[str]:
-    """A note that no name has the language that was asked for, and which there are."""
-    wanted = fallbacks(language)
-    if language == ENGLISH or not tags or any(tag_rank(tag, wanted) < 2 * len(wanted) for tag in tags):
-        return []
-    return [missing_language(language, sorted(tags))]
-
-
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    try:
-        with open_packed(path) as source:
-            for number, line in enumerate(source, 1):
-                content = line.strip().removeprefix(b"[").removesuffix(b"]").strip().removesuffix(b",")
-                if content:
-                    yield number, content
-    except DAMAGED as error:
-        raise ReadError(path, None, f"cannot be read to the end: {error}") from error
+    with reading(path), open_packed(path) as source:
+        for number, line in enumerate(source, 1):
+            content = line.strip().removeprefix(b"[").removesuffix(b"]").strip().removesuffix(b",")
+            if content:
+                yield number, content
 
 
-@dataclass(frozen=True)
-class _Entity:
-    """What a line says.
+def _entity(
+    about: Any, language: str
+) -> tuple[dict[str, Any], list[tuple[str | None, ...]], list[tuple[Any, ...]], int]:
+    """What a line says; one of `_MALFORMED` if it is not an entity.
 
-    Attributes:
-        row: of the table of entities, or of relations.
-        is_property: whether it is a relation.
-        edges: head, relation, and the value.
-        properties: place of the edge in `edges`, name, and the value.
-        left_out: number of statements that are deprecated or have no value.
-        tags: the languages of its labels.
+    Returns:
+        The row of the table of entities, or of relations; edges (head, relation, value); their properties (place of the
+        edge, name, value); and the number of statements that are deprecated or have no value.
     """
-
-    row: dict[str, Any]
-    is_property: bool
-    edges: list[tuple[str | None, ...]]
-    properties: list[tuple[Any, ...]]
-    left_out: int
-    tags: set[str]
-
-
-def _entity(about: Any, language: str) -> _Entity:
-    """What a line says; one of `_MALFORMED` if it is not an entity."""
     row = _description(about, language)
     edges: list[tuple[str | None, ...]] = []
     properties: list[tuple[Any, ...]] = []
@@ -184,7 +151,7 @@ def _entity(about: Any, language: str) -> _Entity:
             if told is not None:
                 properties.append((len(edges), _text(qualifier["property"]), *told))
         edges.append((row["id"], relation, *value))
-    return _Entity(row, about.get("type") == "property", edges, properties, left_out, {*(about.get("labels") or {})})
+    return row, edges, properties, left_out
 
 
 def _text(value: object) -> str:

@@ -11,7 +11,7 @@ from triplecheck.evals.gold import comparable, linker_names, resolve_gold, resol
 from triplecheck.evals.metrics.answers import hits_at_1, set_scores
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.readers import read_graph
+from triplecheck.kg.readers import ReadOptions, read_graph
 
 
 def _answered(answer: str = "", ids: tuple[str, ...] = (), labels: tuple[str, ...] = ()) -> dspy.Prediction:
@@ -109,7 +109,7 @@ def test_a_typed_value_and_its_lexical_form(tmp_path: Path) -> None:
         "a,knows,b,\n"
     )
     mapping = {"head": "head", "relation": "relation", "tail": "tail", "datatype": "datatype"}
-    kb = build(read_graph([path], mapping=mapping), tmp_path / "kb", encoder=None)
+    kb = build(read_graph([path], how=ReadOptions(mapping=mapping)), tmp_path / "kb", encoder=None)
     assert _scores(kb, _asks("3"), _answered("3.0", ("3.0",))) == (1, 1)
     # "b" is an entity and a string: either may be meant.
     assert _scores(kb, _asks("b"), _answered("b", ("b",))) == (1, 1)

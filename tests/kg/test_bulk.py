@@ -16,7 +16,7 @@ from test_graph_contract import TURTLE
 from triplecheck.kg import KnowledgeBase, build, bulk, names, numbering
 from triplecheck.kg.bundled_files import turtle_files
 from triplecheck.kg.errors import MissingExtraError, ReadError, StorageError, UserError
-from triplecheck.kg.readers import TripleFiles, rdf, tables
+from triplecheck.kg.readers import ReadOptions, TripleFiles, rdf, tables
 from triplecheck.kg.types import XSD, Literal
 
 FILMS = """subject\tpredicate\tobject
@@ -128,7 +128,7 @@ class TestSameFiles:
         path = write(tmp_path / "bad.tsv", FILMS + "only two\tfields\n" + "a\tr\tb\n" * 9 + "a\t\tb\n")
         kb = same(tmp_path, path, skip_bad=True)
         assert kb.manifest.skipped == 2
-        files = TripleFiles(path, skip_bad=True)
+        files = TripleFiles(path, how=ReadOptions(skip_bad=True))
         build(files, tmp_path / "listed", encoder=None)
         assert [(bad.line, bad.reason) for bad in files.skipped] == [
             (14, "2 fields, 3 expected"),

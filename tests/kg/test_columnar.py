@@ -196,12 +196,6 @@ class TestIds:
         assert node is not None
         assert graph.node_id(node) == id
 
-    def test_a_literal_is_found_by_its_datatype_or_by_its_form_alone(self) -> None:
-        graph = graph_of([("a", "age", "42")])
-        assert graph.find(Literal("42", XSD + "integer")) == graph.find("42")
-        assert graph.find(Literal("42", XSD + "decimal")) is None
-        assert graph.find("4") is None
-
     def test_a_type_without_a_label_has_a_readable_one(self) -> None:
         graph = graph_of([("a", "r", "b")])
         assert graph.type_label("http://dbpedia.org/ontology/Soccer_Player") == "Soccer Player"

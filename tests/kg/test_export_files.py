@@ -13,11 +13,11 @@ from test_changes import content, edges
 
 from triplecheck.kg import Entity, KnowledgeBase, Literal, Triple, UserError, build
 from triplecheck.kg.documents import Document
-from triplecheck.kg.export import raw_of
+from triplecheck.kg.export import raw_of, to_raw
 from triplecheck.kg.export_files import export_documents, export_entities, export_graph, export_relations
 from triplecheck.kg.merging import merge
-from triplecheck.kg.readers import read_graph
-from triplecheck.kg.readers.documents import read_documents
+from triplecheck.kg.readers import ReadOptions, read_graph
+from triplecheck.kg.readers.documents import DocumentFile
 from triplecheck.kg.types import XSD
 
 TABLES = (".tsv", ".tsv.gz", ".csv", ".parquet")
@@ -33,7 +33,8 @@ def again(kb: KnowledgeBase, folder: Path, suffix: str) -> KnowledgeBase:
         tables = {name: folder / f"{name}.tsv" for name in ("entities", "relations")}
         export_entities(kb.columnar, tables["entities"])
         export_relations(kb.columnar, tables["relations"])
-    raw = read_graph([out], tables.get("entities"), tables.get("relations"), edge_properties=["*"])
+    how = ReadOptions(edge_properties="*")
+    raw = read_graph([out], tables.get("entities"), tables.get("relations"), how)
     return build(raw, folder / "again", encoder=None)
 
 
@@ -57,13 +58,7 @@ def team(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     ]
     entities = [Entity("Ada Novak", "Ada", ("Novak", "A. N."), "An engineer.", ("Person", "http://ex.org/Lead"))]
     entities.append(Entity("nobody", "Nobody Else"))
-    return build([*read_memory(triples), raw_of([], entities)], folder / "kb", relations=relations, encoder=None)
-
-
-def read_memory(triples: list[tuple[object, ...]]) -> list[object]:
-    from triplecheck.kg.readers import graphs_of
-
-    return list(graphs_of(triples))
+    return build([*read_graph(triples), raw_of([], entities)], folder / "kb", relations=relations, encoder=None)
 
 
 @pytest.mark.parametrize("suffix", EVERY)
@@ -80,6 +75,18 @@ def test_the_bundled_graph_comes_back(bundled: KnowledgeBase, tmp_path: Path, su
     assert found[2] == expected[2], "relations"  # type: ignore[index]
     if suffix.startswith(".nt"):
         assert found[3] == expected[3], "labels of types"  # type: ignore[index]
+
+
+def test_edges_can_be_left_out_and_added(tmp_path: Path) -> None:
+    triples = [Triple("a", "knows", "b"), Triple("a", "knows", "c"), Triple("a", "born", Literal("1900"))]
+    first = build(raw_of(triples, [Entity("a", "Anna", ("Annie",))]), tmp_path / "first", encoder=None).columnar
+    a, knows, b = first.find("a"), first.find_relation("knows"), first.find("b")
+    assert a is not None and knows is not None and b is not None
+    more = raw_of([Triple("c", "knows", "d")])
+    second = build([to_raw(first, without=[(a, knows, b)]), more], tmp_path / "second", encoder=None).columnar
+    assert set(edges(second)) == {("a", "knows", "c"), ("a", "born", Literal("1900")), ("c", "knows", "d")}
+    assert second.find("b") is not None, "the node stays known, without edges"
+    assert second.entity(second.find("a") or 0).aliases == ("Annie",)
 
 
 TEXTS = st.text(st.characters(exclude_categories=["Cs", "Cc"]), min_size=1, max_size=6).filter(
@@ -110,7 +117,7 @@ def test_blank_nodes_stay_blank_nodes(tmp_path: Path) -> None:
 def test_documents_come_back(tmp_path: Path) -> None:
     documents = [Document("d1", "ada", "Ada", "Ada\nwrote."), Document("d2", None, "", "Ü")]
     assert export_documents(documents, tmp_path / "texts.jsonl.gz") == 2
-    assert list(read_documents(tmp_path / "texts.jsonl.gz")) == documents
+    assert list(DocumentFile(tmp_path / "texts.jsonl.gz")) == documents
 
 
 def test_the_same_graph_gives_the_same_file(team: KnowledgeBase, tmp_path: Path) -> None:

@@ -141,10 +141,6 @@ class TestErrors:
     def test_files_are_read_by_paths(self, tmp_path: Path) -> None:
         (tmp_path / "x.tsv").write_text("a\tr\tb\n", "utf-8")
         assert len(read_graph([str(tmp_path / "x.tsv")])[0]) == 1
-        with pytest.raises(UserError, match="from_triples"):
-            read_graph([frame()])  # type: ignore[list-item]
-        with pytest.raises(UserError, match=r"not DataFrame.*from_triples"):
-            read_graph(frame())
 
     def test_a_knowledge_base_is_opened_by_the_path_of_its_directory(self, tmp_path: Path) -> None:
         (tmp_path / "x.tsv").write_text("a\tr\tb\n", "utf-8")

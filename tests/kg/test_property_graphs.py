@@ -11,7 +11,7 @@ import pytest
 from kg_parts import write
 
 from triplecheck.kg import KnowledgeBase, Literal, ReadError, UserError
-from triplecheck.kg.readers import read_graph
+from triplecheck.kg.readers import ReadOptions, read_graph
 from triplecheck.kg.types import XSD
 
 NODES = [
@@ -69,45 +69,24 @@ APOC_GRAPHML = """<?xml version="1.0" encoding="UTF-8"?>
 """
 
 
-def graphml(folder: Path) -> list[Path]:
-    nx.write_graphml(network(), folder / "a.graphml")
-    return [folder / "a.graphml"]
+FORMS = {
+    "graphml": {"a.graphml": "\n".join(nx.generate_graphml(network()))},
+    "json lines": {"a.jsonl": lines([*NODES, EDGE])},
+    "json lines in two files": {"n.jsonl": lines(NODES), "e.jsonl.gz": lines([EDGE])},
+    "node-link": {"a.json": json.dumps({"nodes": NODES, "links": [EDGE]})},
+    "cytoscape.js": {"a.json": json.dumps({"elements": [{"data": row} for row in [*NODES, EDGE | {"id": "e"}]]})},
+    "cytoscape": {"a.cyjs": json.dumps(nx.cytoscape_data(network()))},
+    "neo4j-admin": {"p.csv": NEO4J_NODES, "t.csv": NEO4J_TEAMS, "e.csv": NEO4J_EDGES},
+    "apoc csv": {"a.csv": APOC_CSV},
+    "apoc json": {"a.jsonl": lines(APOC_JSON)},
+    "apoc graphml": {"a.graphml": APOC_GRAPHML},
+}
 
 
-def files(folder: Path, form: str) -> list[Path]:
-    if form == "graphml":
-        return graphml(folder)
-    texts = {
-        "json lines": {"a.jsonl": lines([*NODES, EDGE])},
-        "json lines in two files": {"n.jsonl": lines(NODES), "e.jsonl.gz": lines([EDGE])},
-        "node-link": {"a.json": json.dumps({"nodes": NODES, "links": [EDGE]})},
-        "cytoscape.js": {"a.json": json.dumps({"elements": [{"data": row} for row in [*NODES, EDGE | {"id": "e"}]]})},
-        "cytoscape": {"a.cyjs": json.dumps(nx.cytoscape_data(network()))},
-        "neo4j-admin": {"p.csv": NEO4J_NODES, "t.csv": NEO4J_TEAMS, "e.csv": NEO4J_EDGES},
-        "apoc csv": {"a.csv": APOC_CSV},
-        "apoc json": {"a.jsonl": lines(APOC_JSON)},
-        "apoc graphml": {"a.graphml": APOC_GRAPHML},
-    }[form]
-    return [write(folder / name, text) for name, text in texts.items()]
-
-
-@pytest.mark.parametrize(
-    "form",
-    [
-        "graphml",
-        "json lines",
-        "json lines in two files",
-        "node-link",
-        "cytoscape.js",
-        "cytoscape",
-        "neo4j-admin",
-        "apoc csv",
-        "apoc json",
-        "apoc graphml",
-    ],
-)
+@pytest.mark.parametrize("form", FORMS)
 def test_every_format_gives_the_same_graph(tmp_path: Path, form: str) -> None:
-    graph = KnowledgeBase.from_triples(read_graph(files(tmp_path, form)), encoder=None).graph
+    files = [write(tmp_path / name, text) for name, text in FORMS[form].items()]
+    graph = KnowledgeBase.from_triples(files, encoder=None).graph
     ada, team = graph.find("1"), graph.find("2")
     assert ada is not None and team is not None
     assert (graph.label(ada), graph.types(ada)) == ("Ada Novak", ("Person",))
@@ -246,7 +225,7 @@ def test_a_line_that_is_no_entity_is_named_or_skipped(tmp_path: Path, line: str)
     path = write(tmp_path / "dump.json", f"[\n{whole},\n{line}\n]\n")
     with pytest.raises(ReadError, match=r"dump\.json:3: not an entity as Wikidata writes it"):
         read_graph([path])
-    (graph,) = read_graph([path], skip_bad=True)
+    (graph,) = read_graph([path], how=ReadOptions(skip_bad=True))
     assert [bad.line for bad in graph.skipped] == [3]
     assert graph.entities["label"].to_pylist() == ["Ada"]
 
@@ -254,9 +233,9 @@ def test_a_line_that_is_no_entity_is_named_or_skipped(tmp_path: Path, line: str)
 def test_names_of_wikidata_in_another_language(tmp_path: Path) -> None:
     path = write(tmp_path / "a.json", "[\n" + json.dumps(ITEM, separators=(",", ":")) + "\n]")
     for language in ("de", "DE", "de-AT"):
-        (raw,) = read_graph([path], language=language)
+        (raw,) = read_graph([path], how=ReadOptions(language=language))
         assert (raw.entities["label"].to_pylist(), raw.notes) == (["Grover (de)"], [])
-    (raw,) = read_graph([path], language="sr-Latn")
+    (raw,) = read_graph([path], how=ReadOptions(language="sr-Latn"))
     assert "tagged 'sr-Latn'; the tags there are: de" in raw.notes[0]
 
 

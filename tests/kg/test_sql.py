@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ from triplecheck.app.sources import SourceOptions
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.progress import no_progress
-from triplecheck.kg.readers import WideTable
+from triplecheck.kg.readers import ReadOptions, WideTable
 from triplecheck.kg.readers.sql import read_sql, shown
 from triplecheck.kg.types import XSD, Literal
 
@@ -25,6 +26,7 @@ INSERT INTO staff VALUES ('Ada', 'Billing', 1975, '2019-01-01'), ('Ben', 'Billin
 """
 WORKS = "SELECT name, 'works in' AS verb, department, since FROM staff"
 COLUMNS = {"head": "name", "relation": "verb", "tail": "department"}
+HOW = ReadOptions(mapping=COLUMNS)
 BORN = "SELECT name AS head, 'born in' AS relation, born AS tail FROM staff"
 
 
@@ -40,7 +42,7 @@ def database(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def test_rows_are_triples_and_rows_without_a_tail_are_left_out(database: str, tmp_path: Path) -> None:
-    kb = build(read_sql(database, [WORKS], COLUMNS), tmp_path / "kb", encoder=None)
+    kb = build(read_sql(database, [WORKS], HOW), tmp_path / "kb", encoder=None)
     assert kb.graph.num_triples == 2
     ada, works, billing = kb.graph.find("Ada"), kb.graph.find_relation("works in"), kb.graph.find("Billing")
     assert None not in (ada, works, billing)
@@ -53,7 +55,7 @@ def test_numbers_are_literals(database: str, tmp_path: Path) -> None:
 
 
 def test_columns_may_be_properties_of_edges(database: str, tmp_path: Path) -> None:
-    kb = build(read_sql(database, [WORKS], COLUMNS, ["since"]), tmp_path / "kb", encoder=None)
+    kb = build(read_sql(database, [WORKS], replace(HOW, edge_properties=["since"])), tmp_path / "kb", encoder=None)
     ada, works, billing = kb.graph.find("Ada"), kb.graph.find_relation("works in"), kb.graph.find("Billing")
     ((name, value),) = kb.graph.edge_properties(ada, works, billing)[0]  # type: ignore[arg-type]
     assert name == "since"
@@ -153,11 +155,9 @@ def test_tables_are_wide_tables_with_the_keys_that_the_database_declares(engine:
 
 
 def test_the_rows_of_a_query_may_be_a_wide_table(database: str, tmp_path: Path) -> None:
-    wide: list[WideTable] = []
-    assert read_sql(database, ["SELECT * FROM staff"], wide=wide) == []
-    assert [(table.name, [name for name, _ in table.columns]) for table in wide] == [
-        ("staff", ["name", "department", "born", "since"])
-    ]
+    (table,) = read_sql(database, ["SELECT * FROM staff"])
+    assert isinstance(table, WideTable)
+    assert (table.name, [name for name, _ in table.columns]) == ("staff", ["name", "department", "born", "since"])
 
 
 def test_no_password_is_shown() -> None:

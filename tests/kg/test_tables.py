@@ -14,10 +14,20 @@ from hypothesis import strategies as st
 from kg_parts import write
 
 from triplecheck.kg.errors import ReadError, UserError
-from triplecheck.kg.readers import RawGraph, parse_mapping, read_entities, read_graph, read_relations, read_triples
+from triplecheck.kg.numbering import concat
+from triplecheck.kg.readers import (
+    RawGraph,
+    ReadOptions,
+    parse_mapping,
+    read_entities,
+    read_graph,
+    read_relations,
+    read_triples,
+)
 
 Rows = list[tuple[str, ...]]
 TWO = "ada\tknows\tcharles\ncharles\tborn in\tLondon\n"
+SKIP_BAD = ReadOptions(skip_bad=True)
 TWO_ROWS: Rows = [("ada", "knows", "charles"), ("charles", "born in", "London")]
 
 
@@ -27,7 +37,7 @@ def rows(raw: RawGraph) -> Rows:
 
 def refusal(path: Path, mapping: dict[str, str] | None = None) -> ReadError:
     with pytest.raises(ReadError) as caught:
-        read_triples(path, mapping)
+        read_triples(path, ReadOptions(mapping=mapping or {}))
     assert caught.value.path == path
     assert str(path) in str(caught.value)
     return caught.value
@@ -54,29 +64,15 @@ class TestTriples:
     @pytest.mark.parametrize(
         "header",
         [
-            "head\trelation\ttail\n",
-            "Head\tRelation\tTail\n",
-            "subject\tpredicate\tobject\n",
-            "source\trelation\ttarget\n",
-            "s\tp\to\n",
-            "h\tr\tt\n",
-            "from\tedge\tto\n",
-            "src\trel\tdst\n",
-            "start\ttype\tend\n",
-            "node1\tlabel\tnode2\n",
-            ":START_ID\t:TYPE\t:END_ID\n",
-            "s_id\tp_id\to_id\n",
-            "subjectLabel\tpredicateLabel\tobjectLabel\n",
-            "source_name\trelationship\ttarget_name\n",
-            "item\tproperty\tvalue\n",
-            "itemLabel\tpropLabel\tvalueLabel\n",
-            "entity\tattribute\tvalue\n",
-            "parent\trelation\tchild\n",
-            "x\trel\ty\n",
+            *("head relation tail", "Head Relation Tail", "subject predicate object", "source relation target"),
+            *("s p o", "h r t", "from edge to", "src rel dst", "start type end", "node1 label node2"),
+            *(":START_ID :TYPE :END_ID", "s_id p_id o_id", "subjectLabel predicateLabel objectLabel"),
+            *("source_name relationship target_name", "item property value", "itemLabel propLabel valueLabel"),
+            *("entity attribute value", "parent relation child", "x rel y"),
         ],
     )
     def test_a_first_line_that_names_the_columns_is_a_header(self, tmp_path: Path, header: str) -> None:
-        assert rows(read_triples(write(tmp_path / "a.tsv", header + TWO))) == TWO_ROWS
+        assert rows(read_triples(write(tmp_path / "a.tsv", header.replace(" ", "\t") + "\n" + TWO))) == TWO_ROWS
 
     def test_a_header_gives_the_order_of_the_columns(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", "id,source,target,type\n1,ada,charles,knows\n2,charles,London,born in\n")
@@ -89,7 +85,8 @@ class TestTriples:
     def test_a_table_of_entities_is_not_read_as_triples(self, tmp_path: Path) -> None:
         error = refusal(write(tmp_path / "a.csv", "id,label,type\nn1,Ada,Person\n"))
         assert "--entities" in error.reason
-        assert len(read_triples(write(tmp_path / "b.tsv", "id\tlabel\ttype\na\tb\tc\n"), header=False)) == 2
+        path = write(tmp_path / "b.tsv", "id\tlabel\ttype\na\tb\tc\n")
+        assert len(read_triples(path, ReadOptions(header=False))) == 2
 
     def test_any_other_first_line_is_a_triple(self, tmp_path: Path) -> None:
         content = "thing\thow\tother\n"
@@ -112,7 +109,7 @@ class TestTriples:
 
     def test_an_odd_first_line_with_a_word_for_relations_is_a_header(self, tmp_path: Path) -> None:
         text = "person\trelation\tcompany\tfrom\na\tlikes\tb\t1\nb\tlikes\tc\t2\nc\tlikes\td\t3\n"
-        raw = read_triples(write(tmp_path / "a.tsv", text), edge_properties=["from"])
+        raw = read_triples(write(tmp_path / "a.tsv", text), ReadOptions(edge_properties=["from"]))
         assert len(raw) == len(raw.edge_properties) == 3
         assert "--no-header" in raw.notes[0]
 
@@ -123,15 +120,15 @@ class TestTriples:
     @pytest.mark.parametrize(("header", "count"), [(True, 1), (False, 2)])
     def test_the_caller_says_whether_there_is_a_header(self, tmp_path: Path, header: bool, count: int) -> None:
         path = write(tmp_path / "a.tsv", "subject\tverb\tobject\nada\tknows\tcharles\n")
-        assert len(read_triples(path, header=header)) == count
+        assert len(read_triples(path, ReadOptions(header=header))) == count
 
     def test_further_columns_may_be_edge_properties(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.tsv", "subject\tpredicate\tobject\tsince\tnote\na\tr\tb\t1993\t\na\tr\tc\t\tx\n")
-        found = read_triples(path, edge_properties=["*"]).edge_properties.to_pylist()
+        found = read_triples(path, ReadOptions(edge_properties=["*"])).edge_properties.to_pylist()
         assert [(row["edge"], row["name"], row["value"]) for row in found] == [(0, "since", "1993"), (1, "note", "x")]
-        assert len(read_triples(path, edge_properties=["since"]).edge_properties) == 1
+        assert len(read_triples(path, ReadOptions(edge_properties=["since"])).edge_properties) == 1
         with pytest.raises(ReadError, match="no column 'until'"):
-            read_triples(path, edge_properties=["until"])
+            read_triples(path, ReadOptions(edge_properties=["until"]))
 
     def test_a_header_is_only_on_the_first_line(self, tmp_path: Path) -> None:
         raw = read_triples(write(tmp_path / "a.tsv", TWO + "head\trelation\ttail\n"))
@@ -192,13 +189,13 @@ class TestTriples:
 class TestMapping:
     def test_columns_are_named(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", "weight,object,subject,verb\n1,b,a,likes\n")
-        assert rows(read_triples(path, {"head": "subject", "relation": "verb", "tail": "object"})) == [
-            ("a", "likes", "b")
-        ]
+        how = ReadOptions(mapping={"head": "subject", "relation": "verb", "tail": "object"})
+        assert rows(read_triples(path, how)) == [("a", "likes", "b")]
 
     def test_a_column_of_datatypes_makes_literals(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.tsv", "s\tp\to\tkind\na\tage\t42\thttp://example.org/years\n")
-        raw = read_triples(path, {"head": "s", "relation": "p", "tail": "o", "datatype": "kind"})
+        mapping = {"head": "s", "relation": "p", "tail": "o", "datatype": "kind"}
+        raw = read_triples(path, ReadOptions(mapping=mapping))
         assert raw.datatypes is not None
         assert raw.datatypes.to_pylist() == ["http://example.org/years"]
 
@@ -211,7 +208,7 @@ class TestMapping:
     def test_parquet_columns_are_named_too(self, tmp_path: Path) -> None:
         pq.write_table(pa.table({"x": ["a"], "y": ["r"], "z": ["b"]}), tmp_path / "a.parquet")
         assert "'head'" in refusal(tmp_path / "a.parquet").reason
-        raw = read_triples(tmp_path / "a.parquet", {"head": "x", "relation": "y", "tail": "z"})
+        raw = read_triples(tmp_path / "a.parquet", ReadOptions(mapping={"head": "x", "relation": "y", "tail": "z"}))
         assert rows(raw) == [("a", "r", "b")]
 
     def test_pairs_are_parsed(self) -> None:
@@ -252,7 +249,7 @@ class TestMalformed:
 
     def test_a_skipped_line_is_counted_with_its_reason(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.tsv", TWO.encode() + b"a\tr\n" + TWO.encode() + b"\xff\xfe\tr\tb\n")
-        raw = read_triples(path, skip_bad=True)
+        raw = read_triples(path, SKIP_BAD)
         assert rows(raw) == TWO_ROWS * 2
         assert [(bad.path, bad.line) for bad in raw.skipped] == [(str(path), 3), (str(path), 6)]
         assert "2 fields" in raw.skipped[0].reason
@@ -266,19 +263,19 @@ class TestMalformed:
     def test_a_quote_that_is_never_closed(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", 'a,r,b\na,r,"open\nc,r,d\n')
         assert refusal(path).line == 2
-        raw = read_triples(path, skip_bad=True)
+        raw = read_triples(path, SKIP_BAD)
         assert rows(raw) == [("a", "r", "b")]
         assert [(bad.line, bad.reason) for bad in raw.skipped] == [(2, "a quote is never closed")]
 
     def test_a_quote_within_a_field_is_text(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", 'disk,size,5"\nb,r\ndisk,size,"8"" or\n5"""\n')
-        raw = read_triples(path, skip_bad=True)
+        raw = read_triples(path, SKIP_BAD)
         assert rows(raw) == [("disk", "size", '5"'), ("disk", "size", '8" or\n5"')]
         assert [bad.line for bad in raw.skipped] == [2]
 
     def test_a_file_of_bad_lines_only(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.tsv", "a\tr\tb\n\tr\tb\na\t\tb\n".removeprefix("a\tr\tb\n"))
-        raw = read_triples(path, skip_bad=True)
+        raw = read_triples(path, SKIP_BAD)
         assert (rows(raw), len(raw.skipped)) == ([], 2)
 
     def test_one_column_is_not_a_table_of_triples(self, tmp_path: Path) -> None:
@@ -293,30 +290,18 @@ class TestMalformed:
         (tmp_path / "a.tsv").mkdir()
         refusal(tmp_path / "a.tsv")
 
-    def test_a_truncated_gzip(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("where", ["none", "cut", 0.001, 0.01, 0.3, 0.5, 0.9, 0.9999])
+    def test_a_damaged_gzip(self, tmp_path: Path, where: float | str) -> None:
         pick = random.Random(1)
-        whole = gzip.compress("".join(f"{pick.random()}\tr\t{pick.random()}\n" for _ in range(5000)).encode())
+        text = "".join(f"{pick.random()}\tr\t{pick.random()}\n" for _ in range(5000)).encode()
+        whole = bytearray(text if where == "none" else gzip.compress(text))
+        if isinstance(where, float):
+            whole[int(len(whole) * where)] ^= 0xFF
         path = tmp_path / "a.tsv.gz"
-        path.write_bytes(whole[: len(whole) // 2])
+        path.write_bytes(whole[: len(whole) // 2] if where == "cut" else whole)
         refusal(path)
         with pytest.raises(ReadError):
-            read_triples(path, skip_bad=True)
-
-    def test_a_gzip_that_is_none(self, tmp_path: Path) -> None:
-        path = tmp_path / "a.tsv.gz"
-        path.write_text(TWO)
-        refusal(path)
-
-    @pytest.mark.parametrize("where", [0.001, 0.01, 0.3, 0.5, 0.9, 0.9999])
-    def test_a_damaged_gzip(self, tmp_path: Path, where: float) -> None:
-        pick = random.Random(1)
-        whole = bytearray(
-            gzip.compress("".join(f"{pick.random()}\tr\t{pick.random()}\n" for _ in range(5000)).encode())
-        )
-        whole[int(len(whole) * where)] ^= 0xFF
-        path = tmp_path / "a.tsv.gz"
-        path.write_bytes(whole)
-        refusal(path)
+            read_triples(path, SKIP_BAD)
 
     @pytest.mark.parametrize("read", [read_triples, read_entities, read_relations])
     def test_a_parquet_file_that_is_none(self, tmp_path: Path, read: object) -> None:
@@ -333,10 +318,6 @@ class TestMalformed:
     def test_an_unknown_extension(self, tmp_path: Path) -> None:
         with pytest.raises(UserError, match=r"'.docx'.*known: .tsv"):
             read_graph([tmp_path / "a.docx"])
-
-    def test_no_file_at_all(self) -> None:
-        with pytest.raises(UserError, match="no file of triples"):
-            read_graph([])
 
 
 class TestDescriptions:
@@ -378,10 +359,10 @@ class TestDescriptions:
 
     def test_columns_are_mapped(self, tmp_path: Path) -> None:
         path = write(tmp_path / "e.csv", "qid,name\nQ1,Ada\n")
-        table, _ = read_entities(path, {"id": "qid", "label": "name"})
+        table, _ = read_entities(path, ReadOptions(mapping={"id": "qid", "label": "name"}))
         assert (table["id"].to_pylist(), table["label"].to_pylist()) == (["Q1"], ["Ada"])
         with pytest.raises(ReadError, match="'title'"):
-            read_entities(path, {"id": "qid", "label": "title"})
+            read_entities(path, ReadOptions(mapping={"id": "qid", "label": "title"}))
 
     def test_parquet_with_lists(self, tmp_path: Path) -> None:
         table = pa.table({"id": ["Q1", "Q2"], "aliases": [["a", "b"], None], "label": ["Ada", None]})
@@ -394,7 +375,7 @@ class TestDescriptions:
         triples = write(tmp_path / "t.tsv", TWO + "a\n")
         entities = write(tmp_path / "e.tsv", "id\tlabel\nQ1\tAda\nQ2\n\tnameless\n")
         relations = write(tmp_path / "r.tsv", "id\tlabel\nknows\n")
-        (raw,) = read_graph([triples], entities, relations, skip_bad=True)
+        raw = concat(read_graph([triples], entities, relations, SKIP_BAD))
         assert [(Path(bad.path).name, bad.line) for bad in raw.skipped] == [
             ("t.tsv", 3),
             ("e.tsv", 3),

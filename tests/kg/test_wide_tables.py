@@ -14,7 +14,7 @@ from kg_parts import write
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.errors import ReadError
-from triplecheck.kg.readers import RawGraph, TableOptions, read_graph, read_tables
+from triplecheck.kg.readers import RawGraph, ReadOptions, TableOptions, read_graph, read_tables
 from triplecheck.kg.types import XSD
 
 COMPANIES = (
@@ -110,6 +110,15 @@ class TestFormats:
         assert {row["value"] for row in raw.edge_properties.to_pylist()} == {"%", "EUR"}
         assert "book.xlsx [people]: a wide table of people (2 rows, key name, team → teams)" in raw.recognised[0]
 
+    def test_a_sheet_may_be_named_as_triples(self, tmp_path: Path) -> None:
+        openpyxl = pytest.importorskip("openpyxl")
+        book = openpyxl.Workbook()
+        for row in (["name", "role", "team"], ["Ada", "leads", "Billing"], ["Ben", "joins", "Search"]):
+            book.active.append(row)
+        book.save(path := tmp_path / "book.xlsx")
+        (raw,) = read_graph(path, how=ReadOptions(tables=TableOptions(triples=[str(path)])))
+        assert triples(raw) == {("Ada", "leads", "Billing"), ("Ben", "joins", "Search")}
+
     def test_a_file_that_is_no_workbook_is_refused(self, tmp_path: Path) -> None:
         pytest.importorskip("openpyxl")
         with pytest.raises(ReadError, match="not a readable Excel workbook"):
@@ -188,14 +197,14 @@ class TestThings:
 
     def test_the_key_may_be_named(self, tmp_path: Path) -> None:
         path = write(tmp_path / "a.csv", "name,code,age\nAda,x1,30\nBen,x2,40\n")
-        (raw,) = read_graph(path, tables=TableOptions(key=["code"], classes=["persons"]))
+        (raw,) = read_graph(path, how=ReadOptions(tables=TableOptions(key=["code"], classes=["persons"])))
         assert (entity(raw, "x1")["label"], entity(raw, "x1")["types"]) == ("Ada", ["persons"])
         with pytest.raises(UserError, match="no table has such a column; there are: name, code, age"):
-            read_graph(path, tables=TableOptions(key=["nome"]))
+            read_graph(path, how=ReadOptions(tables=TableOptions(key=["nome"])))
         with pytest.raises(UserError, match="row 2 has no 'age'"):
             read_graph(
                 write(tmp_path / "b.csv", "name,age\nAda,30\nBen,\n"),
-                tables=TableOptions(key=["age"], wide=[str(tmp_path / "b.csv")]),
+                how=ReadOptions(tables=TableOptions(key=["age"], wide=[str(tmp_path / "b.csv")])),
             )
 
     def test_things_of_two_tables_with_one_name_stay_two(self) -> None:
@@ -240,10 +249,10 @@ class TestLinks:
         paths = [people, write(tmp_path / "teams.csv", TEAMS)]
         (raw,) = read_graph(paths)
         assert "--link people.boss_id=TABLE" in raw.notes[0]
-        (raw,) = read_graph(paths, tables=TableOptions(links=["people.boss_id=people"]))
+        (raw,) = read_graph(paths, how=ReadOptions(tables=TableOptions(links=["people.boss_id=people"])))
         assert ("people/1", "boss", "people/2") in triples(raw)
         with pytest.raises(UserError, match="write COLUMN=TABLE"):
-            read_graph(paths, tables=TableOptions(links=["boss=people"]))
+            read_graph(paths, how=ReadOptions(tables=TableOptions(links=["boss=people"])))
 
     def test_several_links_in_a_cell(self) -> None:
         raw = read_tables(
@@ -281,9 +290,9 @@ class TestRecognised:
         said = str(caught.value)
         assert f"As triples (--triples-of {path}): who —group→ place; Ada —Billing→ Oslo" in said
         assert f"As a wide table (--wide {path}): Ada —group→ Billing; Ada —place→ Oslo" in said
-        (wide,) = read_graph(path, tables=TableOptions(wide=[str(path)]))
+        (wide,) = read_graph(path, how=ReadOptions(tables=TableOptions(wide=[str(path)])))
         assert ("Ada", "group", "Billing") in triples(wide)
-        (raw,) = read_graph(path, tables=TableOptions(triples=[str(path)]))
+        (raw,) = read_graph(path, how=ReadOptions(tables=TableOptions(triples=[str(path)])))
         assert ("Ada", "Billing", "Oslo") in triples(raw)
 
     @pytest.mark.parametrize(
@@ -299,7 +308,7 @@ class TestRecognised:
         with pytest.raises(ReadError) as caught:
             read_graph(path)
         assert said in caught.value.reason
-        (raw,) = read_graph(path, tables=TableOptions(wide=[str(path)]))
+        (raw,) = read_graph(path, how=ReadOptions(tables=TableOptions(wide=[str(path)])))
         assert "a wide table of a" in raw.recognised[0]
 
     @pytest.mark.parametrize(

@@ -75,10 +75,10 @@ def _write_readers(folder: Path) -> None:
 
 
 def _read_triples(folder: Path) -> None:
-    from triplecheck.kg.readers import read_graph
+    from triplecheck.kg.readers import ReadOptions, read_graph
 
     path = Path(os.environ["TORTURE_DAMAGED"])
-    _build(read_graph([path], skip_bad=len(path.read_bytes()) % 2 == 0), folder)
+    _build(read_graph([path], how=ReadOptions(skip_bad=len(path.read_bytes()) % 2 == 0)), folder)
 
 
 def _build(raw: Any, folder: Path) -> None:
@@ -113,7 +113,7 @@ def _read_tables(folder: Path) -> None:
     from triplecheck.kg.readers.documents import DocumentFile
 
     raw = read_graph([folder / "triples.tsv"], folder / "entities.tsv", folder / "relations.csv")
-    list(DocumentFile(folder / "documents.jsonl", {}, False))
+    list(DocumentFile(folder / "documents.jsonl"))
     _build(raw, folder)
 
 
