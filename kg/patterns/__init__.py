@@ -7,16 +7,7 @@
 Source: 4StepFocus, Algorithms 2 and 3.
 """
 
-from triplecheck.kg.patterns.answers import (
-    Extreme,
-    Measured,
-    Relaxed,
-    extreme,
-    extremes,
-    measure,
-    relax,
-    support,
-)
+from triplecheck.kg.patterns.answers import Measured, Relaxed, extreme, extremes, measure, relax, support
 from triplecheck.kg.patterns.bind import Constant, Constants, SchemaNames, bind
 from triplecheck.kg.patterns.match import BUDGET, Match, match, solutions
 from triplecheck.kg.patterns.query import BoundPattern, Domain, Dropped, Link, Query, parse_patterns, write_pattern
@@ -28,7 +19,6 @@ __all__ = [
     "Constants",
     "Domain",
     "Dropped",
-    "Extreme",
     "Link",
     "Match",
     "Measured",

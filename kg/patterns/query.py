@@ -60,13 +60,9 @@ class BoundPattern:
         """The link, from one end."""
         return self.link if variable == self.head else self.link.reverse
 
-    def loosened(self, *, any_direction: bool = False, any_relation: bool = False) -> BoundPattern:
-        """The same pattern with edges in both directions, or of any relation."""
-        link = Link(
-            None if any_relation else self.link.relations,
-            tuple(Direction) if any_direction else self.link.directions,
-        )
-        return replace(self, link=link)
+    def loosened(self, *, any_relation: bool = False) -> BoundPattern:
+        """The same pattern with edges in both directions, and if wanted of any relation."""
+        return replace(self, link=Link(None if any_relation else self.link.relations, tuple(Direction)))
 
     @property
     def order(self) -> tuple[str, ...]:
