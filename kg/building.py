@@ -135,7 +135,7 @@ def write_graph(
         relation_vectors.build(relations, encoder, folder / "vectors", relation_vectors.type_texts(graph))
         if name_vectors:
             labels = [label for _, label in islice(graph.all_labels(), graph.num_entities)]
-            VectorIndex(encoder.encode(labels, progress=progress)).save(folder / "name_vectors", float16=True)
+            VectorIndex(encoder.encode(labels, progress=progress)).save(folder / "name_vectors")
     counts = {
         "entities": graph.num_entities,
         "values": graph.num_nodes - graph.num_entities,
