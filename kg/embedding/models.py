@@ -196,10 +196,6 @@ class TorchScorer:
     def num_entities(self) -> int:
         return int(self._model.num_entities)
 
-    @property
-    def num_relations(self) -> int:
-        return int(self._model.num_relations) // 2
-
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
         return self._run(self._model.predict_hrt, np.stack([heads, relations, tails], axis=1))[:, 0]
 

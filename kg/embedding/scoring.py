@@ -22,44 +22,33 @@ from triplecheck.kg.graph import IntArray
 QueryFunction = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-class Interaction(Protocol):
-    """The score function of one model."""
-
-    def query(self, heads: FloatArray, relations: FloatArray) -> FloatArray:
-        """The vectors that tails are compared with, shape (n, width)."""
-        ...
-
-    def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """Each query with its own tail: (n, width) and (n, width) to (n,)."""
-        ...
-
-    def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """Each query with every tail: (n, width) and (m, width) to (n, m)."""
-        ...
-
-
 @dataclass(frozen=True)
 class InnerProduct:
     """Score: the inner product of query and tail.
 
     ComplEx (Trouillon et al. 2016): Re<h, r, conj(t)>, the inner product of h * r and t taken as pairs of reals.
     DistMult (Yang et al. 2015): <h, r, t>.
+
+    Attributes:
+        query: from vectors of heads and relations to those that tails are compared with, shape (n, width).
     """
 
     query: QueryFunction
 
     def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
+        """Each query with its own tail: (n, width) and (n, width) to (n,)."""
         scores: FloatArray = np.einsum("nd,nd->n", queries, tails)
         return scores
 
     def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
+        """Each query with every tail: (n, width) and (m, width) to (n, m)."""
         scores: FloatArray = queries @ tails.T
         return scores
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Score: minus the distance between query and tail.
+    """Score: minus the distance between query and tail; otherwise as `InnerProduct`.
 
     TransE (Bordes et al. 2013): -|h + r - t|, the 1-norm or the 2-norm.
     RotatE (Sun et al. 2019): -|h * r - t|, the 2-norm, for complex vectors that of the pairs of reals.
@@ -79,6 +68,10 @@ class Distance:
         distances = cdist(queries, tails, "cityblock" if self.norm == 1 else "euclidean")
         scores: FloatArray = -distances.astype(np.float32)
         return scores
+
+
+Interaction = InnerProduct | Distance
+"""The score function of one model."""
 
 
 def complex_product(left: FloatArray, right: FloatArray) -> FloatArray:
@@ -120,11 +113,6 @@ class Scorer(Protocol):
         """Number of entities with a vector: 0 ... num_entities - 1."""
         ...
 
-    @property
-    def num_relations(self) -> int:
-        """Number of relations of the graph, without inverses."""
-        ...
-
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
         """Scores of n triples, shape (n,)."""
         ...
@@ -154,10 +142,6 @@ class ArrayScorer:
     @property
     def num_entities(self) -> int:
         return len(self._entities)
-
-    @property
-    def num_relations(self) -> int:
-        return len(self._relations) // 2
 
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
         queries = self._queries(heads, 2 * np.asarray(relations))

@@ -325,11 +325,6 @@ class Trained:
     loop: str
     quality: Quality
 
-    @property
-    def scorer(self) -> Scorer:
-        """The scorer of this model."""
-        return scorer_of(self.model)
-
 
 def scorer_of(model: Any) -> Scorer:
     """A scorer on the arrays of a PyKEEN model if they are sufficient, else on the model itself."""
