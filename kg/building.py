@@ -15,7 +15,7 @@ from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.manifest import Manifest
-from triplecheck.kg.names import build_names, build_trigrams
+from triplecheck.kg.names import build_names
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph
 from triplecheck.kg.readers.raw import warn_of
@@ -126,9 +126,7 @@ def write_graph(
     names = kept_names(graph)
     if names is None:
         (folder / "names").mkdir()
-        forms = build_names(graph, folder / "names")
-        build_trigrams(forms, folder / "names")
-        names = len(forms)
+        names = build_names(graph, folder / "names")
     if encoder is not None:
         (folder / "vectors").mkdir()
         progress("encoding relations", 0, graph.num_relations)

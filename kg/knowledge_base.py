@@ -12,7 +12,7 @@ import functools
 import html
 import logging
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -54,6 +54,8 @@ class KnowledgeBase:
     """
 
     documents_elsewhere: Documents | None = None
+    is_remote = False
+    """Whether the graph is on a server: it has no name index, documents or vectors of nodes."""
 
     def __init__(
         self,
@@ -129,11 +131,6 @@ class KnowledgeBase:
 
         how, options = table_options(options)
         return build(read_tables(tables, how), out, **options)
-
-    @property
-    def is_remote(self) -> bool:
-        """Whether the graph is on a server: it has no name index, documents or vectors of nodes."""
-        return False
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -319,7 +316,9 @@ class KnowledgeBase:
             triples: whatever `build` takes.
             **options: `entities`, `relations`, `mapping`, `edge_properties`, `documents`, `progress`.
         """
-        return self._changed("add", triples, options)
+        from triplecheck.kg import changes
+
+        return self._changed(changes.add(self, triples, **options))
 
     def remove(self, triples: object = (), **options: Any) -> KnowledgeBase:
         """Remove triples, entities and documents, and open what it has become; see `kg.changes.remove`.
@@ -328,7 +327,9 @@ class KnowledgeBase:
             triples: whatever `build` takes.
             **options: `entities` (ids or names), `documents` (ids), `mapping`, `progress`.
         """
-        return self._changed("remove", triples, options)
+        from triplecheck.kg import changes
+
+        return self._changed(changes.remove(self, triples, **options))
 
     def update(self, triples: object = (), **options: Any) -> KnowledgeBase:
         """Replace tails, descriptions and documents, and open what it has become; see `kg.changes.update`.
@@ -337,14 +338,11 @@ class KnowledgeBase:
             triples: whatever `build` takes; for each head and relation, these are the tails from now on.
             **options: as `add`.
         """
-        return self._changed("update", triples, options)
-
-    def _changed(self, how: str, triples: object, options: Mapping[str, Any]) -> KnowledgeBase:
         from triplecheck.kg import changes
 
-        known: dict[str, Callable[..., Changed]]
-        known = {"add": changes.add, "remove": changes.remove, "update": changes.update}
-        done = known[how](self, triples, **options)
+        return self._changed(changes.update(self, triples, **options))
+
+    def _changed(self, done: Changed) -> KnowledgeBase:
         return KnowledgeBase(self.path, done.manifest, self._temporary)
 
     def __repr__(self) -> str:
@@ -369,7 +367,7 @@ class KnowledgeBase:
 
     def verify(self) -> None:
         """Check every file against its hash."""
-        manifest.verify(self.path)
+        manifest.verify(self.generation.folder)
 
 
 class RemoteBase(KnowledgeBase):
@@ -379,27 +377,23 @@ class RemoteBase(KnowledgeBase):
         endpoint: the endpoint.
     """
 
+    is_remote = True
+
     def __init__(self, endpoint: Endpoint) -> None:
         self.path = Path(endpoint.options.name)
         self.endpoint = endpoint
         self.language = endpoint.options.language or "en"
+        self.name_vectors = self.documents = self.embeddings = self.ranker_file = None
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("manifest", "generation"):
-            raise self._on_a_server(name)
-        raise AttributeError(name)
-
-    def _on_a_server(self, what: str) -> UserError:
+        """Called for what all parts in files are opened by, which is not here."""
+        if name not in ("manifest", "generation"):
+            raise AttributeError(name)
         where = "on a server" if self.endpoint.options.scheme != "ladybug" else "in a database of its own"
-        return UserError(
-            f"{self.endpoint.options.name}: the graph is {where} and has no {what.replace('_', ' ')} here; "
-            "load it into a knowledge base with `triplecheck kb build`"
+        raise UserError(
+            f"{self.endpoint.options.name}: the graph is {where} and has no files of a knowledge base here; "
+            "load it into one with `triplecheck kb build`"
         )
-
-    @property
-    def is_remote(self) -> bool:
-        """True."""
-        return True
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -426,48 +420,8 @@ class RemoteBase(KnowledgeBase):
         """Of the local index, None without one."""
         return None if self.endpoint.index is None else self.endpoint.index.encoder
 
-    @property
-    def columnar(self) -> NoReturn:
-        """Refused, as are the other parts that only files have."""
-        raise self._on_a_server("files of a graph")
-
-    @property
-    def names(self) -> NoReturn:
-        """Refused."""
-        raise self._on_a_server("name index")
-
-    @property
-    def trigrams(self) -> NoReturn:
-        """Refused."""
-        raise self._on_a_server("name index")
-
-    @property
-    def node_search(self) -> NoReturn:
-        """Refused."""
-        raise self._on_a_server("documents")
-
-    @property
-    def name_vectors(self) -> None:
-        """None."""
-
-    @property
-    def documents(self) -> None:
-        """None."""
-
-    @property
-    def embeddings(self) -> None:
-        """None."""
-
-    @property
-    def ranker_file(self) -> None:
-        """None."""
-
     def __repr__(self) -> str:
         return f"KnowledgeBase({self.endpoint.options.name!r})"
-
-    def verify(self) -> None:
-        """Refused with a `UserError`: there are no files."""
-        raise self._on_a_server("files to check")
 
 
 def open_remote(options: EndpointOptions, cache: Path | None = None) -> RemoteBase:

@@ -24,7 +24,7 @@ from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import Graph, IntArray, RelationSchema
 from triplecheck.kg.linking import Candidate, GraphLinker
-from triplecheck.kg.names import LONGEST_VALUE, NamedNode, NameIndex, TrigramIndex, build_trigrams, write_names
+from triplecheck.kg.names import LONGEST_VALUE, NamedNode, NameIndex, TrigramIndex, write_names
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.values import parse_json
@@ -126,8 +126,7 @@ def build_index(
         names += [(alias, at, 1) for at, entity in enumerate(entities) for alias in entity.aliases]
         names += [(value.lexical, at, 2) for at, value in enumerate(values, len(entities))]
         (folder / "names").mkdir()
-        forms = write_names(names, len(entities) + len(values), folder / "names")
-        build_trigrams(forms, folder / "names")
+        num_names = write_names(names, len(entities) + len(values), folder / "names")
         _write_nodes(entities, values, folder / _NODES)
         if model is not None:
             progress("encoding relations", 0, len(relations))
@@ -139,7 +138,7 @@ def build_index(
             "relations": len(relations),
             "triples": graph.num_triples,
             "types": len(graph.type_ids),
-            "names": len(forms),
+            "names": num_names,
         }
         about = IndexedEndpoint(
             endpoint,
