@@ -36,6 +36,8 @@ _REMEMBERED_TEXTS = 32_768  # about 50 MB of vectors and at most 30 MB of texts
 _REMEMBERED_LENGTH = 1024  # characters that the default model reads; longer texts are not cached
 REMEMBERED_CALL = 512  # texts; a larger call is bulk work and would only flush the cache
 
+_loading = threading.Lock()
+
 
 @runtime_checkable
 class Encoder(Protocol):
@@ -122,26 +124,21 @@ def load_encoder(name: str = DEFAULT_ENCODER) -> Encoder:
     """
     name = name.removeprefix("sentence-transformers/")
     directory = _default_model() if name == DEFAULT_ENCODER else Path(name).expanduser()
-    with _loading():
+    with _loading:
         return _load(name, str(directory.resolve()) if directory.is_dir() else None)
-
-
-@cache
-def _loading() -> threading.Lock:
-    return threading.Lock()
 
 
 @cache
 def _load(name: str, directory: str | None) -> Encoder:
     from triplecheck.kg._encode_onnx import OnnxEncoder, bert_config
 
-    if directory is not None:
-        config = bert_config(Path(directory))
-        if config is not None:
-            return TextEncoder(name, OnnxEncoder(Path(directory), config), lambda: _hash_files(Path(directory)))
-        return TextEncoder(name, SentenceTransformerEncoder(directory), lambda: _hash_files(Path(directory)))
-    model = SentenceTransformerEncoder(name)
-    return TextEncoder(name, model, model.hash_weights)
+    if directory is None:
+        downloaded = SentenceTransformerEncoder(name)
+        return TextEncoder(name, downloaded, downloaded.hash_weights)
+    place = Path(directory)
+    config = bert_config(place)
+    model: _Model = SentenceTransformerEncoder(directory) if config is None else OnnxEncoder(place, config)
+    return TextEncoder(name, model, lambda: _hash_files(place))
 
 
 @cache
@@ -185,13 +182,10 @@ def _hash_files(directory: Path) -> str:
     for path in sorted(directory.rglob("*")):
         if path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"} and path.is_file():
             digest.update(path.relative_to(directory).as_posix().encode())
-            digest.update(recorded.get((path, path.stat().st_size)) or _hash_file(path))
+            with path.open("rb") as file:
+                known = recorded.get((path, path.stat().st_size))
+                digest.update(known or hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
-
-
-def _hash_file(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
 
 
 @cache
@@ -244,7 +238,7 @@ class SentenceTransformerEncoder:
         """Vectors of the texts, float32 (n, dimensions)."""
         with self._lock:
             vectors: FloatArray = self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
-        return vectors
+            return vectors
 
     def hash_weights(self) -> str:
         """SHA-256 over the architecture and the weights."""
@@ -280,11 +274,12 @@ class TextEncoder:
             rows_of.setdefault(text, []).append(row)
         small = len(texts) <= REMEMBERED_CALL
         done = 0
-        if small:
-            for text, vector in self._recall(rows_of).items():
-                rows = rows_of.pop(text)
-                vectors[rows] = vector
-                done += len(rows)
+        with self._lock:
+            known = {text: self._remembered[text] for text in rows_of if small and text in self._remembered}
+        for text, vector in known.items():
+            rows = rows_of.pop(text)
+            vectors[rows] = vector
+            done += len(rows)
         progress("encoding", done, len(texts))
         for batch in self._batches(list(rows_of)):
             embedded = _normalised(self._model.embed([valid(text) for text in batch]))
@@ -318,10 +313,6 @@ class TextEncoder:
                 batch.append(text)
                 longest = tokens
             yield batch
-
-    def _recall(self, texts: dict[str, list[int]]) -> dict[str, FloatArray]:
-        with self._lock:
-            return {text: self._remembered[text] for text in texts if text in self._remembered}
 
     def remember(self, texts: Sequence[str], vectors: FloatArray) -> None:
         """Keep vectors that this encoder made, so that the texts are not encoded again."""
