@@ -48,7 +48,6 @@ _PREFIXED = {
     "n": "m g s W V A mol Gy Sv",
 }
 _SYMBOLS = _ALONE | {prefix + symbol for prefix, symbols in _PREFIXED.items() for symbol in symbols.split()}
-_SCALES = ("Celsius", "Fahrenheit")
 _NAMES = {
     "°": "degree",
     "°C": "degree_Celsius",
@@ -56,9 +55,7 @@ _NAMES = {
     "%": "percent",
     "‰": "permille",
 } | dict.fromkeys(("kgs", "kilo", "kilos"), "kilogram")
-_DEGREES = {
-    f"{word} {scale}": f"degree_{scale}" for word in ("degree", "degrees") for scale in ("Celsius", "Fahrenheit")
-}
+_DEGREES = {f"{word} {of}": f"degree_{of}" for word in ("degree", "degrees") for of in ("Celsius", "Fahrenheit")}
 _SHARES = frozenset({"percent", "permille", "ppm"})
 _LEAST_WORD = 4
 # Words of pint that mean something else in most texts.
