@@ -241,41 +241,32 @@ class Course:
         return sum(epoch > best for epoch, _ in self.looks)
 
 
-def save_checkpoint(
-    path: Path, course: Course, model: Any, optimizer: Any, options: TrainingOptions, split: TripleSplit
-) -> None:
+def save_checkpoint(path: Path, key: str, course: Course, model: Any, optimizer: Any) -> None:
     """Write a checkpoint atomically."""
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"best/{name}": tensor for name, tensor in (course.best or {}).items()}
     for number, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": tensor for name, tensor in slots.items()}
-    state = {
-        "key": _options_key(options, split),
-        "course": {name: value for name, value in vars(course).items() if name != "best"},
-    }
+    state = {"key": key, "course": {name: value for name, value in vars(course).items() if name != "best"}}
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
     _files.save(path, arrays, {"training": json.dumps(state)})
 
 
-def resume_checkpoint(
-    path: Path, model: Any, optimizer: Any, options: TrainingOptions, split: TripleSplit
-) -> Course | None:
-    """Load model and optimizer from a checkpoint. Without a checkpoint nothing changes and None is returned.
-
-    A checkpoint of another graph or of other options is ignored.
+def resume_checkpoint(path: Path, key: str, model: Any, optimizer: Any) -> Course:
+    """Load model and optimizer from a checkpoint. Without one of this key nothing changes, and the course is a new one.
 
     Raises:
         KnowledgeBaseError: it is damaged.
     """
     if not path.is_file():
-        return None
+        return Course()
     import torch
 
     arrays, metadata = _files.open_mapped(path)
     try:
         state = parse_json(metadata["training"])
-        if state["key"] != _options_key(options, split):
-            return None
+        if state["key"] != key:
+            return Course()
         course = Course(**state["course"])
         course.looks = [(int(epoch), float(mrr)) for epoch, mrr in course.looks]
         parts: dict[str, State] = {"model": {}, "best": {}, "optimizer": {}}
@@ -355,11 +346,10 @@ def train(
         KnowledgeBaseError: a damaged checkpoint.
     """
     model = make_model(options, split.num_entities, split.num_relations)
-    epochs = Epochs(model, split, options)
-    course = None
+    epochs, key = Epochs(model, split, options), _options_key(options, split)
+    course = Course()
     if checkpoint_file is not None:
-        course = resume_checkpoint(checkpoint_file, model, epochs.optimizer, options, split)
-    course = course or Course()
+        course = resume_checkpoint(checkpoint_file, key, model, epochs.optimizer)
     saved = time.monotonic()
     while course.epoch < options.epochs and not (course.looks and course.looks_since_best() >= options.patience):
         start = time.monotonic()
@@ -375,7 +365,7 @@ def train(
             _look(model, split, course)
         course.seconds += time.monotonic() - start
         if checkpoint_file is not None and (look or time.monotonic() - saved > _SECONDS_BETWEEN_CHECKPOINTS):
-            save_checkpoint(checkpoint_file, course, model, epochs.optimizer, options, split)
+            save_checkpoint(checkpoint_file, key, course, model, epochs.optimizer)
             saved = time.monotonic()
         progress(_line(course), course.epoch, options.epochs)
     if course.best is None:  # resumed from a later epoch than requested, without a validation
