@@ -1,8 +1,7 @@
 """`VectorIndex`: nearest rows of a matrix to a query.
 
-Scores are inner products; on vectors of length 1 (as `kg.encode` returns) they are cosines. Up to about 200,000 rows
-the search is exact: a matrix product over the memory-mapped matrix. Above that an HNSW graph (Malkov and Yashunin
-2018, faiss) proposes candidates, which are scored exactly.
+Scores are inner products; on vectors of length 1 (as `kg.encode` returns) they are cosines. The search is exact: a
+matrix product over the memory-mapped matrix.
 """
 
 from __future__ import annotations
@@ -10,8 +9,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Mapping
-from functools import cached_property
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,15 +20,11 @@ from triplecheck.kg._atomic import replaced_directory
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.values import parse_json
 
-HNSW_ROWS = 200_000
-"""Rows above which `VectorIndex.save` adds an HNSW graph."""
-
 _FORMAT = "triplecheck-vectors"
 _VERSION = 1
 _MANIFEST = "vectors.json"
 
 _BLOCK_ROWS = 1024  # rows that fit the processor's cache during conversion
-_MIN_CANDIDATES = 64  # minimum number of candidates from the HNSW graph
 _ROUNDING = 1e-5  # above the error of a float32 inner product of unit vectors
 
 
@@ -46,7 +39,6 @@ class VectorIndex:
     def __init__(self, vectors: npt.NDArray[np.floating[Any]], metadata: Mapping[str, str] | None = None) -> None:
         self.vectors = vectors
         self.metadata = dict(metadata or {})
-        self._hnsw_path: Path | None = None
 
     def __len__(self) -> int:
         return len(self.vectors)
@@ -62,7 +54,7 @@ class VectorIndex:
     ) -> tuple[RowArray, FloatArray]:
         """The k best rows, best first; equal scores by row number.
 
-        The score of a row does not depend on the search (restricted or not, by HNSW or not).
+        The score of a row does not depend on what else is searched.
 
         Args:
             query: shape (d,).
@@ -76,7 +68,7 @@ class VectorIndex:
         k = min(k, len(self) if allowed is None else len(allowed))
         if k <= 0:
             return np.empty(0, np.int64), np.empty(0, np.float32)
-        candidates = np.sort(self._candidates(query, k, allowed))
+        candidates = self._candidates(query, k, allowed)
         exact = query.astype(np.float64)
         scores = np.empty(len(candidates), np.float32)
         for start in range(0, len(candidates), _BLOCK_ROWS):
@@ -86,17 +78,7 @@ class VectorIndex:
         return candidates[order], scores[order]
 
     def _candidates(self, query: FloatArray, k: int, allowed: RowArray | None) -> RowArray:
-        """At least k rows, including the k best."""
-        # A graph search for a tenth of all rows is slower than a full scan.
-        if allowed is None and self._hnsw_path is not None and 10 * k < len(self) and find_spec("faiss"):
-            import faiss
-
-            wanted = max(2 * k, _MIN_CANDIDATES)
-            effort = faiss.SearchParametersHNSW(efSearch=2 * wanted)  # type: ignore[attr-defined, unused-ignore]
-            (proposed,) = self._hnsw.search(np.ascontiguousarray(query[None]), wanted, params=effort)[1]
-            found: RowArray = proposed[proposed >= 0]  # -1: the graph ran out of neighbours
-            if len(found) >= k:
-                return found
+        """At least k rows, including the k best, ascending."""
         size = len(self) if allowed is None else len(allowed)
         scores = np.empty(size, np.float32)
         for start in range(0, size, _BLOCK_ROWS):
@@ -108,26 +90,9 @@ class VectorIndex:
         best = np.flatnonzero(scores >= np.partition(scores, size - k)[size - k] - margin)
         return best if allowed is None else allowed[best]
 
-    @cached_property
-    def _hnsw(self) -> Any:
-        import faiss
-
-        try:
-            graph = faiss.read_index(str(self._hnsw_path), faiss.IO_FLAG_MMAP_IFC)
-        except RuntimeError as error:
-            raise KnowledgeBaseError(f"{self._hnsw_path}: damaged HNSW graph; build the vectors again") from error
-        if (graph.ntotal, graph.d) != self.vectors.shape:
-            raise KnowledgeBaseError(
-                f"{self._hnsw_path}: the HNSW graph has {graph.ntotal} rows of {graph.d} dimensions, the vectors "
-                f"have {len(self)} of {self.dimensions}; build the vectors again"
-            )
-        return graph
-
     # --- on disk -----------------------------------------------------------------------------
     def save(self, directory: Path | str) -> None:
-        """Write the vectors in half precision, and above `HNSW_ROWS` rows an HNSW graph over them.
-
-        The graph needs faiss, of the extra `large`. Without it, all vectors are compared, which is exact and slower.
+        """Write the vectors in half precision.
 
         A reader sees the old index or the new one, never a mixture; an open index stays usable.
 
@@ -139,17 +104,14 @@ class VectorIndex:
             StorageError: the disk is full, read-only or broken.
         """
         with replaced_directory(Path(directory)) as place:
-            written = [place / "vectors.npy"]
-            _write_matrix(written[0], self.vectors)
-            if len(self) > HNSW_ROWS and find_spec("faiss"):
-                written.append(place / "vectors.hnsw")
-                _write_hnsw(written[1], self.vectors)
+            matrix = place / "vectors.npy"
+            _write_matrix(matrix, self.vectors)
             manifest = {
                 "format": _FORMAT,
                 "version": _VERSION,
                 "rows": len(self),
                 "dimensions": self.dimensions,
-                "files": {path.name: path.stat().st_size for path in written},
+                "files": {matrix.name: matrix.stat().st_size},
                 "metadata": self.metadata,
             }
             (place / _MANIFEST).write_text(json.dumps(manifest, indent=1), "utf-8")
@@ -176,7 +138,7 @@ class VectorIndex:
                     raise KnowledgeBaseError(
                         f"{place / name}: {found} bytes instead of {size}; build the vectors again"
                     )
-            matrix, *graph = sizes
+            matrix = next(iter(sizes))
             vectors = load_array(place / matrix, mmap_mode="r" if manifest["rows"] else None)
             shape = (manifest["rows"], manifest["dimensions"])
             if vectors.shape != shape or vectors.dtype not in (np.float16, np.float32):
@@ -184,13 +146,11 @@ class VectorIndex:
                     f"{place / matrix}: {vectors.dtype} of shape {vectors.shape}, not {shape} as in {_MANIFEST}; "
                     "build the vectors again"
                 )
-            index = cls(vectors, manifest["metadata"])
-            index._hnsw_path = place / graph[0] if graph else None
+            return cls(vectors, manifest["metadata"])
         except FileNotFoundError as error:
             raise KnowledgeBaseError(f"{place}: no vector index here ({error.filename} is missing)") from error
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise KnowledgeBaseError(f"{place}: damaged vector index ({error}); build the vectors again") from error
-        return index
 
 
 def _write_matrix(path: Path, vectors: npt.NDArray[np.floating[Any]]) -> None:
@@ -207,15 +167,3 @@ def _write_matrix(path: Path, vectors: npt.NDArray[np.floating[Any]]) -> None:
             file.write(block.data)
         file.flush()
         os.fsync(file.fileno())
-
-
-def _write_hnsw(path: Path, vectors: npt.NDArray[np.floating[Any]]) -> None:
-    import faiss
-
-    # The graph's own copy of the vectors only guides the search, so half precision is enough.
-    graph: Any = faiss.index_factory(vectors.shape[1], "HNSW32,SQfp16", faiss.METRIC_INNER_PRODUCT)
-    graph.hnsw.efConstruction = 80
-    graph.train(vectors[:1].astype(np.float32))
-    for start in range(0, len(vectors), 16 * _BLOCK_ROWS):
-        graph.add(vectors[start : start + 16 * _BLOCK_ROWS].astype(np.float32))
-    faiss.write_index(graph, str(path))
