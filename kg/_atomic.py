@@ -261,13 +261,9 @@ def _remove(path: Path) -> None:
 
 
 def link_tree(source: Path, target: Path, leave_out: Collection[str] = ()) -> list[str]:
-    """Copy a directory, by hard links where the file system has them. The files must never be changed in place.
+    """Copy a directory, by hard links where the file system has them: the files must never be changed in place.
 
-    Args:
-        leave_out: names of files and directories to leave out, at any depth.
-
-    Returns:
-        The copied files, relative to `source`.
+    Files and directories with the names to leave out are not copied, at any depth. Returns what is, by relative path.
     """
     copied = []
     for path in sorted(source.rglob("*")):

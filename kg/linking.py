@@ -279,14 +279,7 @@ class GraphLinker:
 
 
 def spelling_fit(similarity: float) -> float:
-    """Fit of a misspelt name: each further typing error makes it much less likely.
-
-    Args:
-        similarity: 1 - edit distance / length of the longer text.
-
-    Returns:
-        `lexical` of a candidate with this similarity.
-    """
+    """`Candidate.lexical` of a name by its `names.similarity`: each further typing error makes it much less likely."""
     return max(0.05, 1 - _MISSPELT_COST * (1 - similarity))
 
 

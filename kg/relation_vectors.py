@@ -35,7 +35,7 @@ class RelationVectors:
 
     def __init__(self, vectors: FloatArray, owners: npt.NDArray[np.int64], encoder: Encoder) -> None:
         self._vectors = vectors
-        self._starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners
+        self._starts = np.flatnonzero(np.diff(owners, prepend=-1))
         self._encoder = encoder
         self._ranked: tuple[PathRanker, FloatArray] | None = None  # the vectors as the latest ranker compares them
 

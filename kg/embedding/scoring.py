@@ -82,22 +82,18 @@ def complex_product(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def interaction_of(model: str, norm: int = 2) -> Interaction | None:
-    """The interaction of a PyKEEN model by name, None if its score needs more than arrays.
+    """The interaction of a PyKEEN model by name, whatever its case; None if its score needs more than arrays.
 
     Args:
-        model: such as `ComplEx`; case is ignored.
-        norm: of distance models, 1 or 2.
+        norm: of TransE's distances, 1 or 2.
     """
-    name = model.casefold()
-    if name == "complex":
-        return InnerProduct(complex_product)
-    if name == "distmult":
-        return InnerProduct(np.multiply)
-    if name == "transe":
-        return Distance(np.add, norm)
-    if name == "rotate":
-        return Distance(complex_product, 2)
-    return None
+    known: dict[str, Interaction] = {
+        "complex": InnerProduct(complex_product),
+        "distmult": InnerProduct(np.multiply),
+        "transe": Distance(np.add, norm),
+        "rotate": Distance(complex_product, 2),
+    }
+    return known.get(model.casefold())
 
 
 # --- scorers -------------------------------------------------------------------------------------

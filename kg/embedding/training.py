@@ -301,8 +301,6 @@ def train(
     """Train a PyKEEN model on the triples of a split.
 
     Args:
-        split: see `kg.embedding.ranking.split`.
-        options: model, size, loop, seeds, stopping.
         checkpoint_file: written while training; training resumes from it if it is of the same graph and options.
             None for no checkpoint. The caller removes it.
         progress: called after each epoch.

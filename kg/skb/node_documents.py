@@ -37,7 +37,7 @@ def relation_texts(graph: Graph, nodes: Sequence[int] | npt.NDArray[np.int64]) -
         keys = near * max(graph.num_relations, 1) + relations
         named = positions_in_runs(keys) < NAMES_PER_RELATION
         names = graph.labels(far[named])
-        starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if len(keys) else np.empty(0, int)
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
         sizes = np.diff(np.append(starts, len(keys)))
         taken = 0
         for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
@@ -104,13 +104,10 @@ class NodeDocuments:
 
 
 def described(graph: ColumnarGraph, documented: RowArray) -> RowArray | None:
-    """Candidates for a search by documents: nodes with documents, and all nodes of documented types.
+    """Candidates for a search by documents: nodes with documents (ascending), and all nodes of documented types.
 
     A type is documented if most of its nodes have a document. None if documents are the exception in the graph: then
     any node is a candidate.
-
-    Args:
-        documented: nodes with a document, ascending.
     """
     kinds = [
         nodes for t in graph.type_ids if 2 * np.isin(nodes := graph.nodes_of_type(t), documented).sum() > len(nodes)
