@@ -34,7 +34,7 @@ class RelationVectors:
     """
 
     def __init__(self, vectors: FloatArray, owners: npt.NDArray[np.int64], encoder: Encoder) -> None:
-        self._vectors = vectors
+        self._vectors, self._owners = vectors, owners
         self._starts = np.flatnonzero(np.diff(owners, prepend=-1))
         self._encoder = encoder
         self._ranked: tuple[PathRanker, FloatArray] | None = None  # the vectors as the latest ranker compares them
@@ -74,8 +74,7 @@ class RelationVectors:
         texts = [(first + at, text) for at, relation in enumerate(relations) for text in relation_texts(relation)]
         if not texts:
             return self
-        sizes = np.diff(np.append(self._starts, len(self._vectors)))
-        owners = np.concatenate([np.repeat(np.arange(first), sizes), [owner for owner, _ in texts]])
+        owners = np.concatenate([self._owners, [owner for owner, _ in texts]])
         vectors = np.concatenate([self._vectors, self._encoder.encode([text for _, text in texts])])
         return RelationVectors(vectors, owners, self._encoder)
 

@@ -122,16 +122,15 @@ def corrupt(
     """
     corrupted = triples.copy()
     open_ = np.arange(len(triples))
-    pool = triples_of(graph, values=True) if corruption == "consistent" else None
-    if pool is not None:
-        pool = pool[pool[:, 2] < num_entities]
-        pool = pool[np.argsort(pool[:, 1], kind="stable")]
+    pairs = None
+    if corruption == "consistent":
+        pool = triples_of(graph, values=True)
         # Each tail once per relation: otherwise frequent tails would be drawn over and over.
-        pairs = np.unique(pool[:, 1:], axis=0)
+        pairs = np.unique(pool[pool[:, 2] < num_entities, 1:], axis=0)
     for _ in range(_DRAWS):
         if len(open_) == 0:
             break
-        if pool is None:
+        if pairs is None:
             drawn = rng.integers(0, num_entities, len(open_))
         else:
             relations = triples[open_, 1]

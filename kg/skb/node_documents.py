@@ -143,8 +143,7 @@ def build(
         content: hash of what they are made from, for `is_of`.
         check: called with the name of the folder before anything is written; raises if the graph was replaced.
     """
-    owners = _owners(graph, documents)
-    nodes = distinct(owners[owners >= 0])
+    nodes = np.empty(0, np.int64) if documents is None else _documented(graph, documents)
     if not len(nodes):
         documents, nodes = None, np.arange(graph.num_entities, dtype=np.int64)
     lengths: list[int] = []
@@ -158,20 +157,10 @@ def build(
             (new / _CONTENT).write_text(content, "utf-8")
 
 
-def _owners(graph: ColumnarGraph, documents: DocumentStore | None) -> RowArray:
-    """The node of each document, -1 if it is about no node of this graph."""
-    if documents is None:
-        return np.empty(0, np.int64)
-    known: dict[str, int] = {}
-    owners = np.full(len(documents), -1, np.int64)
-    for row, id in enumerate(documents.node_ids()):
-        if id is None:
-            continue
-        if id not in known:
-            node = graph.find(id)
-            known[id] = -1 if node is None or node >= graph.num_entities else node
-        owners[row] = known[id]
-    return owners
+def _documented(graph: ColumnarGraph, documents: DocumentStore) -> RowArray:
+    """The entities of this graph that documents are about, ascending."""
+    found = {graph.find(id) for id in set(documents.node_ids()) if id is not None}
+    return np.array(sorted(node for node in found if node is not None and node < graph.num_entities), np.int64)
 
 
 def _records(
