@@ -27,11 +27,6 @@ TEXTS = [
 ]
 
 
-@pytest.fixture(scope="session")
-def encoder() -> Encoder:
-    return load_encoder()
-
-
 class CountingModel:
     """A model that spells a text's length and notes what it was asked for."""
 

@@ -83,12 +83,10 @@ class TestBuild:
         assert graph.find("charles") is not None
         assert graph.num_triples == 3
 
-    def test_an_empty_directory_is_accepted(self, tmp_path: Path) -> None:
+    def test_an_empty_directory_is_accepted_and_missing_parents_are_made(self, tmp_path: Path) -> None:
         (tmp_path / "kb").mkdir()
-        assert build(raw_graph(EDGES), tmp_path / "kb", encoder=None).graph.num_triples == 3
-
-    def test_missing_parents_are_made(self, tmp_path: Path) -> None:
-        assert build(raw_graph(EDGES), tmp_path / "a" / "b" / "kb", encoder=None).path.is_dir()
+        for place in ("kb", "a/b/kb"):
+            assert build(raw_graph(EDGES), tmp_path / place, encoder=None).graph.num_triples == 3
 
     def test_it_can_be_moved(self, folder: Path) -> None:
         moved = folder.rename(folder.parent / "elsewhere")
@@ -256,26 +254,17 @@ class TestRefused:
 
     @pytest.mark.parametrize(
         "content",
-        ["", "{", "[]", "null", "7", "{}", '{"format": 1}', "\x00", '{"format": "triplecheck-knowledge-base"}'],
+        b' { [] null 7 {} \0 \xff\xfe\0 {"format":1} {"format":"triplecheck-knowledge-base"}'.split(b" "),
     )
-    def test_a_damaged_or_foreign_manifest(self, folder: Path, content: str) -> None:
-        (folder / FILE).write_text(content)
+    def test_a_damaged_or_foreign_manifest(self, folder: Path, content: bytes) -> None:
+        (folder / FILE).write_bytes(content)
         with pytest.raises(KnowledgeBaseError, match=r"manifest\.json"):
             KnowledgeBase.open(folder)
 
-    def test_a_manifest_that_is_no_text(self, folder: Path) -> None:
-        (folder / FILE).write_bytes(b"\xff\xfe\x00")
-        with pytest.raises(KnowledgeBaseError, match=r"manifest\.json"):
-            KnowledgeBase.open(folder)
-
-    def test_another_format_version(self, folder: Path) -> None:
-        edit_manifest(folder, version=VERSION + 1)
+    @pytest.mark.parametrize("further", [{}, {"shards": 7}])
+    def test_another_format_version(self, folder: Path, further: dict[str, int]) -> None:
+        edit_manifest(folder, version=VERSION + 1, **further)
         with pytest.raises(KnowledgeBaseError, match=rf"version {VERSION + 1}.* reads {VERSION}; build it again"):
-            KnowledgeBase.open(folder)
-
-    def test_another_version_with_other_fields_is_refused_for_its_version(self, folder: Path) -> None:
-        edit_manifest(folder, version=VERSION + 1, shards=7)
-        with pytest.raises(KnowledgeBaseError, match="version"):
             KnowledgeBase.open(folder)
 
     def test_every_missing_file_is_named(self, pristine: Path, tmp_path: Path) -> None:
