@@ -85,7 +85,7 @@ class Quantity:
     """A comparable value. Only quantities of the same kind may be compared.
 
     Attributes:
-        kind: `number`; `time` for a point in time; else what its unit measures (`kg.values.Unit`): `mass`, `share`,
+        kind: `number`; `time` for a point in time; else what its unit measures (`Unit.kind`): `mass`, `share`,
             `money USD`.
         size: exact, in the base unit of the kind; of a point in time the days since the day before 0001-01-01
             (proleptic Gregorian), with the time of day as a fraction.

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from kg_parts import built
 
-from triplecheck.kg import Candidate, GraphLinker, KnowledgeBase, Linker
+from triplecheck.kg import Candidate, KnowledgeBase, Linker
+from triplecheck.kg.linking import GraphLinker
 from triplecheck.language.pipeline import read_text
 
 

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 from kg_parts import built
 
-from triplecheck.kg import KnowledgeBase, Mention
-from triplecheck.kg.mentions import MentionDetector
+from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.mentions import Mention, MentionDetector
 from triplecheck.language.pipeline import read_text
 
 

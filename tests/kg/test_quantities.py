@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.kg.types import XSD, Literal
-from triplecheck.kg.values import Quantity, as_time, comparable, contains, date_of, quantity, written
+from triplecheck.kg.values.typed import Quantity, as_time, comparable, contains, date_of, quantity, written
 
 
 def typed(lexical: str, datatype: str) -> Quantity:

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from triplecheck.kg.values import unit, unit_of_label
+from triplecheck.kg.values.units import unit, unit_of_label
 
 
 @pytest.mark.parametrize(
