@@ -16,18 +16,8 @@ from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 from triplecheck.kg.types import Direction, Edge
 from triplecheck.kg.values import Quantity, quantity, value_of
 
-PER_PATTERN = 3
-"""Default number of triples per pattern."""
 
-
-def support(
-    graph: Graph,
-    found: Match,
-    variable: str,
-    node: int,
-    *,
-    per_pattern: int = PER_PATTERN,
-) -> list[Edge]:
+def support(graph: Graph, found: Match, variable: str, node: int, *, per_pattern: int) -> list[Edge]:
     """(head, relation, tail) of the triples that make a node a solution, starting at the node.
 
     Each pattern connected with the variable gives at least one triple if the match is exact, and at most

@@ -93,7 +93,7 @@ def calibrate(
     return curves
 
 
-def separating_threshold(plausibility: Plausibility, *, limit: int = 500, seed: int = 0) -> float | None:
+def separating_threshold(plausibility: Plausibility) -> float | None:
     """The score below which an answer is likelier true, by the method and the aggregate of a plausibility.
 
     Youden's J on answers of held-out triples, corrupted by tails of the right type. None if nothing can be scored.
@@ -101,9 +101,7 @@ def separating_threshold(plausibility: Plausibility, *, limit: int = 500, seed: 
     if len(plausibility.embeddings.test) == 0:
         return None
     try:
-        curves = calibrate(
-            plausibility, limit=limit, seed=seed, methods=(plausibility.method,), corruptions=("consistent",)
-        )
+        curves = calibrate(plausibility, limit=500, methods=(plausibility.method,), corruptions=("consistent",))
     except UserError:  # no triple can be corrupted
         return None
     (found,) = (curve.threshold for curve in curves if curve.unit == plausibility.aggregate)
