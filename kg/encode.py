@@ -103,29 +103,32 @@ class KnownTexts:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        encoder = load_encoder(self.name)
-        if encoder.fingerprint != self.fingerprint:
-            raise KnowledgeBaseError(
-                f"the vectors were made with other weights of {self.name!r} than the installed ones; build the "
-                "knowledge base again"
-            )
-        return encoder
+        return load_encoder(self.name, self.fingerprint)
 
 
-def load_encoder(name: str = DEFAULT_ENCODER) -> Encoder:
+def load_encoder(
+    name: str = DEFAULT_ENCODER, fingerprint: str | None = None, place: Path | str = "the knowledge base"
+) -> Encoder:
     """The encoder of that name, loaded once per process. Thread-safe.
 
     Args:
         name: the default, a directory in sentence-transformers' format, or any model name of
             sentence-transformers (which may download it).
+        fingerprint: of the encoder that made the vectors in a place.
 
     Raises:
         UnavailableError: the model cannot be loaded.
+        KnowledgeBaseError: it has another fingerprint.
     """
     name = name.removeprefix("sentence-transformers/")
     directory = _default_model() if name == DEFAULT_ENCODER else Path(name).expanduser()
     with _loading:
-        return _load(name, str(directory.resolve()) if directory.is_dir() else None)
+        encoder = _load(name, str(directory.resolve()) if directory.is_dir() else None)
+    if fingerprint is not None and fingerprint != encoder.fingerprint:
+        raise KnowledgeBaseError(
+            f"{place}: its vectors were made with other weights of {name!r} than the installed ones; build it again"
+        )
+    return encoder
 
 
 @cache

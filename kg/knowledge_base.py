@@ -167,15 +167,8 @@ class KnowledgeBase:
     @functools.cached_property
     def encoder(self) -> Encoder | None:
         """The sentence encoder that made the vectors, loaded; None if there are no vectors."""
-        if self.manifest.encoder is None:
-            return None
-        encoder = load_encoder(self.manifest.encoder["name"])
-        if encoder.fingerprint != self.manifest.encoder["fingerprint"]:
-            raise KnowledgeBaseError(
-                f"{self.path}: its vectors were made with other weights of {encoder.name!r} than the installed ones; "
-                "build the knowledge base again"
-            )
-        return encoder
+        made = self.manifest.encoder
+        return None if made is None else load_encoder(made["name"], made["fingerprint"], self.path)
 
     @functools.cached_property
     def relation_vectors(self) -> relation_vectors.RelationVectors | None:

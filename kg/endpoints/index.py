@@ -259,16 +259,9 @@ class EndpointIndex:
 
     @functools.cached_property
     def encoder(self) -> Encoder | None:
-        """The encoder of the vectors, loaded; None if there are none, or it is another one than was used."""
-        if self.about.encoder is None:
-            return None
-        encoder = load_encoder(self.about.encoder["name"])
-        if encoder.fingerprint != self.about.encoder["fingerprint"]:
-            raise KnowledgeBaseError(
-                f"{self.folder}: its vectors were made with other weights of {encoder.name!r}; "
-                "build it again with `triplecheck kb index`"
-            )
-        return encoder
+        """The encoder of the vectors, loaded; None if there are none."""
+        made = self.about.encoder
+        return None if made is None else load_encoder(made["name"], made["fingerprint"], self.folder)
 
     @functools.cached_property
     def relation_vectors(self) -> relation_vectors.RelationVectors | None:
