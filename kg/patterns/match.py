@@ -51,8 +51,8 @@ class Match:
         domains: nodes of each variable, including constants; None: any node.
         rounds: size of each domain before propagation and after each round; None: any node.
         emptied_by: the pattern that emptied a domain, if any.
-        exact: whether every node in the domains is part of a solution; otherwise the domains may be supersets.
-        unbounded: a pattern was skipped because neither end has a domain and the graph cannot list its nodes.
+        exact: whether every node in the domains is part of a solution; otherwise the domains may be supersets, or None
+            where neither end of a pattern has a domain and the graph cannot list its nodes.
         rows: the solutions per connected component, if joined.
     """
 
@@ -61,7 +61,6 @@ class Match:
     rounds: tuple[Mapping[str, int | None], ...]
     emptied_by: BoundPattern | None
     exact: bool
-    unbounded: bool = False
     rows: tuple[Solutions, ...] | None = None
 
     def nodes(self, variable: str) -> Domain:
@@ -133,9 +132,8 @@ class _Propagation:
             self._domains = dict.fromkeys(self._domains, _NOTHING)
             rounds.append(self._sizes())
             self._stale.clear()
-        unbounded = bool(self._stale)
-        exact = not unbounded and (emptied is not None or self._query.is_forest)
-        return Match(self._query, self._domains, tuple(rounds), emptied, exact, unbounded)
+        exact = not self._stale and (emptied is not None or self._query.is_forest)
+        return Match(self._query, self._domains, tuple(rounds), emptied, exact)
 
     def _look_at(self, at: int) -> bool:
         """Make one pattern consistent; False if that empties a domain."""
@@ -277,8 +275,6 @@ def solutions(
     """
     if found.rows is not None:
         return found.rows
-    if found.unbounded:
-        return None
     parts, left = [], list(found.query.patterns)
     try:
         while left:
@@ -300,4 +296,4 @@ def _joined(graph: Graph, found: Match, budget: int) -> Match:
         for part in rows
         for name, column in part.columns.items()
     }
-    return Match(found.query, domains, found.rounds, emptied, True, False, rows)
+    return Match(found.query, domains, found.rounds, emptied, True, rows)
