@@ -37,15 +37,8 @@ IdTriple = tuple[int | None, int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class TripleScore:
-    """One triple with its score, or the reason why it has none.
+    """The score of a triple, lower is more plausible, or the reason why it has none."""
 
-    Attributes:
-        triple: head, relation, tail.
-        score: lower is more plausible; None if skipped.
-        skipped: why it was skipped, None if it was not.
-    """
-
-    triple: IdTriple
     score: float | None = None
     skipped: Skip | None = None
 
@@ -118,13 +111,11 @@ class Plausibility:
             triples: in the graph's numbers, or as `kg.plausibility.ground` gives them.
         """
         given = [t.triple if isinstance(t, Grounded) else t for t in triples]
-        skipped = [self._skip(triple) for triple in given]
-        open_ = [i for i, reason in enumerate(skipped) if reason is None]
-        found = [TripleScore(triple, skipped=reason) for triple, reason in zip(given, skipped, strict=True)]
+        found = [TripleScore(skipped=self._skip(triple)) for triple in given]
+        open_ = [i for i, one in enumerate(found) if one.skipped is None]
         rows = np.array([given[i] for i in open_], np.int64)
         for i, score in zip(open_, self.triple_scores(rows).tolist() if open_ else (), strict=True):
-            scored = math.isfinite(score)
-            found[i] = TripleScore(given[i], score) if scored else TripleScore(given[i], skipped=Skip.NO_REFERENCE)
+            found[i] = TripleScore(score) if math.isfinite(score) else TripleScore(skipped=Skip.NO_REFERENCE)
         return self._together(found)
 
     def _together(self, found: list[TripleScore]) -> PlausibilityScores:
