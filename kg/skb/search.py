@@ -192,10 +192,6 @@ class Ranking:
 class NodeSearch(Protocol):
     """Ranks nodes for a query. Thread-safe."""
 
-    @property
-    def nodes(self) -> npt.NDArray[np.int64]:
-        """The nodes with a document, ascending."""
-
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
         """The best of the candidates.
 
@@ -212,16 +208,12 @@ class BM25Search:
     def __init__(self, documents: NodeDocuments) -> None:
         self._documents = documents
 
-    @property
-    def nodes(self) -> npt.NDArray[np.int64]:
-        return self._documents.nodes
-
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
         scores = np.where(rows >= 0, np.float32(0), np.float32(-np.inf))
         found, values = self._documents.store.best_rows(query, limit, None if candidates is None else known)
-        scores[np.searchsorted(nodes, self.nodes[found])] = values
+        scores[np.searchsorted(nodes, self._documents.nodes[found])] = values
         return _ranked(nodes, scores, limit, len(known))
 
 
@@ -245,10 +237,6 @@ class VectorSearch:
         self._complete = False
 
     @property
-    def nodes(self) -> npt.NDArray[np.int64]:
-        return self._documents.nodes
-
-    @property
     def complete(self) -> bool:
         """Whether every node has its vectors."""
         if not self._complete:
@@ -265,7 +253,7 @@ class VectorSearch:
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
         if len(known) > self._at_once and not self.complete:
-            best = self._words.rank(query, self.nodes[known], self._at_once).nodes
+            best = self._words.rank(query, self._documents.nodes[known], self._at_once).nodes
             known = np.sort(self._documents.rows_of(best))
         vector = self._fields[0].encoder.encode([query])[0]
         total = np.zeros(len(known), np.float32)
@@ -273,38 +261,31 @@ class VectorSearch:
             field.fill(known)
             total += field.cosines(vector, known)
         scores = np.full(len(nodes), -np.inf, np.float32)
-        scores[np.searchsorted(nodes, self.nodes[known])] = total / len(self._fields)
+        scores[np.searchsorted(nodes, self._documents.nodes[known])] = total / len(self._fields)
         return _ranked(nodes, scores, limit, len(known))
 
 
 class FusedSearch:
-    """Reciprocal rank fusion of two searches: a node scores 1 / (60 + rank) in each.
+    """Reciprocal rank fusion of searches: a node scores 1 / (60 + rank) in each.
 
     Source: Cormack, Clarke and Büttcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank
     Learning Methods", with their constant.
-
-    Args:
-        words: BM25.
     """
 
-    def __init__(self, words: BM25Search, vectors: VectorSearch) -> None:
-        self._searches: tuple[NodeSearch, NodeSearch] = words, vectors
-
-    @property
-    def nodes(self) -> npt.NDArray[np.int64]:
-        return self._searches[0].nodes
+    def __init__(self, documents: NodeDocuments, *searches: NodeSearch) -> None:
+        self._documents, self._searches = documents, searches
 
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
-        nodes = self.nodes if candidates is None else distinct(np.asarray(candidates, np.int64))
+        nodes = self._documents.nodes if candidates is None else distinct(np.asarray(candidates, np.int64))
         depth = max(limit, _FUSED)
-        both = [search.rank(query, candidates, depth) for search in self._searches]
+        rankings = [search.rank(query, candidates, depth) for search in self._searches]
         scores = np.full(len(nodes), -np.inf, np.float32)
-        for ranking in both:
+        for ranking in rankings:
             # A node that shares no word is not ranked by words; one without a vector not by vectors.
             found = np.flatnonzero(np.isfinite(ranking.scores) & (ranking.scores != 0))
             at = np.searchsorted(nodes, ranking.nodes[found])
             scores[at] = np.where(np.isfinite(scores[at]), scores[at], 0) + 1 / (_RANK_CONSTANT + 1 + found)
-        return _ranked(nodes, scores, limit, min(ranking.compared for ranking in both))
+        return _ranked(nodes, scores, limit, min(ranking.compared for ranking in rankings))
 
 
 class NodeSearches:
@@ -331,7 +312,7 @@ class NodeSearches:
     @property
     def fused(self) -> FusedSearch:
         """BM25 and one vector per node together."""
-        return FusedSearch(self.bm25, self.dense)
+        return FusedSearch(self.documents, self.bm25, self.dense)
 
     @property
     def multi(self) -> VectorSearch:
