@@ -35,6 +35,7 @@ _WINDOW = 8192  # texts sorted by length at a time
 _REMEMBERED_TEXTS = 32_768  # about 50 MB of vectors and at most 30 MB of texts
 _REMEMBERED_LENGTH = 1024  # characters that the default model reads; longer texts are not cached
 REMEMBERED_CALL = 512  # texts; a larger call is bulk work and would only flush the cache
+_TINY = np.finfo(np.float32).tiny
 
 _loading = threading.Lock()
 
@@ -285,7 +286,8 @@ class TextEncoder:
             done += len(rows)
         progress("encoding", done, len(texts))
         for batch in self._batches(list(rows_of)):
-            embedded = _normalised(self._model.embed([valid(text) for text in batch]))
+            embedded = self._model.embed([valid(text) for text in batch])
+            embedded = embedded / np.maximum(np.linalg.norm(embedded, axis=1, keepdims=True), _TINY)
             for text, vector in zip(batch, embedded, strict=True):
                 vectors[rows_of[text]] = vector
                 done += len(rows_of[text])
@@ -328,9 +330,3 @@ class TextEncoder:
 def _estimated_tokens(text: str) -> int:
     """Approximate number of word pieces: four bytes each in English, bounded by a model's limit (256 or 512)."""
     return min(len(text) if text.isascii() else len(text.encode("utf-8", "replace")), 1024) // 4 + 2
-
-
-def _normalised(vectors: FloatArray) -> FloatArray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    result: FloatArray = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
-    return result

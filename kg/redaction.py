@@ -23,15 +23,12 @@ def redacted(text: str, secrets: Iterable[str | None] = ()) -> str:
     Args:
         secrets: credentials of this call, such as a model's `api_key`.
     """
-    known = {secret for secret in (*secrets, *_of_environment()) if secret and len(secret) >= _SHORTEST}
+    of_environment = (value for name, value in os.environ.items() if _NAMED_SECRET.search(name))
+    known = {secret for secret in (*secrets, *of_environment) if secret and len(secret) >= _SHORTEST}
     for secret in sorted(known, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = _BEARER.sub(rf"\1 {HIDDEN}", text)
     return _OF_A_VENDOR.sub(HIDDEN, _NAMED.sub(rf"\1{HIDDEN}", text))
-
-
-def _of_environment() -> Iterable[str]:
-    return [value for name, value in os.environ.items() if _NAMED_SECRET.search(name)]
 
 
 class RedactingFormatter(logging.Formatter):

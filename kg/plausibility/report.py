@@ -69,7 +69,7 @@ def write_report(found: Sequence[Calibrated], out: Path, command: str = "") -> P
 def table(curves: Sequence[Roc]) -> str:
     """Table of AUROC, one row per score."""
     by_place = {(curve.method, curve.corruption, curve.unit): curve.auroc for curve in curves}
-    columns = _columns(curves)
+    columns = list(dict.fromkeys((curve.corruption, curve.unit) for curve in curves))
     lines = [" | ".join(["| score", *(f"{corruption}, {unit}" for corruption, unit in columns)]) + " |"]
     lines.append("| --- |" + " ---: |" * len(columns))
     for method in METHODS:
@@ -106,10 +106,6 @@ def _lead(found: Sequence[Calibrated], method: str, unit: str) -> str:
         leads += [by_place[PAPERS, corruption] - by_place[method, corruption] for corruption in CORRUPTIONS]
     worse, better = (sum(sign * lead > _EQUAL for lead in leads) for sign in (-1, 1))
     return f"{sum(leads) / len(leads):+.3f} (worse in {worse}, better in {better} of {len(leads)})"
-
-
-def _columns(curves: Sequence[Roc]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((curve.corruption, curve.unit) for curve in curves))
 
 
 def draw(curves: Sequence[Roc], corruption: str, name: str, out: Path) -> Path:

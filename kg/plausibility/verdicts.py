@@ -67,7 +67,7 @@ class GraphJudge:
         head, relation, tail = grounded.triple
         if head is None or relation is None:
             return JudgedTriple(grounded, TripleVerdict.UNKNOWN, str(grounded.reason))
-        there = self._edges(head, relation)
+        there = tuple((head, relation, tail) for tail in self._graph.neighbors(head, relation).tolist())
         if tail is not None and self._graph.contains(head, relation, tail):
             return JudgedTriple(grounded, TripleVerdict.IN_GRAPH, "the graph says so", ((head, relation, tail),))
         by_value = self._by_value(grounded, relation, there)
@@ -108,10 +108,6 @@ class GraphJudge:
             tails = np.unique(heads, return_counts=True)[1]
             self._functional[relation] = len(tails) >= _HEADS and float((tails == 1).mean()) >= _ONE_TAIL
         return self._functional[relation]
-
-    def _edges(self, head: int, relation: int) -> tuple[Edge, ...]:
-        tails: list[int] = self._graph.neighbors(head, relation).tolist()
-        return tuple((head, relation, tail) for tail in tails)
 
     def _between(self, there: tuple[Edge, ...], tail: int) -> tuple[Edge, ...]:
         """Edges in either direction between the graph's tails and another tail."""
