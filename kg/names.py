@@ -177,11 +177,16 @@ def write_names(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: P
     Returns:
         The number of normalised names.
     """
+    trie = _write_exact(names, num_nodes, folder)  # what this needs of memory is free again
+    _write_trigrams(trie, folder)
+    return len(trie)
+
+
+def _write_exact(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: Path) -> Any:
     forms, nodes, sources = _normalized(names)
     trie, numbers = _write_trie(lambda: _texts(forms), len(forms), folder)
     _write_nodes(numbers, nodes, sources, len(trie), num_nodes, folder)
-    _write_trigrams(trie, folder)
-    return len(trie)
+    return trie
 
 
 def extend_names(
@@ -211,9 +216,9 @@ def extend_names(
     offsets, old_nodes, old_sources = (
         np.array(mapped(old / f"name_{part}.npy", sums)) for part in ("offsets", "nodes", "sources")
     )
-    numbers = np.concatenate([np.repeat(moved, np.diff(offsets)), numbers])
+    every_number = np.concatenate([np.repeat(moved, np.diff(offsets)), numbers])
     nodes = np.concatenate([new_number[old_nodes], nodes])
-    _write_nodes(numbers, nodes, np.concatenate([old_sources, sources]), len(trie), num_nodes, folder)
+    _write_nodes(every_number, nodes, np.concatenate([old_sources, sources]), len(trie), num_nodes, folder)
     further = {number: form for number, form in zip(numbers.tolist(), _texts(forms), strict=True) if form not in before}
     _extend_trigrams(old, moved, further, folder, sums)
     return len(trie)
