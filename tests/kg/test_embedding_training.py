@@ -175,16 +175,6 @@ def test_a_kill_leaves_the_knowledge_base_as_it_was_and_the_work_is_not_lost(min
     assert epochs == [3, 4]
 
 
-def test_a_changed_weight_is_found_out(mine: KnowledgeBase) -> None:
-    train_into(mine.graph, mine.generation, QUICK)
-    weights = mine.path / "embeddings" / "weights.safetensors"
-    content = bytearray(weights.read_bytes())
-    content[-1] ^= 1
-    weights.write_bytes(content)
-    with pytest.raises(KnowledgeBaseError, match="has changed"):
-        KnowledgeBase.open(mine.path).verify()
-
-
 def test_embeddings_of_another_format_are_refused(mine: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     train_into(mine.graph, mine.generation, QUICK)
     monkeypatch.setattr("triplecheck.kg.embedding.embeddings.VERSION", 9)
