@@ -14,7 +14,7 @@ from rapidfuzz import process
 
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, Linker, spelling_fit
-from triplecheck.kg.names import SOURCES, normalize
+from triplecheck.kg.names import normalize
 from triplecheck.kg.patterns.query import BoundPattern, Dropped, Link, Query, write_pattern
 from triplecheck.kg.readable import entity_label, local_name, relation_label
 from triplecheck.kg.types import Direction, Literal, Name, Pattern, Variable
@@ -140,17 +140,15 @@ class Constants:
             best = max(c.lexical for c in recognised)
             return _constant([c for c in recognised if c.lexical >= best - _EQUAL])
         named = self._of_type(() if self._linker is None else self._linker.candidates(text, limit=_HOMONYMS), type_id)
-        for sources, least in ((SOURCES, 0.0), (("typo",), spelling_fit(self._cutoff)), (("dense",), 0.0)):
-            if sources == ("dense",) and not self._by_vector:
-                continue
-            found = [c for c in named if c.source in sources and c.lexical >= least]
-            if sources != SOURCES:  # only the nearest, and those equally near
-                found = [c for c in found if c.lexical == max(other.lexical for other in found)]
-            if found:
-                return _constant(found)
-            if sources == SOURCES and (node := self._graph.find(text)) is not None:
-                return Constant(np.array([node], np.int64))
-        return Constant(np.empty(0, np.int64))
+        exact = [c for c in named if c.is_exact]
+        if exact:
+            return _constant(exact)
+        if (node := self._graph.find(text)) is not None:
+            return Constant(np.array([node], np.int64))
+        misspelt = [c for c in named if c.source == "typo" and c.lexical >= spelling_fit(self._cutoff)]
+        near = misspelt or [c for c in named if c.source == "dense" and self._by_vector]
+        nearest = max((c.lexical for c in near), default=0.0)
+        return _constant([c for c in near if c.lexical == nearest])
 
     def _of_type(self, candidates: Sequence[Candidate], type_id: str | None) -> list[Candidate]:
         return [c for c in candidates if type_id is None or type_id in self._graph.types(c.node)]
