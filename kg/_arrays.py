@@ -100,11 +100,7 @@ def load_array(path: Path, *, mmap_mode: Literal["r"] | None = None) -> Any:
 
 @contextlib.contextmanager
 def npy_file(path: Path, dtype: npt.DTypeLike) -> Iterator[Callable[[Array], None]]:
-    """Write one array of unknown length piece by piece, byte for byte as `numpy.save` does.
-
-    Yields:
-        A function that appends an array of shape (n,).
-    """
+    """Write one array of unknown length by a function that appends pieces (n,), byte for byte as `numpy.save` does."""
     kind, rows = np.dtype(dtype), 0
     with path.open("wb") as file:
 

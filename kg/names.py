@@ -169,13 +169,10 @@ def build_names(graph: ColumnarGraph, folder: Path) -> int:
 
 
 def write_names(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: Path) -> int:
-    """Write the index of names, and their trigrams, into a folder.
+    """Write the index of names, and their trigrams, into a folder; return the number of normalised names.
 
     Args:
         names: (name, node, index into `SOURCES`); long values are left out.
-
-    Returns:
-        The number of normalised names.
     """
     trie = _write_exact(names, num_nodes, folder)  # what this needs of memory is free again
     _write_trigrams(trie, folder)
@@ -197,16 +194,7 @@ def extend_names(
     folder: Path,
     sums: Sums = unchecked,
 ) -> int:
-    """Write the index of the names of another folder, and of further ones.
-
-    Args:
-        old: the other folder, with its trigrams.
-        folder: where to write; trigrams, too.
-        sums: checksums of the files of `old`.
-
-    Returns:
-        The number of normalised names.
-    """
+    """Write the index of the names of another folder and of further ones, with trigrams; return their number."""
     before = NameIndex(old, sums)
     forms, nodes, sources = _normalized(names)
     known = [before.form(number) for number in range(len(before))]

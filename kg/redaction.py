@@ -18,11 +18,7 @@ _OF_A_VENDOR = re.compile(r"\b(?:sk|pk|gsk|hf|xai|AIza)[-_][\w-]{16,}")
 
 
 def redacted(text: str, secrets: Iterable[str | None] = ()) -> str:
-    """The text without credentials: given ones, those of the environment, and what follows `Bearer` or `api_key=`.
-
-    Args:
-        secrets: credentials of this call, such as a model's `api_key`.
-    """
+    """The text without credentials: given ones, those of the environment, and what follows `Bearer` or `api_key=`."""
     of_environment = (value for name, value in os.environ.items() if _NAMED_SECRET.search(name))
     known = {secret for secret in (*secrets, *of_environment) if secret and len(secret) >= _SHORTEST}
     for secret in sorted(known, key=len, reverse=True):

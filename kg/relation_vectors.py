@@ -47,10 +47,8 @@ class RelationVectors:
         return best
 
     def ranked(self, texts: Sequence[str], ranker: PathRanker) -> list[Hops]:
-        """The scores of the relations as hops, by a trained ranker, for each text; empty if it has another encoder.
-
-        Args:
-            texts: questions whose topics are masked.
+        """The scores of the relations as hops, by a trained ranker, for each question whose topics are masked; empty if
+        it has another encoder.
         """
         if len(self._vectors) == 0 or not texts or ranker.encoder != self._encoder.fingerprint:
             return []
@@ -101,11 +99,7 @@ def type_texts(graph: Graph) -> list[str]:
 
 
 def build(relations: Sequence[Relation], encoder: Encoder, folder: Path, types: Sequence[str] = ()) -> None:
-    """Encode all relations and write their vectors into a folder.
-
-    Args:
-        types: further texts, whose vectors are written too if an encoder remembers so many.
-    """
+    """Write the vectors of all relations into a folder, and those of types if an encoder remembers so many texts."""
     texts = [(number, text) for number, relation in enumerate(relations) for text in relation_texts(relation)]
     vectors = encoder.encode([text for _, text in texts]) if texts else np.empty((0, encoder.dimensions), np.float32)
     np.save(folder / "relation_vectors.npy", vectors)

@@ -92,12 +92,9 @@ class VectorIndex:
 
     # --- on disk -----------------------------------------------------------------------------
     def save(self, directory: Path | str) -> None:
-        """Write the vectors in half precision.
+        """Write the vectors in half precision into a directory, which is created or replaced.
 
         A reader sees the old index or the new one, never a mixture; an open index stays usable.
-
-        Args:
-            directory: created if missing; an index already there is replaced.
 
         Raises:
             ValueError: a vector is not finite in half precision.

@@ -37,11 +37,7 @@ def graph_key(graph: ColumnarGraph) -> str:
 
 
 def add_embeddings(graph: ColumnarGraph, base: Generation, stored: Path) -> None:
-    """Put the stored embeddings into a newly built bundled base, unless they were trained on another graph.
-
-    Args:
-        base: `generation` of the base; open it again to use them.
-    """
+    """Put the stored embeddings into a newly built base, to be opened again, unless they are of another graph."""
     if not stored.is_dir():
         return
     key = stored / _KEY

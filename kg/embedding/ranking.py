@@ -69,13 +69,9 @@ def triples_of(graph: ColumnarGraph, *, values: bool = False) -> Triples:
 
 
 def split(triples: Triples, num_entities: int, num_relations: int, held_out: float, seed: int) -> TripleSplit:
-    """Hold out a share of the triples, drawn uniformly among those that can be held out.
+    """Hold out a share of the triples, none of which occurs twice, drawn uniformly among those that can be held out.
 
     A triple can be held out if its head, relation and tail each occur in another training triple.
-
-    Args:
-        triples: all triples, without duplicates.
-        held_out: share to hold out; less if fewer can be held out.
     """
     order = np.random.default_rng(seed).permutation(len(triples))
     shuffled = triples[order]

@@ -22,9 +22,6 @@ def support(graph: Graph, found: Match, variable: str, node: int, *, per_pattern
 
     Each pattern connected with the variable gives at least one triple if the match is exact, and at most
     `per_pattern`; every triple starts at the node or continues an earlier triple.
-
-    Args:
-        per_pattern: maximum number of triples per pattern.
     """
     domains = _domains_with(graph, found, variable, node)
     reached: dict[str, IntArray] = {variable: np.array([node], np.int64)}
@@ -87,12 +84,8 @@ class Relaxed:
 def relax(query: Query, answer: str, solve: Callable[[Query], Match]) -> Relaxed | None:
     """Drop as few patterns as needed for the answer to have nodes; of equally many, those that leave fewest nodes.
 
-    All remaining patterns must be connected with the answer. None if no pattern can be kept, or no tried subset has a
-    solution.
-
-    Args:
-        query: patterns without a solution.
-        solve: matches a subset of the patterns; at most 256 are tried.
+    All remaining patterns must be connected with the answer. None if no pattern can be kept, or none of the first 256
+    subsets has a solution.
     """
     patterns = sorted(query.patterns, key=lambda pattern: pattern.order)
     tried = 0
@@ -149,9 +142,6 @@ def extreme(graph: Graph, nodes: IntArray, relation: int, *, greatest: bool) -> 
 
     None if several have it, or if a node has no value of the kind that most have: numbers and points in time are not
     compared with each other.
-
-    Args:
-        nodes: shape (n,).
     """
     edges = graph.expand(nodes, relation, Direction.OUT)
     valued = measure(graph, zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True))

@@ -120,11 +120,7 @@ class Constants:
         self._known: dict[Name, Constant] = {}
 
     def look_up(self, name: Name, type_id: str | None) -> Constant:
-        """The nodes of a name.
-
-        Args:
-            type_id: only nodes of this type, if given.
-        """
+        """The nodes of a name, only those of a type if one is given."""
         if name not in self._known:
             self._known[name] = self._look_up(name.text, type_id)
         return self._known[name]

@@ -111,12 +111,9 @@ def separating_threshold(plausibility: Plausibility) -> float | None:
 def corrupt(
     graph: ColumnarGraph, triples: Triples, num_entities: int, corruption: str, rng: np.random.Generator
 ) -> tuple[Triples, Triples]:
-    """Triples and their corrupted forms, row by row; triples that could not be corrupted are left out of both.
+    """Triples (n, 3) and their corrupted forms, which are not in the graph, row by row.
 
-    Args:
-        graph: a corrupted triple must not be in it.
-        triples: shape (n, 3).
-        num_entities: tails are drawn from 0 ... num_entities - 1.
+    Tails are drawn from 0 ... num_entities - 1. Triples that could not be corrupted are left out of both.
     """
     corrupted = triples.copy()
     open_ = np.arange(len(triples))

@@ -86,12 +86,7 @@ class Grounder:
         self._relations_of = functools.cache(self._relations_named)
 
     def ground(self, triples: Iterable[TextTriple], question: str | None = None) -> list[Grounded]:
-        """Ground triples, in the order given.
-
-        Args:
-            triples: head, predicate, tail in words.
-            question: disambiguates homonyms, if given.
-        """
+        """Ground triples, in the order given; a question tells homonyms apart."""
         return [self._one(triple, question) for triple in triples]
 
     def _one(self, text: TextTriple, question: str | None) -> Grounded:

@@ -103,12 +103,9 @@ class Plausibility:
         return cls(kb.columnar, kb.embeddings, method, aggregate)
 
     def relative_score(self, triples: Sequence[IdTriple | Grounded]) -> PlausibilityScores:
-        """Score triples and put their scores together.
+        """Score triples, in the graph's numbers or as they were grounded, and put their scores together.
 
         Never NaN and never an exception for what the graph does not know: such a triple is skipped, with its reason.
-
-        Args:
-            triples: in the graph's numbers, or as `kg.plausibility.ground` gives them.
         """
         given = [t.triple if isinstance(t, Grounded) else t for t in triples]
         found = [TripleScore(skipped=self._skip(triple)) for triple in given]
