@@ -107,12 +107,9 @@ class GraphLinker:
     """Links text to one graph through its name indices.
 
     Args:
-        graph: the graph.
-        names: its exact names.
-        trigrams: its typo-tolerant names, or None for exact linking only.
-        relations: relation vectors, or None for no grounding.
+        trigrams: None for exact linking only.
+        relations: None for no grounding.
         name_vectors: vectors of the entity labels (row = node), or None for no dense candidates.
-        encoder: the encoder of the vectors.
     """
 
     def __init__(

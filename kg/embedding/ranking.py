@@ -34,8 +34,6 @@ class TripleSplit:
         train: contains every entity and relation that occurs.
         validation: for early stopping.
         test: for the final evaluation.
-        num_entities: entities are 0 ... num_entities - 1.
-        num_relations: relations are 0 ... num_relations - 1.
     """
 
     train: Triples
@@ -93,14 +91,7 @@ _SCORES_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class Quality:
-    """Link-prediction quality, over both directions.
-
-    Attributes:
-        mrr: mean reciprocal rank.
-        hits_at_1: share of ranks that are 1.
-        hits_at_10: share of ranks up to 10.
-        triples: number of triples; the tail and the head of each are predicted.
-    """
+    """Mean reciprocal rank, and shares of ranks up to 1 and 10, of the tails and the heads of so many triples."""
 
     mrr: float
     hits_at_1: float

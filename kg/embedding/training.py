@@ -269,8 +269,6 @@ class Trained:
 
     Attributes:
         model: the `pykeen.models.Model` with its best weights.
-        split: training, validation and test triples.
-        course: losses and validations.
         loop: the training loop (see `Epochs`).
         quality: link prediction on the test triples.
     """
