@@ -49,6 +49,9 @@ class LazyVectors:
     Args:
         folder: created if missing. If it is not writable, the vectors are kept in memory.
         encoder: makes the vectors. A folder of another encoder or number of rows is replaced.
+
+    Attributes:
+        matrix: all vectors, shape (n, d), float16; zero where they are missing.
     """
 
     def __init__(
@@ -58,25 +61,17 @@ class LazyVectors:
         self._what = f"encoding {what}"
         self._text = text
         self._lock = threading.Lock()
-        self._matrix, self._filled = _opened(folder, (rows, encoder.dimensions), encoder.fingerprint)
-
-    def __len__(self) -> int:
-        return len(self._filled)
-
-    def missing(self, rows: RowArray) -> RowArray:
-        """The given rows that are not filled."""
-        missing: RowArray = rows[self._filled[rows] == 0]
-        return missing
+        self.matrix, self._filled = _opened(folder, (rows, encoder.dimensions), encoder.fingerprint)
 
     @property
-    def matrix(self) -> npt.NDArray[np.float16]:
-        """All vectors, shape (n, d); zero where they are missing."""
-        return self._matrix
+    def complete(self) -> bool:
+        """Whether all rows are filled."""
+        return bool(self._filled.all())
 
     def filled(self) -> tuple[RowArray, npt.NDArray[np.float16]]:
         """The rows that are filled, and their vectors."""
         rows = np.flatnonzero(self._filled)
-        return rows, self._matrix[rows]
+        return rows, self.matrix[rows]
 
     def fill(self, rows: RowArray | None = None, progress: ProgressCallback = no_progress) -> None:
         """Compute the missing vectors of these rows. If interrupted, the next call resumes.
@@ -85,14 +80,14 @@ class LazyVectors:
             rows: row numbers; None: all.
             progress: called as ("encoding documents", done, total), or what else they are.
         """
-        missing = np.flatnonzero(self._filled == 0) if rows is None else np.unique(self.missing(rows))
+        missing = np.flatnonzero(self._filled == 0) if rows is None else np.unique(rows[self._filled[rows] == 0])
         for start in range(0, len(missing), _CHUNK):
             progress(self._what, start, len(missing))
             some = missing[start : start + _CHUNK]
             vectors = self.encoder.encode([self._text(row) for row in some.tolist()])
             with self._lock:
-                self._matrix[some] = vectors
-                _flush(self._matrix)
+                self.matrix[some] = vectors
+                _flush(self.matrix)
                 self._filled[some] = 1
                 _flush(self._filled)
         if len(missing):
@@ -105,7 +100,7 @@ class LazyVectors:
             some = rows[start : start + _SCORED_AT_ONCE]
             filled = self._filled[some] != 0
             # Summed row by row: a matrix product rounds by position, and equal documents must score equal.
-            block = self._matrix[some[filled]].astype(np.float32)
+            block = self.matrix[some[filled]].astype(np.float32)
             scores[start : start + len(some)][filled] = (block * query).sum(axis=1)
         return scores
 
@@ -239,9 +234,7 @@ class VectorSearch:
     @property
     def complete(self) -> bool:
         """Whether every node has its vectors."""
-        if not self._complete:
-            rows = np.arange(len(self._documents))
-            self._complete = all(not len(field.missing(rows)) for field in self._fields)
+        self._complete = self._complete or all(field.complete for field in self._fields)
         return self._complete
 
     def encode_all(self, progress: ProgressCallback = no_progress) -> None:
