@@ -229,13 +229,11 @@ class VectorSearch:
         self._fields = tuple(fields)
         self._words = BM25Search(documents)
         self._at_once = at_once
-        self._complete = False
 
     @property
     def complete(self) -> bool:
         """Whether every node has its vectors."""
-        self._complete = self._complete or all(field.complete for field in self._fields)
-        return self._complete
+        return all(field.complete for field in self._fields)
 
     def encode_all(self, progress: ProgressCallback = no_progress) -> None:
         """Compute all vectors. If interrupted, the next call resumes."""
