@@ -43,7 +43,7 @@ class _Named:
         folder.mkdir()
         columnar_build.write_graph(numbered, folder)
         graph = ColumnarGraph(folder)
-        names.build_trigrams(names.build_names(graph, folder), folder)
+        names.build_names(graph, folder)
         index = NameIndex(folder)
         trigrams = names.TrigramIndex(folder, index)
         return cls(labels, GraphLinker(graph, index, trigrams), GraphLinker(graph, index), trigrams)

@@ -14,34 +14,28 @@ if TYPE_CHECKING:
         UnavailableError,
         UserError,
     )
-    from triplecheck.kg.graph import Edges, Graph, IntArray, RelationCount, RelationSchema
+    from triplecheck.kg.graph import Graph, IntArray
     from triplecheck.kg.knowledge_base import KnowledgeBase, build
-    from triplecheck.kg.linking import Candidate, GraphLinker, Linker
-    from triplecheck.kg.mentions import Mention
+    from triplecheck.kg.linking import Candidate, Linker
     from triplecheck.kg.names import Words, normalize
     from triplecheck.kg.types import Direction, Entity, Literal, Name, Pattern, Relation, Triple, Variable
 
 __all__ = [
     "Candidate",
     "Direction",
-    "Edges",
     "Entity",
     "Graph",
-    "GraphLinker",
     "GraphUnavailableError",
     "IntArray",
     "KnowledgeBase",
     "KnowledgeBaseError",
     "Linker",
     "Literal",
-    "Mention",
     "MissingExtraError",
     "Name",
     "Pattern",
     "ReadError",
     "Relation",
-    "RelationCount",
-    "RelationSchema",
     "Triple",
     "TriplecheckError",
     "UnavailableError",
@@ -57,10 +51,9 @@ __getattr__ = lazily(
     {
         "errors": "GraphUnavailableError KnowledgeBaseError MissingExtraError ReadError TriplecheckError "
         "UnavailableError UserError",
-        "graph": "Edges Graph IntArray RelationCount RelationSchema",
+        "graph": "Graph IntArray",
         "knowledge_base": "KnowledgeBase build",
-        "linking": "Candidate GraphLinker Linker",
-        "mentions": "Mention",
+        "linking": "Candidate Linker",
         "names": "Words normalize",
         "types": "Direction Entity Literal Name Pattern Relation Triple Variable",
     },

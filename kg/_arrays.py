@@ -20,15 +20,7 @@ _one_header = threading.Lock()
 
 
 def concat_ranges(starts: Array, stops: Array) -> Array:
-    """All integers of the ranges [starts[i], stops[i]), concatenated.
-
-    Args:
-        starts: shape (n,).
-        stops: shape (n,), each at least its `starts`.
-
-    Returns:
-        int64, shape (sum of the lengths,).
-    """
+    """All integers of the ranges [starts[i], stops[i]), concatenated: (n,) and (n,) to int64 (sum of the lengths,)."""
     lengths = stops - starts
     total = int(lengths.sum())
     if total == 0:
@@ -65,14 +57,7 @@ def bisect_ranges(values: Array, starts: Array, stops: Array, targets: Array, si
 
 
 def distinct(values: Array) -> Array:
-    """The distinct values, ascending. Ten times as fast as `numpy.unique` for millions of integers, which it hashes.
-
-    Args:
-        values: shape (n,).
-
-    Returns:
-        Same dtype, shape (number of distinct values,).
-    """
+    """The distinct values, ascending. Ten times as fast as `numpy.unique` for millions of integers, which it hashes."""
     ordered = np.sort(values)
     if len(ordered) == 0:
         return ordered
@@ -87,14 +72,7 @@ def used(codes: Array, size: int) -> npt.NDArray[np.bool_]:
 
 
 def positions_in_runs(keys: Array) -> Array:
-    """0, 1, 2 ... within each run of equal neighbours.
-
-    Args:
-        keys: shape (n,), equal keys adjacent.
-
-    Returns:
-        int64, shape (n,).
-    """
+    """0, 1, 2 ... within each run of equal neighbours, int64, shape as `keys`."""
     if len(keys) == 0:
         return np.empty(0, np.int64)
     first = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1])))
@@ -122,11 +100,7 @@ def load_array(path: Path, *, mmap_mode: Literal["r"] | None = None) -> Any:
 
 @contextlib.contextmanager
 def npy_file(path: Path, dtype: npt.DTypeLike) -> Iterator[Callable[[Array], None]]:
-    """Write one array of unknown length piece by piece, byte for byte as `numpy.save` does.
-
-    Yields:
-        A function that appends an array of shape (n,).
-    """
+    """Write one array of unknown length by a function that appends pieces (n,), byte for byte as `numpy.save` does."""
     kind, rows = np.dtype(dtype), 0
     with path.open("wb") as file:
 

@@ -86,14 +86,7 @@ def replaced_directory(target: Path) -> Iterator[Path]:
 @contextlib.contextmanager
 def draft_directory(target: Path) -> Iterator[Path]:
     """An empty directory beside `target`, removed at the end. Drafts of processes that have ended are removed, too."""
-    sweep(target)
-    with contextlib.ExitStack() as held:
-        while True:
-            draft = Path(tempfile.mkdtemp(prefix=_draft_prefix(target), dir=target.parent))
-            with contextlib.suppress(FileNotFoundError):  # another process takes it for a stale one
-                if _locked(draft, held.enter_context(_handle(draft)), otherwise=True):
-                    break
-        held.callback(_remove, draft)
+    with _draft(target, lambda prefix: Path(tempfile.mkdtemp(prefix=prefix, dir=target.parent))) as draft:
         yield draft
 
 
@@ -117,24 +110,31 @@ def replaced_file(target: Path) -> Iterator[Path]:
         StorageError: as `stored`; the file is unchanged.
     """
     target = target.absolute()
-    with stored(target), contextlib.ExitStack() as held:
-        sweep(target)
-        while True:
-            draft = target.with_name(f"{_draft_prefix(target)}{secrets.token_hex(4)}")
-            draft.open("xb").close()
-            held.callback(_remove, draft)
-            with contextlib.suppress(FileNotFoundError):  # another process takes it for a stale one
-                handle = held.enter_context(_handle(draft))
-                if _locked(draft, handle, otherwise=True):
-                    break
+
+    def make(prefix: str) -> Path:
+        draft = target.with_name(f"{prefix}{secrets.token_hex(4)}")
+        draft.open("xb").close()
+        return draft
+
+    with stored(target), _draft(target, make) as draft:
         yield draft
         with draft.open("rb+") as written:
             os.fsync(written.fileno())
         draft.replace(target)
 
 
-def _draft_prefix(target: Path) -> str:
-    return f".{target.name}.new-"
+@contextlib.contextmanager
+def _draft(target: Path, make: Callable[[str], Path]) -> Iterator[Path]:
+    """A locked draft of `target`, made by a function of how its name begins, and removed at the end."""
+    sweep(target)
+    with contextlib.ExitStack() as held:
+        while True:
+            draft = make(f".{target.name}.new-")
+            held.callback(_remove, draft)
+            with contextlib.suppress(FileNotFoundError):  # another process takes it for a stale one
+                if _locked(draft, held.enter_context(_handle(draft)), otherwise=True):
+                    break
+        yield draft
 
 
 def recover(target: Path) -> None:
@@ -261,13 +261,9 @@ def _remove(path: Path) -> None:
 
 
 def link_tree(source: Path, target: Path, leave_out: Collection[str] = ()) -> list[str]:
-    """Copy a directory, by hard links where the file system has them. The files must never be changed in place.
+    """Copy a directory, by hard links where the file system has them: the files must never be changed in place.
 
-    Args:
-        leave_out: names of files and directories to leave out, at any depth.
-
-    Returns:
-        The copied files, relative to `source`.
+    Files and directories with the names to leave out are not copied, at any depth. Returns what is, by relative path.
     """
     copied = []
     for path in sorted(source.rglob("*")):

@@ -135,15 +135,13 @@ class CheckedColumn:
         return len(self._column)
 
     def __getitem__(self, row: int) -> Any:
-        if 0 <= row < len(self._column):
-            self._check(row, row + 1)
+        self._check(row, row + 1)
         return self._column[row]
 
     def take(self, rows: pa.Array) -> pa.Array:
         """The rows of these numbers."""
         for row in rows.to_pylist() if not self._source.complete else ():
-            if 0 <= row < len(self._column):
-                self._check(row, row + 1)
+            self._check(row, row + 1)
         return self._column.take(rows)
 
     def slice(self, start: int, length: int) -> pa.Array:
@@ -152,7 +150,7 @@ class CheckedColumn:
         return self._column.slice(start, length)
 
     def _check(self, start: int, stop: int) -> None:
-        for address, size in _read(self._column, start, stop):
+        for address, size in _read(self._column, start, stop) if 0 <= start < len(self._column) else ():
             self._source.check(address - self._base, address - self._base + size)
 
 

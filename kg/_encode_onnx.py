@@ -63,25 +63,16 @@ def bert_config(directory: Path) -> BertConfig | None:
         return None
 
 
-@dataclass(frozen=True)
-class _BertGraph:
-    """A model as ONNX bytes, and its weights by name.
+def _bert_graph(
+    config: BertConfig, tensor: Callable[[str], FloatArray]
+) -> tuple[bytes, dict[str, FloatArray], dict[str, FloatArray]]:
+    """A model as ONNX bytes, and by name the weights that are its inputs, and the matrices that are initializers.
 
-    Inputs: `tokens` int32 (batch, length), padded on the right, `lengths` int32 (batch,), and `inputs`.
+    Inputs: `tokens` int32 (batch, length), padded on the right, `lengths` int32 (batch,), and the weights, which every
+    call is given: ONNX Runtime copies initializers, and of word vectors few are used. Initializers it packs once for
+    the processor; otherwise each call packs them anew, which is most of the time of a short text.
     Output: `hidden` float32 (batch, length, width).
-
-    Attributes:
-        inputs: weights that every call is given: ONNX Runtime copies initializers, and of word vectors few are used.
-        matrices: initializers, which ONNX Runtime packs once for the processor; otherwise each call packs them anew,
-            which is most of the time of a short text.
     """
-
-    model: bytes
-    inputs: dict[str, FloatArray]
-    matrices: dict[str, FloatArray]
-
-
-def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> _BertGraph:
     weights: dict[str, FloatArray] = {}
     matrices: dict[str, FloatArray] = {}
     nodes: list[bytes] = []
@@ -96,23 +87,10 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> _Ber
 
     def node(operator: str, inputs: list[str], output: str, domain: str = _FUSED, **attributes: int | float) -> str:
         outputs = [output, ""] if operator == "EmbedLayerNormalization" else [output]
-        given = [
-            _message(
-                (1, name),
-                (2, value) if isinstance(value, float) else (3, value),
-                (20, 1 if isinstance(value, float) else 2),
-            )
-            for name, value in attributes.items()
-        ]
-        nodes.append(
-            _message(
-                *((1, one) for one in inputs),
-                *((2, one) for one in outputs),
-                (4, operator),
-                *((5, one) for one in given),
-                (7, domain),
-            )
-        )
+        kinds = {name: 1 if isinstance(value, float) else 2 for name, value in attributes.items()}
+        given = [_message((1, name), (1 + kinds[name], value), (20, kinds[name])) for name, value in attributes.items()]
+        ends = [*((1, one) for one in inputs), *((2, one) for one in outputs)]
+        nodes.append(_message(*ends, (4, operator), *((5, one) for one in given), (7, domain)))
         return output
 
     def dense(layer: str, x: str) -> str:
@@ -165,7 +143,7 @@ def _bert_graph(config: BertConfig, tensor: Callable[[str], FloatArray]) -> _Ber
         (12, value("hidden", _FLOAT, "batch", "length", config.width)),
     )
     opsets = [_message((1, ""), (2, 17)), _message((1, _FUSED), (2, 1))]
-    return _BertGraph(_message((1, 8), (7, graph), *((8, one) for one in opsets)), weights, matrices)
+    return _message((1, 8), (7, graph), *((8, one) for one in opsets)), weights, matrices
 
 
 def _message(*fields: tuple[int, int | float | str | bytes]) -> bytes:
@@ -221,16 +199,14 @@ class OnnxEncoder:
         self._tokenizer = Tokenizer.from_file(str(directory / "tokenizer.json"))
         self._tokenizer.no_padding()
         self._tokenizer.enable_truncation(config.max_tokens)
-        graph = _bert_graph(config, _tensors(directory / "model.safetensors"))
+        model, *arrays = _bert_graph(config, _tensors(directory / "model.safetensors"))
         self._value = onnxruntime.OrtValue.ortvalue_from_numpy
-        self._inputs, matrices = (
-            {name: self._value(array) for name, array in some.items()} for some in (graph.inputs, graph.matrices)
-        )
+        self._inputs, matrices = ({name: self._value(array) for name, array in some.items()} for some in arrays)
         options = onnxruntime.SessionOptions()
         options.add_external_initializers(list(matrices), list(matrices.values()))
         # Threads that wait for work by spinning cost half as much CPU again.
         options.add_session_config_entry("session.intra_op.allow_spinning", "0")
-        self._session = onnxruntime.InferenceSession(graph.model, options, providers=["CPUExecutionProvider"])
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
 
     def embed(self, texts: Sequence[str]) -> FloatArray:
         """Mean of the token vectors of each text, float32 (n, dimensions), not normalised."""

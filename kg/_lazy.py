@@ -9,11 +9,7 @@ from typing import Any
 
 
 def lazily(package: str, names: Mapping[str, str]) -> Callable[[str], Any]:
-    """A `__getattr__` for the `__init__` of a package (PEP 562).
-
-    Args:
-        names: by module of the package, the public names that it defines, separated by blanks.
-    """
+    """A `__getattr__` for the `__init__` of a package (PEP 562), from the public names of each of its modules."""
     home = {name: module for module, several in names.items() for name in several.split()}
 
     def load(name: str) -> Any:

@@ -14,7 +14,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.manifest import Manifest
-from triplecheck.kg.names import build_names, build_trigrams
+from triplecheck.kg.names import build_names
 from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph, ReadOptions
 from triplecheck.kg.readers.raw import warn_of
@@ -114,16 +114,14 @@ def write_graph(
     names = kept_names(graph)
     if names is None:
         (folder / "names").mkdir()
-        forms = build_names(graph, folder / "names")
-        build_trigrams(forms, folder / "names")
-        names = len(forms)
+        names = build_names(graph, folder / "names")
     if encoder is not None:
         (folder / "vectors").mkdir()
         progress("encoding relations", 0, graph.num_relations)
         relation_vectors.build(relations, encoder, folder / "vectors", relation_vectors.type_texts(graph))
         if name_vectors:
             labels = [label for _, label in islice(graph.all_labels(), graph.num_entities)]
-            VectorIndex(encoder.encode(labels, progress=progress)).save(folder / "name_vectors", float16=True)
+            VectorIndex(encoder.encode(labels, progress=progress)).save(folder / "name_vectors")
     counts = {
         "entities": graph.num_entities,
         "values": graph.num_nodes - graph.num_entities,

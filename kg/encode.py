@@ -35,6 +35,9 @@ _WINDOW = 8192  # texts sorted by length at a time
 _REMEMBERED_TEXTS = 32_768  # about 50 MB of vectors and at most 30 MB of texts
 _REMEMBERED_LENGTH = 1024  # characters that the default model reads; longer texts are not cached
 REMEMBERED_CALL = 512  # texts; a larger call is bulk work and would only flush the cache
+_TINY = np.finfo(np.float32).tiny
+
+_loading = threading.Lock()
 
 
 @runtime_checkable
@@ -101,47 +104,45 @@ class KnownTexts:
 
     @cached_property
     def _encoder(self) -> Encoder:
-        encoder = load_encoder(self.name)
-        if encoder.fingerprint != self.fingerprint:
-            raise KnowledgeBaseError(
-                f"the vectors were made with other weights of {self.name!r} than the installed ones; build the "
-                "knowledge base again"
-            )
-        return encoder
+        return load_encoder(self.name, self.fingerprint)
 
 
-def load_encoder(name: str = DEFAULT_ENCODER) -> Encoder:
+def load_encoder(
+    name: str = DEFAULT_ENCODER, fingerprint: str | None = None, place: Path | str = "the knowledge base"
+) -> Encoder:
     """The encoder of that name, loaded once per process. Thread-safe.
 
     Args:
         name: the default, a directory in sentence-transformers' format, or any model name of
             sentence-transformers (which may download it).
+        fingerprint: of the encoder that made the vectors in a place.
 
     Raises:
         UnavailableError: the model cannot be loaded.
+        KnowledgeBaseError: it has another fingerprint.
     """
     name = name.removeprefix("sentence-transformers/")
     directory = _default_model() if name == DEFAULT_ENCODER else Path(name).expanduser()
-    with _loading():
-        return _load(name, str(directory.resolve()) if directory.is_dir() else None)
-
-
-@cache
-def _loading() -> threading.Lock:
-    return threading.Lock()
+    with _loading:
+        encoder = _load(name, str(directory.resolve()) if directory.is_dir() else None)
+    if fingerprint is not None and fingerprint != encoder.fingerprint:
+        raise KnowledgeBaseError(
+            f"{place}: its vectors were made with other weights of {name!r} than the installed ones; build it again"
+        )
+    return encoder
 
 
 @cache
 def _load(name: str, directory: str | None) -> Encoder:
     from triplecheck.kg._encode_onnx import OnnxEncoder, bert_config
 
-    if directory is not None:
-        config = bert_config(Path(directory))
-        if config is not None:
-            return TextEncoder(name, OnnxEncoder(Path(directory), config), lambda: _hash_files(Path(directory)))
-        return TextEncoder(name, SentenceTransformerEncoder(directory), lambda: _hash_files(Path(directory)))
-    model = SentenceTransformerEncoder(name)
-    return TextEncoder(name, model, model.hash_weights)
+    if directory is None:
+        downloaded = SentenceTransformerEncoder(name)
+        return TextEncoder(name, downloaded, downloaded.hash_weights)
+    place = Path(directory)
+    config = bert_config(place)
+    model: _Model = SentenceTransformerEncoder(directory) if config is None else OnnxEncoder(place, config)
+    return TextEncoder(name, model, lambda: _hash_files(place))
 
 
 @cache
@@ -185,13 +186,10 @@ def _hash_files(directory: Path) -> str:
     for path in sorted(directory.rglob("*")):
         if path.suffix in {".json", ".txt", ".model", ".safetensors", ".bin"} and path.is_file():
             digest.update(path.relative_to(directory).as_posix().encode())
-            digest.update(recorded.get((path, path.stat().st_size)) or _hash_file(path))
+            with path.open("rb") as file:
+                known = recorded.get((path, path.stat().st_size))
+                digest.update(known or hashlib.file_digest(file, "sha256").digest())
     return digest.hexdigest()
-
-
-def _hash_file(path: Path) -> bytes:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").digest()
 
 
 @cache
@@ -244,7 +242,7 @@ class SentenceTransformerEncoder:
         """Vectors of the texts, float32 (n, dimensions)."""
         with self._lock:
             vectors: FloatArray = self._model.encode(list(texts), batch_size=len(texts), show_progress_bar=False)
-        return vectors
+            return vectors
 
     def hash_weights(self) -> str:
         """SHA-256 over the architecture and the weights."""
@@ -280,14 +278,16 @@ class TextEncoder:
             rows_of.setdefault(text, []).append(row)
         small = len(texts) <= REMEMBERED_CALL
         done = 0
-        if small:
-            for text, vector in self._recall(rows_of).items():
-                rows = rows_of.pop(text)
-                vectors[rows] = vector
-                done += len(rows)
+        with self._lock:
+            known = {text: self._remembered[text] for text in rows_of if small and text in self._remembered}
+        for text, vector in known.items():
+            rows = rows_of.pop(text)
+            vectors[rows] = vector
+            done += len(rows)
         progress("encoding", done, len(texts))
         for batch in self._batches(list(rows_of)):
-            embedded = _normalised(self._model.embed([valid(text) for text in batch]))
+            embedded = self._model.embed([valid(text) for text in batch])
+            embedded = embedded / np.maximum(np.linalg.norm(embedded, axis=1, keepdims=True), _TINY)
             for text, vector in zip(batch, embedded, strict=True):
                 vectors[rows_of[text]] = vector
                 done += len(rows_of[text])
@@ -319,10 +319,6 @@ class TextEncoder:
                 longest = tokens
             yield batch
 
-    def _recall(self, texts: dict[str, list[int]]) -> dict[str, FloatArray]:
-        with self._lock:
-            return {text: self._remembered[text] for text in texts if text in self._remembered}
-
     def remember(self, texts: Sequence[str], vectors: FloatArray) -> None:
         """Keep vectors that this encoder made, so that the texts are not encoded again."""
         with self._lock:
@@ -334,9 +330,3 @@ class TextEncoder:
 def _estimated_tokens(text: str) -> int:
     """Approximate number of word pieces: four bytes each in English, bounded by a model's limit (256 or 512)."""
     return min(len(text) if text.isascii() else len(text.encode("utf-8", "replace")), 1024) // 4 + 2
-
-
-def _normalised(vectors: FloatArray) -> FloatArray:
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    result: FloatArray = vectors / np.maximum(lengths, np.finfo(np.float32).tiny)
-    return result

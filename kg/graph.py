@@ -66,11 +66,6 @@ class Edges:
     def __len__(self) -> int:
         return len(self.heads)
 
-    @property
-    def truncated(self) -> bool:
-        """Whether a limit cut edges off."""
-        return self.total > len(self.heads)
-
 
 @dataclass(frozen=True, slots=True)
 class RelationSchema:

@@ -12,7 +12,7 @@ import functools
 import html
 import logging
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -55,6 +55,8 @@ class KnowledgeBase:
     """
 
     documents_elsewhere: Documents | None = None
+    is_remote = False
+    """Whether the graph is on a server: it has no name index, documents or vectors of nodes."""
 
     def __init__(
         self,
@@ -132,11 +134,6 @@ class KnowledgeBase:
         return build(read_tables(tables, how), out, **options)
 
     @property
-    def is_remote(self) -> bool:
-        """Whether the graph is on a server: it has no name index, documents or vectors of nodes."""
-        return False
-
-    @property
     def identity(self) -> dict[str, Any]:
         """What tells this knowledge base from others, for the record of a run."""
         return {"content_hash": self.manifest.content_hash}
@@ -171,15 +168,8 @@ class KnowledgeBase:
     @functools.cached_property
     def encoder(self) -> Encoder | None:
         """The sentence encoder that made the vectors, loaded; None if there are no vectors."""
-        if self.manifest.encoder is None:
-            return None
-        encoder = load_encoder(self.manifest.encoder["name"])
-        if encoder.fingerprint != self.manifest.encoder["fingerprint"]:
-            raise KnowledgeBaseError(
-                f"{self.path}: its vectors were made with other weights of {encoder.name!r} than the installed ones; "
-                "build the knowledge base again"
-            )
-        return encoder
+        made = self.manifest.encoder
+        return None if made is None else load_encoder(made["name"], made["fingerprint"], self.path)
 
     @functools.cached_property
     def relation_vectors(self) -> relation_vectors.RelationVectors | None:
@@ -320,7 +310,9 @@ class KnowledgeBase:
             triples: whatever `build` takes.
             **options: `entities`, `relations`, `mapping`, `edge_properties`, `documents`, `progress`.
         """
-        return self._changed("add", triples, options)
+        from triplecheck.kg import changes
+
+        return self._changed(changes.add(self, triples, **options))
 
     def remove(self, triples: object = (), **options: Any) -> KnowledgeBase:
         """Remove triples, entities and documents, and open what it has become; see `kg.changes.remove`.
@@ -329,7 +321,9 @@ class KnowledgeBase:
             triples: whatever `build` takes.
             **options: `entities` (ids or names), `documents` (ids), `mapping`, `progress`.
         """
-        return self._changed("remove", triples, options)
+        from triplecheck.kg import changes
+
+        return self._changed(changes.remove(self, triples, **options))
 
     def update(self, triples: object = (), **options: Any) -> KnowledgeBase:
         """Replace tails, descriptions and documents, and open what it has become; see `kg.changes.update`.
@@ -338,14 +332,11 @@ class KnowledgeBase:
             triples: whatever `build` takes; for each head and relation, these are the tails from now on.
             **options: as `add`.
         """
-        return self._changed("update", triples, options)
-
-    def _changed(self, how: str, triples: object, options: Mapping[str, Any]) -> KnowledgeBase:
         from triplecheck.kg import changes
 
-        known: dict[str, Callable[..., Changed]]
-        known = {"add": changes.add, "remove": changes.remove, "update": changes.update}
-        done = known[how](self, triples, **options)
+        return self._changed(changes.update(self, triples, **options))
+
+    def _changed(self, done: Changed) -> KnowledgeBase:
         return KnowledgeBase(self.path, done.manifest, self._temporary)
 
     def __repr__(self) -> str:
@@ -370,7 +361,7 @@ class KnowledgeBase:
 
     def verify(self) -> None:
         """Check every file against its hash."""
-        manifest.verify(self.path)
+        manifest.verify(self.generation.folder)
 
 
 class RemoteBase(KnowledgeBase):
@@ -380,27 +371,23 @@ class RemoteBase(KnowledgeBase):
         endpoint: the endpoint.
     """
 
+    is_remote = True
+
     def __init__(self, endpoint: Endpoint) -> None:
         self.path = Path(endpoint.options.name)
         self.endpoint = endpoint
         self.language = endpoint.options.language or "en"
+        self.name_vectors = self.documents = self.embeddings = self.ranker_file = None
 
     def __getattr__(self, name: str) -> NoReturn:
-        if name in ("manifest", "generation"):
-            raise self._on_a_server(name)
-        raise AttributeError(name)
-
-    def _on_a_server(self, what: str) -> UserError:
+        """Called for what all parts in files are opened by, which is not here."""
+        if name not in ("manifest", "generation"):
+            raise AttributeError(name)
         where = "on a server" if self.endpoint.options.scheme != "ladybug" else "in a database of its own"
-        return UserError(
-            f"{self.endpoint.options.name}: the graph is {where} and has no {what.replace('_', ' ')} here; "
-            "load it into a knowledge base with `triplecheck kb build`"
+        raise UserError(
+            f"{self.endpoint.options.name}: the graph is {where} and has no files of a knowledge base here; "
+            "load it into one with `triplecheck kb build`"
         )
-
-    @property
-    def is_remote(self) -> bool:
-        """True."""
-        return True
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -427,48 +414,8 @@ class RemoteBase(KnowledgeBase):
         """Of the local index, None without one."""
         return None if self.endpoint.index is None else self.endpoint.index.encoder
 
-    @property
-    def columnar(self) -> NoReturn:
-        """Refused, as are the other parts that only files have."""
-        raise self._on_a_server("files of a graph")
-
-    @property
-    def names(self) -> NoReturn:
-        """Refused."""
-        raise self._on_a_server("name index")
-
-    @property
-    def trigrams(self) -> NoReturn:
-        """Refused."""
-        raise self._on_a_server("name index")
-
-    @property
-    def node_search(self) -> NoReturn:
-        """Refused."""
-        raise self._on_a_server("documents")
-
-    @property
-    def name_vectors(self) -> None:
-        """None."""
-
-    @property
-    def documents(self) -> None:
-        """None."""
-
-    @property
-    def embeddings(self) -> None:
-        """None."""
-
-    @property
-    def ranker_file(self) -> None:
-        """None."""
-
     def __repr__(self) -> str:
         return f"KnowledgeBase({self.endpoint.options.name!r})"
-
-    def verify(self) -> None:
-        """Refused with a `UserError`: there are no files."""
-        raise self._on_a_server("files to check")
 
 
 def open_remote(options: EndpointOptions, cache: Path | None = None) -> RemoteBase:

@@ -8,7 +8,7 @@ relations fit the question; popularity breaks ties.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -27,10 +27,11 @@ from triplecheck.kg.names import (
     respelt,
     similarity,
 )
-from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.kg.relation_vectors import RelationVectors, relation_texts
 from triplecheck.kg.vectors import VectorIndex
 
 _DENSE_CANDIDATES, _LEAST_COSINE = 10, 0.6
+_AVERAGED = 5  # relations whose fit to a question is averaged
 # For parts of names: minimum share of trigrams that a name shares with the text, minimum similarity of a misspelt
 # word, and minimum length of a word that may be misspelt.
 _LEAST_OVERLAP, _LEAST_SPELLING, _SHORTEST_MISSPELT = 0.4, 0.75, 4
@@ -106,13 +107,9 @@ class GraphLinker:
     """Links text to one graph through its name indices.
 
     Args:
-        graph: the graph.
-        names: its exact names.
-        trigrams: its typo-tolerant names, or None for exact linking only.
-        relations: relation vectors, or None for no grounding.
+        trigrams: None for exact linking only.
+        relations: None for no grounding.
         name_vectors: vectors of the entity labels (row = node), or None for no dense candidates.
-        encoder: the encoder of the vectors.
-        top_k: number of relations averaged by grounding (k in AnchorRAG's Score(e, q)).
     """
 
     def __init__(
@@ -123,22 +120,15 @@ class GraphLinker:
         relations: RelationVectors | None = None,
         name_vectors: VectorIndex | None = None,
         encoder: Encoder | None = None,
-        top_k: int = 5,
     ) -> None:
-        self._graph = graph
-        self._names = names
-        self._trigrams = trigrams
-        self._relations = relations
-        self._name_vectors = name_vectors
-        self._encoder = encoder
-        self._top_k = top_k
-        self._detector = MentionDetector(names, trigrams, _relation_words(graph))
-
+        self._graph, self._names, self._trigrams = graph, names, trigrams
+        self._relations, self._name_vectors, self._encoder = relations, name_vectors, encoder
+        words = (word for text in _relation_texts(graph) for word in text.lower().split())
+        self._detector = MentionDetector(names, trigrams, frozenset(words))
         self._relation_names = functools.lru_cache(_LANGUAGES)(self._named_relations)
 
     def _named_relations(self, base_form: Callable[[str], str]) -> frozenset[str]:
-        relations = (self._graph.relation(number) for number in range(self._graph.num_relations))
-        return frozenset(_content(text, base_form) for r in relations for text in (r.label, *r.aliases)) - {""}
+        return frozenset(_content(text, base_form) for text in _relation_texts(self._graph)) - {""}
 
     def mentions(self, question: ReadText) -> list[Mention]:
         """Parts of the question that name something in the graph, most salient first.
@@ -169,16 +159,16 @@ class GraphLinker:
             text: a mention from `mentions`, whose names are known, or any text.
             question: candidates are grounded in it, if given.
             limit: maximum number; all homonyms are scored before the cut.
-            top_k: number of relations averaged by grounding; default: the linker's.
+            top_k: number of relations averaged by grounding (k in AnchorRAG's Score(e, q)); default: 5.
             union: always add misspelt names, parts of names and names of similar meaning, not only if nothing
                 better fits.
         """
         if isinstance(text, Mention) and text.forms:
             written, found = normalize(text.text), self._of_mention(text)
         else:
-            written = normalize(text.text if isinstance(text, Mention) else text)
             found = {}
-            forms = [written, *map(normalize, respelt(text.text if isinstance(text, Mention) else text))]
+            said = text.text if isinstance(text, Mention) else text
+            forms = [written := normalize(said), *map(normalize, respelt(said))]
             known = next((one for one in forms if one in self._names), written)
             for named in self._names.nodes(known):
                 self._keep(found, named, named.source, _SOURCE_WEIGHT[named.source])
@@ -256,7 +246,7 @@ class GraphLinker:
         Args:
             candidates: of one text.
             question: what their relations are compared with, if given.
-            top_k: number of relations averaged; default: the linker's.
+            top_k: number of relations averaged; default: 5.
             even_alone: also score a single candidate, which is compared with those of other texts.
         """
         scores = None
@@ -269,7 +259,7 @@ class GraphLinker:
             if scores is not None:
                 seen = np.array([c.relation for c in self._graph.relations_of(node)], np.int64)
                 if len(seen):
-                    best = np.sort(scores[seen])[::-1][: top_k or self._top_k]
+                    best = np.sort(scores[seen])[::-1][: top_k or _AVERAGED]
                     grounding = float(best.mean())
             popularity = min(1.0, float(np.log1p(self._graph.degree(node))) / 16)
             ranked.append(
@@ -286,14 +276,7 @@ class GraphLinker:
 
 
 def spelling_fit(similarity: float) -> float:
-    """Fit of a misspelt name: each further typing error makes it much less likely.
-
-    Args:
-        similarity: 1 - edit distance / length of the longer text.
-
-    Returns:
-        `lexical` of a candidate with this similarity.
-    """
+    """`Candidate.lexical` of a name by its `names.similarity`: each further typing error makes it much less likely."""
     return max(0.05, 1 - _MISSPELT_COST * (1 - similarity))
 
 
@@ -317,6 +300,6 @@ def _content(text: str, base_form: Callable[[str], str]) -> str:
     return " ".join(base_form(word) for word in normalize(text).split() if word not in _SMALL)
 
 
-def _relation_words(graph: Graph) -> frozenset[str]:
-    relations = (graph.relation(number) for number in range(graph.num_relations))
-    return frozenset(word for r in relations for text in (r.label, *r.aliases) for word in text.lower().split())
+def _relation_texts(graph: Graph) -> Iterator[str]:
+    for number in range(graph.num_relations):
+        yield from relation_texts(graph.relation(number))

@@ -107,11 +107,10 @@ class Names(Protocol):
 
 
 class MentionDetector:
-    """Finds mentions of the names of one graph.
+    """Finds mentions of the normalised names of one graph.
 
     Args:
-        names: the names, normalised.
-        trigrams: the same names, typo-tolerant; None for exact matches only.
+        trigrams: None for exact matches only.
         relation_words: words of the relations, in lower case. In a question they are more likely relations than
             misspelt names.
     """

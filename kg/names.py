@@ -19,7 +19,7 @@ import unicodedata
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 import marisa_trie
 import numpy as np
@@ -126,7 +126,7 @@ class NamedNode:
 
 
 class NameIndex:
-    """Exact look-up of normalised names. Opens the folder that `build_names` wrote; `sums` as for the graph."""
+    """Exact look-up of normalised names. Opens the folder that `write_names` wrote; `sums` as for the graph."""
 
     def __init__(self, folder: Path, sums: Sums = unchecked) -> None:
         self._trie = marisa_trie.Trie().mmap(str(folder / "names.marisa"))
@@ -161,45 +161,29 @@ class NameIndex:
         return str(self._trie.restore_key(number))
 
 
-def build_names(graph: ColumnarGraph, folder: Path) -> Sequence[str]:
-    """Write the index of all names of a graph into a folder; return the normalised names by number."""
+def build_names(graph: ColumnarGraph, folder: Path) -> int:
+    """Write the index of all names of a graph, and their trigrams, into a folder; return the number of the names."""
     labels = ((label, node, 2 if node >= graph.num_entities else 0) for node, label in graph.all_labels())
     aliases = ((alias, node, 1) for node, texts in graph.all_aliases() for alias in texts)
     return write_names(itertools.chain(labels, aliases), graph.num_nodes, folder)
 
 
-def write_names(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: Path) -> Sequence[str]:
-    """Write the index of names into a folder.
+def write_names(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: Path) -> int:
+    """Write the index of names, and their trigrams, into a folder; return the number of normalised names.
 
     Args:
         names: (name, node, index into `SOURCES`); long values are left out.
-
-    Returns:
-        The normalised names by number, each read when it is asked for.
     """
+    trie = _write_exact(names, num_nodes, folder)  # what this needs of memory is free again
+    _write_trigrams(trie, folder)
+    return len(trie)
+
+
+def _write_exact(names: Iterable[tuple[str, int, int]], num_nodes: int, folder: Path) -> Any:
     forms, nodes, sources = _normalized(names)
     trie, numbers = _write_trie(lambda: _texts(forms), len(forms), folder)
     _write_nodes(numbers, nodes, sources, len(trie), num_nodes, folder)
-    return _Forms(trie)
-
-
-class _Forms(Sequence[str]):
-    """The names of a trie by number."""
-
-    def __init__(self, trie: Any) -> None:
-        self._trie = trie
-
-    def __len__(self) -> int:
-        return len(self._trie)
-
-    @overload
-    def __getitem__(self, at: int) -> str: ...
-    @overload
-    def __getitem__(self, at: slice) -> list[str]: ...
-    def __getitem__(self, at: int | slice) -> str | list[str]:
-        if isinstance(at, slice):
-            return list(map(self._trie.restore_key, range(*at.indices(len(self)))))
-        return str(self._trie.restore_key(at))
+    return trie
 
 
 def extend_names(
@@ -210,34 +194,19 @@ def extend_names(
     folder: Path,
     sums: Sums = unchecked,
 ) -> int:
-    """Write the index of the names of another folder, and of further ones.
-
-    Args:
-        old: the other folder, with its trigrams.
-        folder: where to write; trigrams, too.
-        sums: checksums of the files of `old`.
-
-    Returns:
-        The number of normalised names.
-    """
+    """Write the index of the names of another folder and of further ones, with trigrams; return their number."""
     before = NameIndex(old, sums)
     forms, nodes, sources = _normalized(names)
     known = [before.form(number) for number in range(len(before))]
     every = [*known, *_texts(forms)]
     trie, numbers = _write_trie(lambda: iter(every), len(every), folder)
     moved, numbers = numbers[: len(known)], numbers[len(known) :]
-    offsets, old_nodes = (
-        np.array(mapped(old / "name_offsets.npy", sums)),
-        np.array(mapped(old / "name_nodes.npy", sums)),
+    offsets, old_nodes, old_sources = (
+        np.array(mapped(old / f"name_{part}.npy", sums)) for part in ("offsets", "nodes", "sources")
     )
-    _write_nodes(
-        np.concatenate([np.repeat(moved, np.diff(offsets)), numbers]),
-        np.concatenate([new_number[old_nodes], nodes]),
-        np.concatenate([np.array(mapped(old / "name_sources.npy", sums)), sources]),
-        len(trie),
-        num_nodes,
-        folder,
-    )
+    every_number = np.concatenate([np.repeat(moved, np.diff(offsets)), numbers])
+    nodes = np.concatenate([new_number[old_nodes], nodes])
+    _write_nodes(every_number, nodes, np.concatenate([old_sources, sources]), len(trie), num_nodes, folder)
     further = {number: form for number, form in zip(numbers.tolist(), _texts(forms), strict=True) if form not in before}
     _extend_trigrams(old, moved, further, folder, sums)
     return len(trie)
@@ -335,7 +304,7 @@ def _buckets(text: str) -> npt.NDArray[np.int64]:
 
 
 class TrigramIndex:
-    """Look-up of names similar to a text. Opens the folder that `build_trigrams` wrote; `sums` as for the graph."""
+    """Look-up of names similar to a text. Opens the folder that `write_names` wrote; `sums` as for the graph."""
 
     def __init__(self, folder: Path, names: NameIndex, sums: Sums = unchecked) -> None:
         self._names = names
@@ -351,11 +320,11 @@ class TrigramIndex:
         # Rewards both complete and long names.
         return self._shortlist(at[kept], (counts * share)[kept], shortlist)
 
-    def overlapping(self, text: str, least: float = 0.6, shortlist: int = 4 * _SHORTLIST) -> list[tuple[int, str]]:
+    def overlapping(self, text: str, least: float = 0.6) -> list[tuple[int, str]]:
         """Names that contain at least this share of the text's trigrams; most shared first, then shortest."""
         size, at, counts = self._counts(text)
         kept = counts >= size * least
-        return self._shortlist(at[kept], counts[kept] - self._sizes[at[kept]] / _LARGEST_SIZE, shortlist)
+        return self._shortlist(at[kept], counts[kept] - self._sizes[at[kept]] / _LARGEST_SIZE, 4 * _SHORTLIST)
 
     def _counts(self, text: str) -> tuple[int, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
         """Number of trigrams in the text, names with at least two of them, and the number that each has."""
@@ -428,14 +397,14 @@ def may_be_misspelt(text: str, form: str) -> bool:
     )
 
 
-def build_trigrams(forms: Sequence[str], folder: Path) -> None:
-    """Write the index of these names (ordered by number) into a folder."""
-    sizes = np.zeros(len(forms), np.uint16)
+def _write_trigrams(trie: Any, folder: Path) -> None:
+    """Write the index of the names of a trie into a folder."""
+    sizes = np.zeros(len(trie), np.uint16)
     counts = []  # of each chunk, by bucket
     with tempfile.TemporaryDirectory(dir=folder) as scratch:
         parts = []
-        for start in range(0, len(forms), _CHUNK):
-            padded = [_padded(form) for form in forms[start : start + _CHUNK]]
+        for start in range(0, len(trie), _CHUNK):
+            padded = [_padded(trie.restore_key(number)) for number in range(start, min(start + _CHUNK, len(trie)))]
             lengths = np.fromiter(map(len, padded), np.int64, len(padded))
             owner = np.repeat(np.arange(len(padded)), lengths)
             buckets = _buckets("".join(padded))
@@ -446,7 +415,7 @@ def build_trigrams(forms: Sequence[str], folder: Path) -> None:
                 np.bincount(names - start, minlength=len(padded)), _LARGEST_SIZE - 1
             )
             counts.append(np.bincount(packed >> 32, minlength=1 << _BITS).astype(np.int32))
-            if len(forms) > _CHUNK:
+            if len(trie) > _CHUNK:
                 np.save(Path(scratch) / f"{start}.npy", names)
                 names = load_array(Path(scratch) / f"{start}.npy", mmap_mode="r")
             parts.append(names)
@@ -489,12 +458,11 @@ def _extend_trigrams(
     old: Path, moved: npt.NDArray[np.int64], further: Mapping[int, str], folder: Path, sums: Sums
 ) -> None:
     """The trigrams of the names of another folder, whose numbers are `moved`, and of further ones."""
-    offsets, postings = (
-        np.array(mapped(old / "trigram_offsets.npy", sums)),
-        np.array(mapped(old / "trigram_postings.npy", sums)),
+    offsets, postings, old_sizes = (
+        np.array(mapped(old / f"trigram_{part}.npy", sums)) for part in ("offsets", "postings", "sizes")
     )
     sizes = np.zeros(len(moved) + len(further), np.uint16)
-    sizes[moved] = np.array(mapped(old / "trigram_sizes.npy", sums))
+    sizes[moved] = old_sizes
     buckets = {number: distinct(_buckets(_padded(form))) for number, form in further.items()}
     for number, of_form in buckets.items():
         sizes[number] = min(len(of_form), _LARGEST_SIZE - 1)

@@ -154,11 +154,7 @@ class PathRanker:
         return isinstance(held_out, dict) and held_out.get("after", 0) > held_out.get("before", 0)
 
     def relations(self, vectors: FloatArray) -> FloatArray:
-        """Vectors of wordings as the ranker compares them, shape (2, n, d): followed forward, backward.
-
-        Args:
-            vectors: of the sentence encoder, shape (n, d).
-        """
+        """Vectors of the sentence encoder (n, d) as the ranker compares them, (2, n, d): followed forward, backward."""
         return np.stack([self._head(f"relation.{way}", vectors) for way in (0, 1)])
 
     def hops(self, question: FloatArray, relations: FloatArray, starts: npt.NDArray[np.int64] | None = None) -> Hops:

@@ -18,20 +18,13 @@ _OF_A_VENDOR = re.compile(r"\b(?:sk|pk|gsk|hf|xai|AIza)[-_][\w-]{16,}")
 
 
 def redacted(text: str, secrets: Iterable[str | None] = ()) -> str:
-    """The text without credentials: given ones, those of the environment, and what follows `Bearer` or `api_key=`.
-
-    Args:
-        secrets: credentials of this call, such as a model's `api_key`.
-    """
-    known = {secret for secret in (*secrets, *_of_environment()) if secret and len(secret) >= _SHORTEST}
+    """The text without credentials: given ones, those of the environment, and what follows `Bearer` or `api_key=`."""
+    of_environment = (value for name, value in os.environ.items() if _NAMED_SECRET.search(name))
+    known = {secret for secret in (*secrets, *of_environment) if secret and len(secret) >= _SHORTEST}
     for secret in sorted(known, key=len, reverse=True):
         text = text.replace(secret, HIDDEN)
     text = _BEARER.sub(rf"\1 {HIDDEN}", text)
     return _OF_A_VENDOR.sub(HIDDEN, _NAMED.sub(rf"\1{HIDDEN}", text))
-
-
-def _of_environment() -> Iterable[str]:
-    return [value for name, value in os.environ.items() if _NAMED_SECRET.search(name)]
 
 
 class RedactingFormatter(logging.Formatter):

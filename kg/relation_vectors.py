@@ -34,8 +34,8 @@ class RelationVectors:
     """
 
     def __init__(self, vectors: FloatArray, owners: npt.NDArray[np.int64], encoder: Encoder) -> None:
-        self._vectors = vectors
-        self._starts = np.flatnonzero(np.concatenate(([True], owners[1:] != owners[:-1]))) if len(owners) else owners
+        self._vectors, self._owners = vectors, owners
+        self._starts = np.flatnonzero(np.diff(owners, prepend=-1))
         self._encoder = encoder
         self._ranked: tuple[PathRanker, FloatArray] | None = None  # the vectors as the latest ranker compares them
 
@@ -47,10 +47,8 @@ class RelationVectors:
         return best
 
     def ranked(self, texts: Sequence[str], ranker: PathRanker) -> list[Hops]:
-        """The scores of the relations as hops, by a trained ranker, for each text; empty if it has another encoder.
-
-        Args:
-            texts: questions whose topics are masked.
+        """The scores of the relations as hops, by a trained ranker, for each question whose topics are masked; empty if
+        it has another encoder.
         """
         if len(self._vectors) == 0 or not texts or ranker.encoder != self._encoder.fingerprint:
             return []
@@ -74,8 +72,7 @@ class RelationVectors:
         texts = [(first + at, text) for at, relation in enumerate(relations) for text in relation_texts(relation)]
         if not texts:
             return self
-        sizes = np.diff(np.append(self._starts, len(self._vectors)))
-        owners = np.concatenate([np.repeat(np.arange(first), sizes), [owner for owner, _ in texts]])
+        owners = np.concatenate([self._owners, [owner for owner, _ in texts]])
         vectors = np.concatenate([self._vectors, self._encoder.encode([text for _, text in texts])])
         return RelationVectors(vectors, owners, self._encoder)
 
@@ -102,11 +99,7 @@ def type_texts(graph: Graph) -> list[str]:
 
 
 def build(relations: Sequence[Relation], encoder: Encoder, folder: Path, types: Sequence[str] = ()) -> None:
-    """Encode all relations and write their vectors into a folder.
-
-    Args:
-        types: further texts, whose vectors are written too if an encoder remembers so many.
-    """
+    """Write the vectors of all relations into a folder, and those of types if an encoder remembers so many texts."""
     texts = [(number, text) for number, relation in enumerate(relations) for text in relation_texts(relation)]
     vectors = encoder.encode([text for _, text in texts]) if texts else np.empty((0, encoder.dimensions), np.float32)
     np.save(folder / "relation_vectors.npy", vectors)

@@ -60,7 +60,7 @@ class TopicLinker:
     Args:
         trace: records what an assist changes.
         grounding: prefer candidates whose relations fit the question.
-        top_k: relations averaged by grounding; None for the linker's own.
+        top_k: relations averaged by grounding; None: 5.
         union: candidates of all kinds, not only of the most exact kind.
     """
 

@@ -1,8 +1,6 @@
 """Knowledge-graph embeddings: trained with PyKEEN, stored as arrays, scored memory-mapped."""
 
-from triplecheck.kg.embedding.embeddings import About, Embeddings, RankedTail
 from triplecheck.kg.embedding.models import TrainingOptions
-from triplecheck.kg.embedding.ranking import Quality
-from triplecheck.kg.embedding.scoring import ArrayScorer, Scorer
+from triplecheck.kg.embedding.scoring import ArrayScorer
 
-__all__ = ["About", "ArrayScorer", "Embeddings", "Quality", "RankedTail", "Scorer", "TrainingOptions"]
+__all__ = ["ArrayScorer", "TrainingOptions"]

@@ -36,28 +36,20 @@ def graph_key(graph: ColumnarGraph) -> str:
     return digest.hexdigest()
 
 
-def add_embeddings(graph: ColumnarGraph, base: Generation, stored: Path) -> bool:
-    """Put the stored embeddings into a newly built bundled base, unless they were trained on another graph.
-
-    Args:
-        base: `generation` of the base; open it again to use them.
-
-    Returns:
-        Whether they were put into it.
-    """
+def add_embeddings(graph: ColumnarGraph, base: Generation, stored: Path) -> None:
+    """Put the stored embeddings into a newly built base, to be opened again, unless they are of another graph."""
     if not stored.is_dir():
-        return False
+        return
     key = stored / _KEY
     if not key.is_file() or key.read_bytes().strip() != graph_key(graph).encode("ascii"):
         log.warning(
             "%s: trained on another graph, and not used; train them again with `python -m %s`", stored, __name__
         )
-        return False
+        return
     with base.replaced_part(PART) as part:
         for path in stored.iterdir():
             if path.name != _KEY:
                 shutil.copyfile(path, part / path.name)
-    return True
 
 
 def store(graph: ColumnarGraph, trained: Path, target: Path) -> None:

@@ -59,14 +59,6 @@ class About:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True)
-class RankedTail:
-    """An entity and its score as a tail."""
-
-    node: int
-    score: float
-
-
 class Embeddings:
     """Embeddings that `save` wrote; opening reads one small file and maps the vectors into memory.
 
@@ -98,11 +90,6 @@ class Embeddings:
         return ArrayScorer(interaction, arrays["entities"], arrays["relations"])
 
     @property
-    def validation(self) -> Triples:
-        """Validation triples (for early stopping), shape (n, 3)."""
-        return np.asarray(self._held_out["validation"], np.int64)
-
-    @property
     def test(self) -> Triples:
         """Test triples, not used in training, shape (n, 3)."""
         return np.asarray(self._held_out["test"], np.int64)
@@ -126,8 +113,8 @@ class Embeddings:
                 raise IndexError(f"only 0 to {end - 1} have vectors, not {np.min(numbers)} to {np.max(numbers)}")
         return self.scorer.score(heads, relations, tails)
 
-    def best_tails(self, head: int, relation: int, k: int, exclude: Iterable[int] = ()) -> list[RankedTail]:
-        """The best tails by the model, best first; equal scores by node.
+    def best_tails(self, head: int, relation: int, k: int, exclude: Iterable[int] = ()) -> list[tuple[int, float]]:
+        """The best tails by the model, each with its score, best first; equal scores by node.
 
         Args:
             k: number of tails; fewer are returned if there are fewer.
@@ -147,7 +134,7 @@ class Embeddings:
         least = np.partition(scores, len(scores) - k)[len(scores) - k]
         likely = np.flatnonzero(scores >= least)
         order = likely[np.lexsort((likely, -scores[likely]))][:k]
-        return [RankedTail(int(node), float(scores[node])) for node in order]
+        return [(int(node), float(scores[node])) for node in order]
 
 
 def save(trained: Trained, folder: Path) -> None:

@@ -148,9 +148,9 @@ def arrays_of(model: Any) -> dict[str, npt.NDArray[np.float32]] | None:
     if interaction_of(type(model).__name__, norm_of(model) or 2) is None:
         return None
     arrays = {}
+    kinds = {"entities": model.entity_representations, "relations": model.relation_representations}
     with torch.inference_mode():
-        for name in ("entities", "relations"):
-            (representation,) = model.entity_representations if name == "entities" else model.relation_representations
+        for name, (representation,) in kinds.items():
             vectors = representation(indices=None)
             if vectors.is_complex():
                 vectors = torch.view_as_real(vectors).flatten(1)
@@ -168,11 +168,7 @@ _BATCH = 256
 
 
 class TorchScorer:
-    """Scores by a PyKEEN model (ConvE, TuckER, ...). Slower than `ArrayScorer`, with its weights in memory.
-
-    Args:
-        model: a `pykeen.models.Model` with inverse relations.
-    """
+    """Scores by a PyKEEN model with inverse relations. Slower than `ArrayScorer`, with its weights in memory."""
 
     def __init__(self, model: Any) -> None:
         self._model = model.eval()
@@ -181,11 +177,7 @@ class TorchScorer:
     def from_state(
         cls, options: TrainingOptions, num_entities: int, num_relations: int, state: Mapping[str, Any]
     ) -> TorchScorer:
-        """A model with stored weights.
-
-        Args:
-            state: its `state_dict` as arrays.
-        """
+        """A model with stored weights, its `state_dict` as arrays."""
         model = make_model(options, num_entities, num_relations)
         import torch
 
@@ -195,10 +187,6 @@ class TorchScorer:
     @property
     def num_entities(self) -> int:
         return int(self._model.num_entities)
-
-    @property
-    def num_relations(self) -> int:
-        return int(self._model.num_relations) // 2
 
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
         return self._run(self._model.predict_hrt, np.stack([heads, relations, tails], axis=1))[:, 0]

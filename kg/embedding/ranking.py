@@ -34,8 +34,6 @@ class TripleSplit:
         train: contains every entity and relation that occurs.
         validation: for early stopping.
         test: for the final evaluation.
-        num_entities: entities are 0 ... num_entities - 1.
-        num_relations: relations are 0 ... num_relations - 1.
     """
 
     train: Triples
@@ -69,13 +67,9 @@ def triples_of(graph: ColumnarGraph, *, values: bool = False) -> Triples:
 
 
 def split(triples: Triples, num_entities: int, num_relations: int, held_out: float, seed: int) -> TripleSplit:
-    """Hold out a share of the triples, drawn uniformly among those that can be held out.
+    """Hold out a share of the triples, none of which occurs twice, drawn uniformly among those that can be held out.
 
     A triple can be held out if its head, relation and tail each occur in another training triple.
-
-    Args:
-        triples: all triples, without duplicates.
-        held_out: share to hold out; less if fewer can be held out.
     """
     order = np.random.default_rng(seed).permutation(len(triples))
     shuffled = triples[order]
@@ -97,14 +91,7 @@ _SCORES_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class Quality:
-    """Link-prediction quality, over both directions.
-
-    Attributes:
-        mrr: mean reciprocal rank.
-        hits_at_1: share of ranks that are 1.
-        hits_at_10: share of ranks up to 10.
-        triples: number of triples; the tail and the head of each are predicted.
-    """
+    """Mean reciprocal rank, and shares of ranks up to 1 and 10, of the tails and the heads of so many triples."""
 
     mrr: float
     hits_at_1: float

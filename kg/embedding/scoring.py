@@ -22,44 +22,33 @@ from triplecheck.kg.graph import IntArray
 QueryFunction = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-class Interaction(Protocol):
-    """The score function of one model."""
-
-    def query(self, heads: FloatArray, relations: FloatArray) -> FloatArray:
-        """The vectors that tails are compared with, shape (n, width)."""
-        ...
-
-    def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """Each query with its own tail: (n, width) and (n, width) to (n,)."""
-        ...
-
-    def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """Each query with every tail: (n, width) and (m, width) to (n, m)."""
-        ...
-
-
 @dataclass(frozen=True)
 class InnerProduct:
     """Score: the inner product of query and tail.
 
     ComplEx (Trouillon et al. 2016): Re<h, r, conj(t)>, the inner product of h * r and t taken as pairs of reals.
     DistMult (Yang et al. 2015): <h, r, t>.
+
+    Attributes:
+        query: from vectors of heads and relations to those that tails are compared with, shape (n, width).
     """
 
     query: QueryFunction
 
     def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
+        """Each query with its own tail: (n, width) and (n, width) to (n,)."""
         scores: FloatArray = np.einsum("nd,nd->n", queries, tails)
         return scores
 
     def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
+        """Each query with every tail: (n, width) and (m, width) to (n, m)."""
         scores: FloatArray = queries @ tails.T
         return scores
 
 
 @dataclass(frozen=True)
 class Distance:
-    """Score: minus the distance between query and tail.
+    """Score: minus the distance between query and tail; otherwise as `InnerProduct`.
 
     TransE (Bordes et al. 2013): -|h + r - t|, the 1-norm or the 2-norm.
     RotatE (Sun et al. 2019): -|h * r - t|, the 2-norm, for complex vectors that of the pairs of reals.
@@ -81,6 +70,10 @@ class Distance:
         return scores
 
 
+Interaction = InnerProduct | Distance
+"""The score function of one model."""
+
+
 def complex_product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Products of complex numbers stored as pairs of reals, shape (n, 2d)."""
     a, b = (np.ascontiguousarray(x).view(np.complex64) for x in (left, right))
@@ -89,22 +82,18 @@ def complex_product(left: FloatArray, right: FloatArray) -> FloatArray:
 
 
 def interaction_of(model: str, norm: int = 2) -> Interaction | None:
-    """The interaction of a PyKEEN model by name, None if its score needs more than arrays.
+    """The interaction of a PyKEEN model by name, whatever its case; None if its score needs more than arrays.
 
     Args:
-        model: such as `ComplEx`; case is ignored.
-        norm: of distance models, 1 or 2.
+        norm: of TransE's distances, 1 or 2.
     """
-    name = model.casefold()
-    if name == "complex":
-        return InnerProduct(complex_product)
-    if name == "distmult":
-        return InnerProduct(np.multiply)
-    if name == "transe":
-        return Distance(np.add, norm)
-    if name == "rotate":
-        return Distance(complex_product, 2)
-    return None
+    known: dict[str, Interaction] = {
+        "complex": InnerProduct(complex_product),
+        "distmult": InnerProduct(np.multiply),
+        "transe": Distance(np.add, norm),
+        "rotate": Distance(complex_product, 2),
+    }
+    return known.get(model.casefold())
 
 
 # --- scorers -------------------------------------------------------------------------------------
@@ -118,11 +107,6 @@ class Scorer(Protocol):
     @property
     def num_entities(self) -> int:
         """Number of entities with a vector: 0 ... num_entities - 1."""
-        ...
-
-    @property
-    def num_relations(self) -> int:
-        """Number of relations of the graph, without inverses."""
         ...
 
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
@@ -154,10 +138,6 @@ class ArrayScorer:
     @property
     def num_entities(self) -> int:
         return len(self._entities)
-
-    @property
-    def num_relations(self) -> int:
-        return len(self._relations) // 2
 
     def score(self, heads: IntArray, relations: IntArray, tails: IntArray) -> FloatArray:
         queries = self._queries(heads, 2 * np.asarray(relations))

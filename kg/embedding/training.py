@@ -28,100 +28,12 @@ from triplecheck.kg.errors import KnowledgeBaseError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 
-SHARED_NEGATIVES = 1500
-"""Default number of random tails per batch."""
-
-
-@dataclass(frozen=True)
-class Pairs:
-    """The (head, relation) pairs of the triples and of their inverses, each with its tails.
-
-    Attributes:
-        pairs: distinct pairs with PyKEEN's relation numbers (2r, inverse 2r + 1), shape (p, 2).
-        starts: where the tails of each begin, shape (p + 1,).
-        tails: shape (2 * triples,).
-    """
-
-    pairs: npt.NDArray[np.int64]
-    starts: npt.NDArray[np.int64]
-    tails: npt.NDArray[np.int64]
-
-
-def pairs_of(split: TripleSplit) -> Pairs:
-    """Group the training triples."""
-    heads, relations, tails = split.train.T
-    nodes = np.concatenate([heads, tails])
-    numbers = np.concatenate([2 * relations, 2 * relations + 1])
-    others = np.concatenate([tails, heads])
-    order = np.lexsort((others, numbers, nodes))
-    pairs = np.stack([nodes[order], numbers[order]], axis=1)
-    first = np.flatnonzero(np.concatenate(([True], (pairs[1:] != pairs[:-1]).any(axis=1))))
-    return Pairs(pairs[first], np.append(first, len(pairs)), others[order])
-
-
-def sampled_epoch(model: Any, optimizer: Any, pairs: Pairs, options: TrainingOptions, epoch: int) -> float:
-    """Train for one epoch.
-
-    Args:
-        model: a ComplEx or DistMult model of PyKEEN; trained in place.
-        options: batch size, number of negatives and seed are used.
-        epoch: determines the random draws, together with the seed.
-
-    Returns:
-        The mean loss per batch.
-    """
-    import torch
-
-    rng = np.random.default_rng((options.seed, epoch))
-    model.train()
-    order = rng.permutation(len(pairs.pairs))
-    losses = []
-    for start in range(0, len(order), options.batch_size):
-        batch = order[start : start + options.batch_size]
-        starts, stops = pairs.starts[batch], pairs.starts[batch + 1]
-        true = pairs.tails[concat_ranges(starts, stops)]
-        drawn = rng.integers(0, model.num_entities, options.negatives or SHARED_NEGATIVES)
-        candidates = np.unique(np.concatenate([true, drawn]))
-        rows = np.repeat(np.arange(len(batch)), stops - starts)
-        labels = torch.zeros(len(batch), len(candidates))
-        columns = torch.from_numpy(np.searchsorted(candidates, true))
-        labels[torch.from_numpy(rows), columns] = 1.0
-        scores = _tail_scores(model, torch.from_numpy(pairs.pairs[batch]), torch.from_numpy(candidates), columns)
-        loss = (
-            model.loss.process_lcwa_scores(scores, labels, 0.0, len(candidates)) + model.collect_regularization_term()
-        )
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        model.post_parameter_update()
-        losses.append(loss.item())
-    return float(np.mean(losses))
-
-
-def _tail_scores(model: Any, pairs: Any, candidates: Any, true: Any) -> Any:
-    """Scores of candidates as tails of (head, relation) pairs, by ComplEx or DistMult: (b, 2) and (c,) to (b, c)."""
-    import torch
-
-    (entities,), (relations,) = model.entity_representations, model.relation_representations
-    queries = entities(pairs[:, 0]) * relations(pairs[:, 1])
-    # N3 weighs a vector by its frequency in triples (Lacroix et al. 2018): random tails do not count, true tails count
-    # once per pair.
-    entities.regularizer.eval()
-    tails = entities(candidates)
-    entities.regularizer.train()
-    entities.regularizer.update(tails[true])
-    if queries.is_complex():
-        # The real part of <q, conj(t)> is the inner product of the pairs of reals.
-        queries, tails = (torch.view_as_real(x).flatten(1) for x in (queries, tails))
-    return queries @ tails.T
-
-
 # --- one epoch -----------------------------------------------------------------------------------
 # Up to this number of entities PyKEEN's own loop, which compares with all of them, is fast enough.
 _ALL_TAILS_ENTITIES = 5_000
 # Maximum number of values in memory when a batch is compared with all entities.
 _LARGEST_BATCH = 1 << 28
-_NEGATIVES_PER_TRIPLE = 64
+_SHARED_NEGATIVES, _NEGATIVES_PER_TRIPLE = 1500, 64  # random tails per batch of the sampled loop, and per triple
 
 
 class Epochs:
@@ -150,9 +62,35 @@ class Epochs:
         from pykeen.utils import set_random_seed
 
         set_random_seed(int(np.random.SeedSequence((self._options.seed, epoch)).generate_state(1)[0]))
-        if self.loop == "sampled":
-            return sampled_epoch(self._model, self.optimizer, self._pairs, self._options, epoch)
-        return self._pykeen(first=epoch == 1)
+        return self._sampled(epoch) if self.loop == "sampled" else self._pykeen(first=epoch == 1)
+
+    def _sampled(self, epoch: int) -> float:
+        import torch
+
+        model, options, rng = self._model, self._options, np.random.default_rng((self._options.seed, epoch))
+        pairs, begins, tails = self._pairs
+        model.train()
+        order = rng.permutation(len(pairs))
+        losses = []
+        for start in range(0, len(order), options.batch_size):
+            batch = order[start : start + options.batch_size]
+            starts, stops = begins[batch], begins[batch + 1]
+            true = tails[concat_ranges(starts, stops)]
+            drawn = rng.integers(0, model.num_entities, options.negatives or _SHARED_NEGATIVES)
+            candidates = np.unique(np.concatenate([true, drawn]))
+            rows = np.repeat(np.arange(len(batch)), stops - starts)
+            labels = torch.zeros(len(batch), len(candidates))
+            columns = torch.from_numpy(np.searchsorted(candidates, true))
+            labels[torch.from_numpy(rows), columns] = 1.0
+            scores = _tail_scores(model, torch.from_numpy(pairs[batch]), torch.from_numpy(candidates), columns)
+            loss = model.loss.process_lcwa_scores(scores, labels, 0.0, len(candidates))
+            loss = loss + model.collect_regularization_term()
+            self.optimizer.zero_grad()
+            loss.backward()
+            self.optimizer.step()
+            model.post_parameter_update()
+            losses.append(loss.item())
+        return float(np.mean(losses))
 
     def _pykeen(self, *, first: bool) -> float:
         from pykeen.training import LCWATrainingLoop, SLCWATrainingLoop
@@ -181,8 +119,18 @@ class Epochs:
         return float(losses[-1])
 
     @cached_property
-    def _pairs(self) -> Pairs:
-        return pairs_of(self._split)
+    def _pairs(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """The distinct (head, relation) pairs of the triples and of their inverses with PyKEEN's relation numbers (2r,
+        inverse 2r + 1), shape (p, 2); where the tails of each begin, shape (p + 1,); the tails, shape (2 * triples,).
+        """
+        heads, relations, tails = self._split.train.T
+        nodes = np.concatenate([heads, tails])
+        numbers = np.concatenate([2 * relations, 2 * relations + 1])
+        others = np.concatenate([tails, heads])
+        order = np.lexsort((others, numbers, nodes))
+        pairs = np.stack([nodes[order], numbers[order]], axis=1)
+        first = np.flatnonzero(np.concatenate(([True], (pairs[1:] != pairs[:-1]).any(axis=1))))
+        return pairs[first], np.append(first, len(pairs)), others[order]
 
     @cached_property
     def _factory(self) -> Any:
@@ -195,6 +143,24 @@ class Epochs:
             num_relations=self._split.num_relations,
             create_inverse_triples=True,
         )
+
+
+def _tail_scores(model: Any, pairs: Any, candidates: Any, true: Any) -> Any:
+    """Scores of candidates as tails of (head, relation) pairs, by ComplEx or DistMult: (b, 2) and (c,) to (b, c)."""
+    import torch
+
+    (entities,), (relations,) = model.entity_representations, model.relation_representations
+    queries = entities(pairs[:, 0]) * relations(pairs[:, 1])
+    # N3 weighs a vector by its frequency in triples (Lacroix et al. 2018): random tails do not count, true tails count
+    # once per pair.
+    entities.regularizer.eval()
+    tails = entities(candidates)
+    entities.regularizer.train()
+    entities.regularizer.update(tails[true])
+    if queries.is_complex():
+        # The real part of <q, conj(t)> is the inner product of the pairs of reals.
+        queries, tails = (torch.view_as_real(x).flatten(1) for x in (queries, tails))
+    return queries @ tails.T
 
 
 def _loop(model: Any, split: TripleSplit, options: TrainingOptions) -> str:
@@ -241,41 +207,32 @@ class Course:
         return sum(epoch > best for epoch, _ in self.looks)
 
 
-def save_checkpoint(
-    path: Path, course: Course, model: Any, optimizer: Any, options: TrainingOptions, split: TripleSplit
-) -> None:
+def save_checkpoint(path: Path, key: str, course: Course, model: Any, optimizer: Any) -> None:
     """Write a checkpoint atomically."""
     tensors = {f"model/{name}": tensor for name, tensor in model.state_dict().items()}
     tensors |= {f"best/{name}": tensor for name, tensor in (course.best or {}).items()}
     for number, slots in optimizer.state_dict()["state"].items():
         tensors |= {f"optimizer/{number}/{name}": tensor for name, tensor in slots.items()}
-    state = {
-        "key": _options_key(options, split),
-        "course": {name: value for name, value in vars(course).items() if name != "best"},
-    }
+    state = {"key": key, "course": {name: value for name, value in vars(course).items() if name != "best"}}
     arrays = {name: tensor.detach().cpu().numpy() for name, tensor in tensors.items()}
     _files.save(path, arrays, {"training": json.dumps(state)})
 
 
-def resume_checkpoint(
-    path: Path, model: Any, optimizer: Any, options: TrainingOptions, split: TripleSplit
-) -> Course | None:
-    """Load model and optimizer from a checkpoint. Without a checkpoint nothing changes and None is returned.
-
-    A checkpoint of another graph or of other options is ignored.
+def resume_checkpoint(path: Path, key: str, model: Any, optimizer: Any) -> Course:
+    """Load model and optimizer from a checkpoint. Without one of this key nothing changes, and the course is a new one.
 
     Raises:
         KnowledgeBaseError: it is damaged.
     """
     if not path.is_file():
-        return None
+        return Course()
     import torch
 
     arrays, metadata = _files.open_mapped(path)
     try:
         state = parse_json(metadata["training"])
-        if state["key"] != _options_key(options, split):
-            return None
+        if state["key"] != key:
+            return Course()
         course = Course(**state["course"])
         course.looks = [(int(epoch), float(mrr)) for epoch, mrr in course.looks]
         parts: dict[str, State] = {"model": {}, "best": {}, "optimizer": {}}
@@ -312,8 +269,6 @@ class Trained:
 
     Attributes:
         model: the `pykeen.models.Model` with its best weights.
-        split: training, validation and test triples.
-        course: losses and validations.
         loop: the training loop (see `Epochs`).
         quality: link prediction on the test triples.
     """
@@ -324,11 +279,6 @@ class Trained:
     course: Course
     loop: str
     quality: Quality
-
-    @property
-    def scorer(self) -> Scorer:
-        """The scorer of this model."""
-        return scorer_of(self.model)
 
 
 def scorer_of(model: Any) -> Scorer:
@@ -349,8 +299,6 @@ def train(
     """Train a PyKEEN model on the triples of a split.
 
     Args:
-        split: see `kg.embedding.ranking.split`.
-        options: model, size, loop, seeds, stopping.
         checkpoint_file: written while training; training resumes from it if it is of the same graph and options.
             None for no checkpoint. The caller removes it.
         progress: called after each epoch.
@@ -360,11 +308,10 @@ def train(
         KnowledgeBaseError: a damaged checkpoint.
     """
     model = make_model(options, split.num_entities, split.num_relations)
-    epochs = Epochs(model, split, options)
-    course = None
+    epochs, key = Epochs(model, split, options), _options_key(options, split)
+    course = Course()
     if checkpoint_file is not None:
-        course = resume_checkpoint(checkpoint_file, model, epochs.optimizer, options, split)
-    course = course or Course()
+        course = resume_checkpoint(checkpoint_file, key, model, epochs.optimizer)
     saved = time.monotonic()
     while course.epoch < options.epochs and not (course.looks and course.looks_since_best() >= options.patience):
         start = time.monotonic()
@@ -380,7 +327,7 @@ def train(
             _look(model, split, course)
         course.seconds += time.monotonic() - start
         if checkpoint_file is not None and (look or time.monotonic() - saved > _SECONDS_BETWEEN_CHECKPOINTS):
-            save_checkpoint(checkpoint_file, course, model, epochs.optimizer, options, split)
+            save_checkpoint(checkpoint_file, key, course, model, epochs.optimizer)
             saved = time.monotonic()
         progress(_line(course), course.epoch, options.epochs)
     if course.best is None:  # resumed from a later epoch than requested, without a validation

@@ -24,7 +24,7 @@ from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import Graph, IntArray, RelationSchema
 from triplecheck.kg.linking import Candidate, GraphLinker
-from triplecheck.kg.names import LONGEST_VALUE, NamedNode, NameIndex, TrigramIndex, build_trigrams, write_names
+from triplecheck.kg.names import LONGEST_VALUE, NamedNode, NameIndex, TrigramIndex, write_names
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.values import parse_json
@@ -126,8 +126,7 @@ def build_index(
         names += [(alias, at, 1) for at, entity in enumerate(entities) for alias in entity.aliases]
         names += [(value.lexical, at, 2) for at, value in enumerate(values, len(entities))]
         (folder / "names").mkdir()
-        forms = write_names(names, len(entities) + len(values), folder / "names")
-        build_trigrams(forms, folder / "names")
+        num_names = write_names(names, len(entities) + len(values), folder / "names")
         _write_nodes(entities, values, folder / _NODES)
         if model is not None:
             progress("encoding relations", 0, len(relations))
@@ -139,7 +138,7 @@ def build_index(
             "relations": len(relations),
             "triples": graph.num_triples,
             "types": len(graph.type_ids),
-            "names": len(forms),
+            "names": num_names,
         }
         about = IndexedEndpoint(
             endpoint,
@@ -260,16 +259,9 @@ class EndpointIndex:
 
     @functools.cached_property
     def encoder(self) -> Encoder | None:
-        """The encoder of the vectors, loaded; None if there are none, or it is another one than was used."""
-        if self.about.encoder is None:
-            return None
-        encoder = load_encoder(self.about.encoder["name"])
-        if encoder.fingerprint != self.about.encoder["fingerprint"]:
-            raise KnowledgeBaseError(
-                f"{self.folder}: its vectors were made with other weights of {encoder.name!r}; "
-                "build it again with `triplecheck kb index`"
-            )
-        return encoder
+        """The encoder of the vectors, loaded; None if there are none."""
+        made = self.about.encoder
+        return None if made is None else load_encoder(made["name"], made["fingerprint"], self.folder)
 
     @functools.cached_property
     def relation_vectors(self) -> relation_vectors.RelationVectors | None:

@@ -7,33 +7,20 @@
 Source: 4StepFocus, Algorithms 2 and 3.
 """
 
-from triplecheck.kg.patterns.answers import (
-    Extreme,
-    Measured,
-    Relaxed,
-    extreme,
-    extremes,
-    measure,
-    relax,
-    support,
-)
-from triplecheck.kg.patterns.bind import Constant, Constants, SchemaNames, bind
-from triplecheck.kg.patterns.match import BUDGET, Match, match, solutions
+from triplecheck.kg.patterns.answers import Measured, extreme, extremes, measure, relax, support
+from triplecheck.kg.patterns.bind import Constants, SchemaNames, bind
+from triplecheck.kg.patterns.match import Match, match, solutions
 from triplecheck.kg.patterns.query import BoundPattern, Domain, Dropped, Link, Query, parse_patterns, write_pattern
 
 __all__ = [
-    "BUDGET",
     "BoundPattern",
-    "Constant",
     "Constants",
     "Domain",
     "Dropped",
-    "Extreme",
     "Link",
     "Match",
     "Measured",
     "Query",
-    "Relaxed",
     "SchemaNames",
     "bind",
     "extreme",

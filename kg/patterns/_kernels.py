@@ -12,6 +12,9 @@ from typing import Any
 
 import numba
 
+_ANY = -1
+"""In place of a relation: all of them."""
+
 
 def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile at the first call, cached on disk if possible."""
@@ -44,24 +47,15 @@ def mark_links(
     """
     for i in range(len(near)):
         first, last = offsets[near[i]], offsets[near[i] + 1]
-        found = False
-        if len(wanted) == 0:
-            for j in range(first, last):
+        for k in range(max(1, len(wanted))):
+            relation = wanted[k] if len(wanted) else _ANY
+            j = first if relation == _ANY else _run(relations, relation, first, last)
+            while j < last and (relation == _ANY or relations[j] == relation):
                 end = ends[j]
                 if any_far or far[end]:
                     marked[end] = True
-                    found = True
-        else:
-            for relation in wanted:
-                j = _run(relations, relation, first, last)
-                while j < last and relations[j] == relation:
-                    end = ends[j]
-                    if any_far or far[end]:
-                        marked[end] = True
-                        found = True
-                    j += 1
-        if found:
-            hit[i] = True
+                    hit[i] = True
+                j += 1
 
 
 @_compiled
@@ -71,18 +65,11 @@ def keep_linked(offsets: Any, relations: Any, ends: Any, nodes: Any, wanted: Any
         if hit[i]:
             continue
         first, last = offsets[nodes[i]], offsets[nodes[i] + 1]
-        if len(wanted) == 0:
-            for j in range(first, last):
-                if by[ends[j]]:
-                    hit[i] = True
-                    break
-        else:
-            for relation in wanted:
-                j = _run(relations, relation, first, last)
-                while j < last and relations[j] == relation:
-                    if by[ends[j]]:
-                        hit[i] = True
-                        break
-                    j += 1
-                if hit[i]:
-                    break
+        for k in range(max(1, len(wanted))):
+            relation = wanted[k] if len(wanted) else _ANY
+            j = first if relation == _ANY else _run(relations, relation, first, last)
+            while j < last and not by[ends[j]] and (relation == _ANY or relations[j] == relation):
+                j += 1
+            if j < last and (relation == _ANY or relations[j] == relation):
+                hit[i] = True
+                break

@@ -51,7 +51,6 @@ class GraphAdjacency:
 
     def __init__(self, graph: Graph) -> None:
         self._graph = graph
-        self._types: dict[int, tuple[str, ...]] = {}
 
     def start(self, type_id: str | None) -> Domain:
         if not isinstance(self._graph, ColumnarGraph):
@@ -61,13 +60,7 @@ class GraphAdjacency:
     def of_type(self, nodes: IntArray, type_id: str) -> IntArray:
         if isinstance(self._graph, ColumnarGraph):
             return np.intersect1d(nodes, self._graph.nodes_of_type(type_id), assume_unique=True)
-        kept = [node for node in nodes.tolist() if type_id in self._types_of(node)]
-        return np.array(kept, np.int64)
-
-    def _types_of(self, node: int) -> tuple[str, ...]:
-        if node not in self._types:
-            self._types[node] = self._graph.types(node)
-        return self._types[node]
+        return np.array([node for node in nodes.tolist() if type_id in self._graph.types(node)], np.int64)
 
     def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
         if near is None and far is None:

@@ -10,35 +10,20 @@ from dataclasses import dataclass
 import numpy as np
 
 from triplecheck.kg.graph import Graph, IntArray
-from triplecheck.kg.patterns.adjacency import Adjacency, members
+from triplecheck.kg.patterns.adjacency import members
 from triplecheck.kg.patterns.match import Match, match
 from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 from triplecheck.kg.types import Direction, Edge
 from triplecheck.kg.values import Quantity, quantity, value_of
 
-PER_PATTERN = 3
-"""Default number of triples per pattern."""
 
-
-def support(
-    graph: Graph,
-    found: Match,
-    variable: str,
-    node: int,
-    *,
-    per_pattern: int = PER_PATTERN,
-    steps: Adjacency | None = None,
-) -> list[Edge]:
+def support(graph: Graph, found: Match, variable: str, node: int, *, per_pattern: int) -> list[Edge]:
     """(head, relation, tail) of the triples that make a node a solution, starting at the node.
 
     Each pattern connected with the variable gives at least one triple if the match is exact, and at most
     `per_pattern`; every triple starts at the node or continues an earlier triple.
-
-    Args:
-        per_pattern: maximum number of triples per pattern.
-        steps: implementation of the steps; the fastest for this graph if not given.
     """
-    domains = _domains_with(graph, found, variable, node, steps)
+    domains = _domains_with(graph, found, variable, node)
     reached: dict[str, IntArray] = {variable: np.array([node], np.int64)}
     edges: list[Edge] = []
     left = list(found.query.around(variable))
@@ -54,7 +39,7 @@ def support(
     return list(dict.fromkeys(edges))
 
 
-def _domains_with(graph: Graph, found: Match, variable: str, node: int, steps: Adjacency | None) -> dict[str, Domain]:
+def _domains_with(graph: Graph, found: Match, variable: str, node: int) -> dict[str, Domain]:
     if found.rows is not None:
         part = next((rows for rows in found.rows if variable in rows.columns), None)
         if part is None:
@@ -64,7 +49,7 @@ def _domains_with(graph: Graph, found: Match, variable: str, node: int, steps: A
     if found.query.is_forest:
         return dict(found.domains)
     given = {name: nodes for name, nodes in found.domains.items() if nodes is not None and name != variable}
-    return dict(match(graph, found.query, candidates=given | {variable: np.array([node])}, steps=steps).domains)
+    return dict(match(graph, found.query, candidates=given | {variable: np.array([node])}).domains)
 
 
 def _edges(
@@ -85,34 +70,22 @@ def _edges(
 
 
 # --- relaxation ----------------------------------------------------------------------------------
-TRIES = 256
-"""Maximum number of subsets of patterns to try."""
+_TRIES = 256  # subsets of patterns
 
 
 @dataclass(frozen=True)
 class Relaxed:
-    """A match of some of the patterns.
-
-    Attributes:
-        match: the match of the remaining patterns.
-        tried: number of subsets of patterns that were tried.
-    """
+    """The match of some patterns without the others."""
 
     match: Match
     left_out: tuple[BoundPattern, ...]
-    tried: int
 
 
-def relax(query: Query, answer: str, solve: Callable[[Query], Match], tries: int = TRIES) -> Relaxed | None:
+def relax(query: Query, answer: str, solve: Callable[[Query], Match]) -> Relaxed | None:
     """Drop as few patterns as needed for the answer to have nodes; of equally many, those that leave fewest nodes.
 
-    All remaining patterns must be connected with the answer. None if no pattern can be kept, or no tried subset has a
-    solution.
-
-    Args:
-        query: patterns without a solution.
-        solve: matches a subset of the patterns.
-        tries: maximum number of subsets to try.
+    All remaining patterns must be connected with the answer. None if no pattern can be kept, or none of the first 256
+    subsets has a solution.
     """
     patterns = sorted(query.patterns, key=lambda pattern: pattern.order)
     tried = 0
@@ -122,7 +95,7 @@ def relax(query: Query, answer: str, solve: Callable[[Query], Match], tries: int
             part = query.only(kept)
             if len(part.around(answer)) < len(kept):
                 continue
-            if tried == tries:
+            if tried == _TRIES:
                 break
             tried += 1
             found = solve(part)
@@ -130,7 +103,7 @@ def relax(query: Query, answer: str, solve: Callable[[Query], Match], tries: int
             if size and (best is None or size < best[0]):
                 best = size, found, tuple(pattern for pattern in patterns if pattern not in kept)
         if best is not None:
-            return Relaxed(best[1], best[2], tried)
+            return Relaxed(best[1], best[2])
     return None
 
 
@@ -164,46 +137,17 @@ def extremes(measured: Sequence[Measured], *, greatest: bool) -> list[Measured]:
     return [one for one in measured if one.size == best]
 
 
-@dataclass(frozen=True)
-class Extreme:
-    """The nodes with the greatest or smallest value of a relation.
+def extreme(graph: Graph, nodes: IntArray, relation: int, *, greatest: bool) -> int | None:
+    """The node with the greatest (latest) or smallest (earliest) value of a relation.
 
-    Attributes:
-        nodes: the nodes with that value, ascending.
-        triples: their (node, relation, value).
-        value: the value; None if no node has a comparable value.
-        measured: number of nodes with a comparable value.
-        other: number of nodes without one.
-    """
-
-    nodes: tuple[int, ...]
-    triples: tuple[Edge, ...]
-    value: Quantity | None
-    measured: int
-    other: int
-
-
-def extreme(graph: Graph, nodes: IntArray, relation: int, *, greatest: bool) -> Extreme:
-    """The superlative of a relation over nodes ("the longest of them").
-
-    Values of different kinds are not compared, such as numbers and points in time: the most frequent kind is used.
-
-    Args:
-        nodes: shape (n,).
-        greatest: the greatest (latest) value, else the smallest (earliest).
+    None if several have it, or if a node has no value of the kind that most have: numbers and points in time are not
+    compared with each other.
     """
     edges = graph.expand(nodes, relation, Direction.OUT)
-    heads, tails = edges.heads.tolist(), edges.tails.tolist()
-    valued = measure(graph, ((head, relation, tail) for head, tail in zip(heads, tails, strict=True)))
+    valued = measure(graph, zip(edges.heads.tolist(), edges.relations.tolist(), edges.tails.tolist(), strict=True))
     kinds = Counter(kind for kind, _ in {(one.size.kind, one.node) for one in valued})
-    if not kinds:
-        return Extreme((), (), None, 0, len(nodes))
-    kind = min(kinds, key=lambda kind: (-kinds[kind], kind))
-    best = extremes([one for one in valued if one.size.kind == kind], greatest=greatest)
-    return Extreme(
-        tuple(sorted({one.node for one in best})),
-        tuple((one.node, one.relation, one.value) for one in best),
-        best[0].size,
-        kinds[kind],
-        len(nodes) - kinds[kind],
-    )
+    kind = min(kinds, key=lambda kind: (-kinds[kind], kind), default=None)
+    if kind is None or kinds[kind] < len(nodes):
+        return None
+    best = {one.node for one in extremes([one for one in valued if one.size.kind == kind], greatest=greatest)}
+    return best.pop() if len(best) == 1 else None

@@ -14,7 +14,7 @@ from rapidfuzz import process
 
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, Linker, spelling_fit
-from triplecheck.kg.names import SOURCES, normalize
+from triplecheck.kg.names import normalize
 from triplecheck.kg.patterns.query import BoundPattern, Dropped, Link, Query, write_pattern
 from triplecheck.kg.readable import entity_label, local_name, relation_label
 from triplecheck.kg.types import Direction, Literal, Name, Pattern, Variable
@@ -88,13 +88,11 @@ class Constant:
 
     Attributes:
         nodes: all nodes of that name, shape (n,), ascending; may be empty.
-        candidates: the same nodes with names and scores, best first.
-        source: how they were found: id, label, alias, value, typo or dense; empty if none was found.
+        candidates: the same nodes with names and scores, best first; empty for an id.
     """
 
     nodes: IntArray
     candidates: tuple[Candidate, ...] = ()
-    source: str = ""
 
 
 class Constants:
@@ -122,11 +120,7 @@ class Constants:
         self._known: dict[Name, Constant] = {}
 
     def look_up(self, name: Name, type_id: str | None) -> Constant:
-        """The nodes of a name.
-
-        Args:
-            type_id: only nodes of this type, if given.
-        """
+        """The nodes of a name, only those of a type if one is given."""
         if name not in self._known:
             self._known[name] = self._look_up(name.text, type_id)
         return self._known[name]
@@ -142,24 +136,22 @@ class Constants:
             best = max(c.lexical for c in recognised)
             return _constant([c for c in recognised if c.lexical >= best - _EQUAL])
         named = self._of_type(() if self._linker is None else self._linker.candidates(text, limit=_HOMONYMS), type_id)
-        for sources, least in ((SOURCES, 0.0), (("typo",), spelling_fit(self._cutoff)), (("dense",), 0.0)):
-            if sources == ("dense",) and not self._by_vector:
-                continue
-            found = [c for c in named if c.source in sources and c.lexical >= least]
-            if sources != SOURCES:  # only the nearest, and those equally near
-                found = [c for c in found if c.lexical == max(other.lexical for other in found)]
-            if found:
-                return _constant(found)
-            if sources == SOURCES and (node := self._graph.find(text)) is not None:
-                return Constant(np.array([node], np.int64), (), "id")
-        return Constant(np.empty(0, np.int64))
+        exact = [c for c in named if c.is_exact]
+        if exact:
+            return _constant(exact)
+        if (node := self._graph.find(text)) is not None:
+            return Constant(np.array([node], np.int64))
+        misspelt = [c for c in named if c.source == "typo" and c.lexical >= spelling_fit(self._cutoff)]
+        near = misspelt or [c for c in named if c.source == "dense" and self._by_vector]
+        nearest = max((c.lexical for c in near), default=0.0)
+        return _constant([c for c in near if c.lexical == nearest])
 
     def _of_type(self, candidates: Sequence[Candidate], type_id: str | None) -> list[Candidate]:
         return [c for c in candidates if type_id is None or type_id in self._graph.types(c.node)]
 
 
 def _constant(found: Sequence[Candidate]) -> Constant:
-    return Constant(np.unique(np.array([c.node for c in found], np.int64)), tuple(found), found[0].source)
+    return Constant(np.unique(np.array([c.node for c in found], np.int64)), tuple(found))
 
 
 # --- patterns ------------------------------------------------------------------------------------
@@ -184,47 +176,34 @@ def bind(
         enforce_relation: if False, any relation matches (better, according to 4StepFocus).
         enforce_direction: if False, edges match in both directions.
     """
-    binding = _Binding(graph, constants, schema or SchemaNames(graph), enforce_relation, enforce_direction)
-    return binding.run(patterns, write)
+    ways = (Direction.OUT,) if enforce_direction else tuple(Direction)
+    binding = _Binding(graph, constants, schema or SchemaNames(graph))
+    bound: dict[BoundPattern, None] = {}
+    dropped = []
+    for pattern in patterns:
+        text = write(pattern)
+        reason = binding.unusable(pattern)
+        if reason is None:
+            link = Link(binding.relations(pattern.relation) if enforce_relation else None, ways)
+            bound[BoundPattern(_key(pattern.head), link, _key(pattern.tail), text)] = None
+        else:
+            dropped.append(Dropped(text, reason))
+    used = {end for pattern in bound for end in (pattern.head, pattern.tail)}
+    given = {name: nodes for name, nodes in binding.given.items() if name in used}
+    types = {name: kind for name, kind in binding.types.items() if name in used}
+    return Query(tuple(bound), given, types, tuple(dropped), tuple(dict.fromkeys(binding.warnings)))
 
 
 class _Binding:
-    def __init__(
-        self,
-        graph: Graph,
-        constants: Constants,
-        schema: SchemaNames,
-        enforce_relation: bool,
-        enforce_direction: bool,
-    ) -> None:
+    """What the names in patterns mean: the nodes of constants and the types of variables, with warnings."""
+
+    def __init__(self, graph: Graph, constants: Constants, schema: SchemaNames) -> None:
         self._graph, self._constants, self._schema = graph, constants, schema
-        self._enforce_relation = enforce_relation
-        self._directions = (Direction.OUT,) if enforce_direction else (Direction.OUT, Direction.IN)
-        self._given: dict[str, IntArray] = {}
-        self._types: dict[str, str] = {}
-        self._dropped: list[Dropped] = []
-        self._warnings: list[str] = []
+        self.given: dict[str, IntArray] = {}
+        self.types: dict[str, str] = {}
+        self.warnings: list[str] = []
 
-    def run(self, patterns: Sequence[Pattern], write: Callable[[Pattern], str]) -> Query:
-        bound = []
-        for pattern in patterns:
-            text = write(pattern)
-            reason = self._unusable(pattern)
-            if reason is None:
-                bound.append(BoundPattern(_key(pattern.head), self._link(pattern), _key(pattern.tail), text))
-            else:
-                self._dropped.append(Dropped(text, reason))
-        distinct = tuple(dict.fromkeys(bound))
-        used = {end for pattern in distinct for end in (pattern.head, pattern.tail)}
-        return Query(
-            distinct,
-            {name: nodes for name, nodes in self._given.items() if name in used},
-            {name: kind for name, kind in self._types.items() if name in used},
-            tuple(self._dropped),
-            tuple(dict.fromkeys(self._warnings)),
-        )
-
-    def _unusable(self, pattern: Pattern) -> str | None:
+    def unusable(self, pattern: Pattern) -> str | None:
         """Why a pattern cannot be used; None if it can, and its constants have been looked up."""
         if not isinstance(pattern.head, Variable) and not isinstance(pattern.tail, Variable):
             return "it has no variable"
@@ -233,13 +212,13 @@ class _Binding:
         for end in (pattern.head, pattern.tail):
             if isinstance(end, Variable):
                 if end.type is not None and (kind := self._type(end.type)) is not None:
-                    self._types.setdefault(end.name, kind)
+                    self.types.setdefault(end.name, kind)
                 continue
             nodes = self._nodes(end)
             if len(nodes) == 0:
                 kind = f" of type {end.type!r}" if isinstance(end, Name) and end.type else ""
                 return f"nothing in the graph is named {_text(end)!r}{kind}"
-            self._given[_key(end)] = nodes
+            self.given[_key(end)] = nodes
         return None
 
     def _nodes(self, end: str | Literal | Name) -> IntArray:
@@ -252,16 +231,15 @@ class _Binding:
     def _type(self, name: str) -> str | None:
         kind = self._schema.type_id(name)
         if kind is None:
-            self._warnings.append(_unknown("type", name, self._schema.like_type(name)))
+            self.warnings.append(_unknown("type", name, self._schema.like_type(name)))
         return kind
 
-    def _link(self, pattern: Pattern) -> Link:
-        if not self._enforce_relation or isinstance(pattern.relation, Variable):
-            return Link(None, self._directions)
-        relations = self._schema.relations(pattern.relation)
-        if not relations:
-            self._warnings.append(_unknown("relation", pattern.relation, self._schema.like_relation(pattern.relation)))
-        return Link(relations or None, self._directions)
+    def relations(self, name: str | Variable) -> tuple[int, ...] | None:
+        """The relations of a name; None, which is any relation, for a variable and an unknown name."""
+        found = () if isinstance(name, Variable) else self._schema.relations(name)
+        if not found and not isinstance(name, Variable):
+            self.warnings.append(_unknown("relation", name, self._schema.like_relation(name)))
+        return found or None
 
 
 def _unknown(kind: str, name: str, like: list[str]) -> str:

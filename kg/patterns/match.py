@@ -23,38 +23,88 @@ from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 
 _NOTHING = np.empty(0, np.int64)
 
+BUDGET = 1_000_000
+"""Maximum number of rows of an exact join."""
+
 
 @dataclass(frozen=True)
-class Fixpoint:
-    """The result of propagation.
+class Solutions:
+    """Assignments that satisfy connected patterns.
 
     Attributes:
-        domains: by variable, including constants.
-        rounds: size of each domain before the first round and after each round; None: any node.
-        emptied_by: the pattern that emptied the first domain; all domains are empty then.
-        unbounded: whether a pattern was skipped because neither end has a domain and the graph cannot list its nodes.
+        columns: node of each row, shape (n,), by variable, including constants; rows are distinct.
+        emptied_by: the pattern that removed the last row, if any.
     """
 
+    columns: Mapping[str, IntArray]
+    emptied_by: BoundPattern | None = None
+
+    def __len__(self) -> int:
+        return len(next(iter(self.columns.values())))
+
+
+@dataclass(frozen=True)
+class Match:
+    """The nodes that satisfy the patterns of a query.
+
+    Attributes:
+        domains: nodes of each variable, including constants; None: any node.
+        rounds: size of each domain before propagation and after each round; None: any node.
+        emptied_by: the pattern that emptied a domain, if any.
+        exact: whether every node in the domains is part of a solution; otherwise the domains may be supersets, or None
+            where neither end of a pattern has a domain and the graph cannot list its nodes.
+        rows: the solutions per connected component, if joined.
+    """
+
+    query: Query
     domains: Mapping[str, Domain]
     rounds: tuple[Mapping[str, int | None], ...]
-    emptied_by: BoundPattern | None = None
-    unbounded: bool = False
+    emptied_by: BoundPattern | None
+    exact: bool
+    rows: tuple[Solutions, ...] | None = None
+
+    def nodes(self, variable: str) -> Domain:
+        """Nodes of a variable, shape (n,), ascending; None: any node, also for a variable in no pattern."""
+        return self.domains.get(variable)
+
+    def count(self, variable: str) -> int | None:
+        """Number of nodes of a variable; None: any node."""
+        nodes = self.nodes(variable)
+        return None if nodes is None else len(nodes)
 
 
-def propagate(query: Query, adjacency: Adjacency, candidates: Mapping[str, IntArray] | None = None) -> Fixpoint:
-    """Reduce the domains of a query to the fixpoint, which does not depend on the order of the patterns.
+def match(
+    graph: Graph,
+    query: Query,
+    *,
+    candidates: Mapping[str, IntArray] | None = None,
+    exact: bool = False,
+    budget: int = BUDGET,
+    steps: Adjacency | None = None,
+) -> Match:
+    """The nodes that satisfy all patterns of a query.
+
+    The domains contain every node that is part of a solution, and no other if the patterns form no cycle. The result
+    does not depend on the order of the patterns.
 
     Args:
-        candidates: allowed nodes by variable, ascending; other variables may be any node of their type.
+        candidates: allowed nodes by variable (usually the answer), ascending and distinct.
+        exact: join the patterns if they form a cycle.
+        budget: maximum rows of the join; if it needs more, the domains of propagation are returned.
+        steps: implementation of the steps; the fastest for this graph if not given.
     """
-    return _Propagation(query, adjacency, candidates or {}).run()
+    found = _Propagation(query, steps or adjacency(graph), candidates or {}).run()
+    return _joined(graph, found, budget) if exact and not found.exact else found
 
 
+# --- propagation ---------------------------------------------------------------------------------
 class _Propagation:
+    """Reduces the domains of a query to the fixpoint, which does not depend on the order of the patterns."""
+
     def __init__(self, query: Query, adjacency: Adjacency, candidates: Mapping[str, IntArray]) -> None:
         self._query, self._adjacency = query, adjacency
         self._patterns = sorted(query.patterns, key=lambda pattern: pattern.order)
-        self._untyped: set[str] = set()  # variables whose type is applied once they have a domain
+
         self._domains: dict[str, Domain] = {name: self._start(name, candidates) for name in query.names}
         self._left_aside: set[int] = set()
         # Ends of each pattern that have to be checked, by pattern index.
@@ -63,17 +113,14 @@ class _Propagation:
     def _start(self, name: str, candidates: Mapping[str, IntArray]) -> Domain:
         domain: Domain = self._query.given.get(name, candidates.get(name))
         kind = self._query.types.get(name)
-        if kind is None or domain is None:
-            domain = self._adjacency.start(kind) if domain is None else domain
-            if kind is not None and domain is None:
-                self._untyped.add(name)
-            return domain
-        return self._adjacency.of_type(domain, kind)
+        if domain is None:
+            return self._adjacency.start(kind)
+        return domain if kind is None else self._adjacency.of_type(domain, kind)
 
-    def run(self) -> Fixpoint:
+    def run(self) -> Match:
         rounds = [self._sizes()]
         emptied = next((p for p in self._patterns if 0 in (self._size(p.head), self._size(p.tail))), None)
-        while emptied is None and not self._stale.keys() <= self._unbounded():
+        while emptied is None and not all(map(self._is_unbounded, self._stale)):
             waiting = set(self._stale)
             while waiting and emptied is None:
                 at = min(waiting, key=self._cost)
@@ -85,7 +132,8 @@ class _Propagation:
             self._domains = dict.fromkeys(self._domains, _NOTHING)
             rounds.append(self._sizes())
             self._stale.clear()
-        return Fixpoint(self._domains, tuple(rounds), emptied, bool(self._stale))
+        exact = not self._stale and (emptied is not None or self._query.is_forest)
+        return Match(self._query, self._domains, tuple(rounds), emptied, exact)
 
     def _look_at(self, at: int) -> bool:
         """Make one pattern consistent; False if that empties a domain."""
@@ -112,8 +160,7 @@ class _Propagation:
         before = self._domains[name]
         if before is not None and len(kept) == len(before):
             return
-        if name in self._untyped:
-            self._untyped.remove(name)
+        if before is None and name in self._query.types:
             of_type = self._adjacency.of_type(kept, self._query.types[name])
             by = by if len(of_type) == len(kept) else None  # nodes removed by type may have supported others
             kept = of_type
@@ -122,12 +169,10 @@ class _Propagation:
             if at != by and name in (pattern.head, pattern.tail):
                 self._stale.setdefault(at, set()).add(pattern.other(name))
 
-    def _unbounded(self) -> set[int]:
-        """Patterns that need a domain at one end, because the graph cannot list its nodes."""
-        return {at for at in self._stale if at in self._left_aside and self._is_free(at)}
-
-    def _is_free(self, at: int) -> bool:
-        return self._domains[self._patterns[at].head] is None and self._domains[self._patterns[at].tail] is None
+    def _is_unbounded(self, at: int) -> bool:
+        """Whether a pattern needs a domain at one end, because the graph cannot list its nodes."""
+        ends = self._patterns[at].head, self._patterns[at].tail
+        return at in self._left_aside and all(self._domains[end] is None for end in ends)
 
     def _cost(self, at: int) -> tuple[float, int]:
         """Patterns with small domains first: they leave less work for the others."""
@@ -149,48 +194,8 @@ _BITS = 31  # of a node number when two are packed into one integer
 Columns = dict[str, IntArray]
 
 
-def _unlimited() -> None:
-    """No check."""
-
-
 class BudgetSpentError(Exception):
     """The join would exceed its budget of rows."""
-
-
-@dataclass(frozen=True)
-class Solutions:
-    """Assignments that satisfy connected patterns.
-
-    Attributes:
-        columns: node of each row, shape (n,), by variable, including constants; rows are distinct.
-        emptied_by: the pattern that removed the last row, if any.
-    """
-
-    columns: Mapping[str, IntArray]
-    emptied_by: BoundPattern | None = None
-
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values())))
-
-
-def join(
-    graph: Graph, query: Query, domains: Mapping[str, Domain], budget: int, check: Callable[[], None] = _unlimited
-) -> list[Solutions]:
-    """Join patterns, each connected component of the query separately.
-
-    Args:
-        budget: maximum number of rows at a time.
-        check: called between the steps; what it raises ends the join.
-
-    Raises:
-        BudgetSpentError: more rows would be needed.
-    """
-    parts, left = [], list(query.patterns)
-    while left:
-        part = query.only(left).around(left[0].head)
-        left = [pattern for pattern in left if pattern not in part]
-        parts.append(_Join(graph, domains, budget, check).run(list(part)))
-    return parts
 
 
 class _Join:
@@ -226,7 +231,7 @@ class _Join:
         bound, new = (pattern.head, pattern.tail) if pattern.head in columns else (pattern.tail, pattern.head)
         starts, ends = self._pairs(distinct(columns[bound]), pattern, bound)
         if new in columns:
-            keep = _pair_members(columns[bound], columns[new], starts, ends)
+            keep = members(_packed(columns[bound], columns[new]), _packed(starts, ends))
             return {name: column[keep] for name, column in columns.items()}
         left = np.searchsorted(starts, columns[bound])
         right = np.searchsorted(starts, columns[bound], "right")
@@ -254,94 +259,31 @@ class _Join:
         return packed >> _BITS, packed & ((1 << _BITS) - 1)
 
 
-def _pair_members(
-    starts: IntArray, ends: IntArray, among_starts: IntArray, among_ends: IntArray
-) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    """Which pairs are in another set of pairs, shape (n,)."""
-    return members(_packed(starts, ends), distinct(_packed(among_starts, among_ends)))
-
-
 def _packed(starts: IntArray, ends: IntArray) -> IntArray:
     """Pairs of nodes packed into integers that sort by start, then end."""
     return (starts << _BITS) | ends
 
 
-# --- both ----------------------------------------------------------------------------------------
-BUDGET = 1_000_000
-"""Maximum number of rows of an exact join."""
-
-
-@dataclass(frozen=True)
-class Match:
-    """The nodes that satisfy the patterns of a query.
-
-    Attributes:
-        domains: nodes of each variable, including constants; None: any node.
-        rounds: size of each domain before propagation and after each round; None: any node.
-        emptied_by: the pattern that emptied a domain, if any.
-        exact: whether every node in the domains is part of a solution; otherwise the domains may be supersets.
-        unbounded: a pattern was skipped because neither end has a domain and the graph cannot list its nodes.
-        rows: the solutions per connected component, if joined.
-    """
-
-    query: Query
-    domains: Mapping[str, Domain]
-    rounds: tuple[Mapping[str, int | None], ...]
-    emptied_by: BoundPattern | None
-    exact: bool
-    unbounded: bool = False
-    rows: tuple[Solutions, ...] | None = None
-
-    def nodes(self, variable: str) -> Domain:
-        """Nodes of a variable, shape (n,), ascending; None: any node, also for a variable in no pattern."""
-        return self.domains.get(variable)
-
-    def count(self, variable: str) -> int | None:
-        """Number of nodes of a variable; None: any node."""
-        nodes = self.nodes(variable)
-        return None if nodes is None else len(nodes)
-
-
-def match(
-    graph: Graph,
-    query: Query,
-    *,
-    candidates: Mapping[str, IntArray] | None = None,
-    exact: bool = False,
-    budget: int = BUDGET,
-    steps: Adjacency | None = None,
-) -> Match:
-    """The nodes that satisfy all patterns of a query.
-
-    The domains contain every node that is part of a solution, and no other if the patterns form no cycle. The result
-    does not depend on the order of the patterns.
+def solutions(
+    graph: Graph, found: Match, budget: int = BUDGET, check: Callable[[], None] = lambda: None
+) -> tuple[Solutions, ...] | None:
+    """All assignments of nodes to variables, joined separately per connected component of the query.
 
     Args:
-        candidates: allowed nodes by variable (usually the answer), ascending and distinct.
-        exact: join the patterns if they form a cycle.
-        budget: maximum rows of the join; if it needs more, the domains of propagation are returned.
-        steps: implementation of the steps; the fastest for this graph if not given.
+        budget: maximum number of rows at a time; None is returned if more would be needed.
+        check: called between the steps; what it raises ends the join.
     """
-    found = propagate(query, steps or adjacency(graph), candidates)
-    sure = not found.unbounded and (found.emptied_by is not None or query.is_forest)
-    result = Match(query, found.domains, found.rounds, found.emptied_by, sure, found.unbounded)
-    if not exact or sure:
-        return result
-    return _joined(graph, result, budget)
-
-
-def solutions(
-    graph: Graph, found: Match, budget: int = BUDGET, check: Callable[[], None] = _unlimited
-) -> tuple[Solutions, ...] | None:
-    """All assignments of nodes to variables, per connected component; None if they exceed the budget; see `join`."""
     if found.rows is not None:
         return found.rows
-    if found.unbounded:
-        return None
+    parts, left = [], list(found.query.patterns)
     try:
-        return tuple(join(graph, found.query, found.domains, budget, check))
+        while left:
+            part = found.query.only(left).around(left[0].head)
+            left = [pattern for pattern in left if pattern not in part]
+            parts.append(_Join(graph, found.domains, budget, check).run(list(part)))
     except BudgetSpentError:
         return None
+    return tuple(parts)
 
 
 def _joined(graph: Graph, found: Match, budget: int) -> Match:
@@ -354,4 +296,4 @@ def _joined(graph: Graph, found: Match, budget: int) -> Match:
         for part in rows
         for name, column in part.columns.items()
     }
-    return Match(found.query, domains, found.rounds, emptied, True, False, rows)
+    return Match(found.query, domains, found.rounds, emptied, True, rows)

@@ -9,6 +9,7 @@ character. A name may have a type, too: `'Paris':City`.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -60,13 +61,9 @@ class BoundPattern:
         """The link, from one end."""
         return self.link if variable == self.head else self.link.reverse
 
-    def loosened(self, *, any_direction: bool = False, any_relation: bool = False) -> BoundPattern:
-        """The same pattern with edges in both directions, or of any relation."""
-        link = Link(
-            None if any_relation else self.link.relations,
-            tuple(Direction) if any_direction else self.link.directions,
-        )
-        return replace(self, link=link)
+    def loosened(self, *, any_relation: bool = False) -> BoundPattern:
+        """The same pattern with edges in both directions, and if wanted of any relation."""
+        return replace(self, link=Link(None if any_relation else self.link.relations, tuple(Direction)))
 
     @property
     def order(self) -> tuple[str, ...]:
@@ -116,33 +113,23 @@ class Query:
 
     def around(self, variable: str) -> tuple[BoundPattern, ...]:
         """The patterns that are connected with a variable, directly or through others."""
-        reached, found = {variable}, set[int]()
-        while True:
-            new = {
-                at
-                for at, pattern in enumerate(self.patterns)
-                if at not in found and (pattern.head in reached or pattern.tail in reached)
-            }
-            if not new:
-                return tuple(pattern for at, pattern in enumerate(self.patterns) if at in found)
-            found |= new
-            reached |= {end for at in new for end in (self.patterns[at].head, self.patterns[at].tail)}
+        reached: set[str] = {variable}
+        found: tuple[BoundPattern, ...] = ()
+        while len(more := tuple(p for p in self.patterns if p.head in reached or p.tail in reached)) > len(found):
+            found = more
+            reached |= {end for pattern in found for end in (pattern.head, pattern.tail)}
+        return found
 
     @property
     def is_forest(self) -> bool:
         """Whether no variables form a cycle; consistent domains then contain only solutions."""
-        root = {name: name for name in self.names}
-
-        def find(name: str) -> str:
-            while root[name] != name:
-                name = root[name]
-            return name
-
-        for pattern in self.patterns:
-            head, tail = find(pattern.head), find(pattern.tail)
-            if head == tail:
+        left = self.patterns
+        while left:  # without those that end in a variable of no other pattern
+            ends = Counter(end for pattern in left for end in (pattern.head, pattern.tail))
+            inner = tuple(pattern for pattern in left if min(ends[pattern.head], ends[pattern.tail]) > 1)
+            if len(inner) == len(left):
                 return False
-            root[head] = tail
+            left = inner
         return True
 
 

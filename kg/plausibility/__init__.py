@@ -2,22 +2,18 @@
 
 from triplecheck.kg.plausibility.calibration import Roc, calibrate, separating_threshold
 from triplecheck.kg.plausibility.ground import Grounded, Grounder, Skip, TextTriple
-from triplecheck.kg.plausibility.scores import AGGREGATES, METHODS, Plausibility, PlausibilityScores, TripleScore
-from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple, TripleVerdict
+from triplecheck.kg.plausibility.scores import METHODS, Plausibility
+from triplecheck.kg.plausibility.verdicts import GraphJudge, TripleVerdict
 
 __all__ = [
-    "AGGREGATES",
     "METHODS",
     "Grounded",
     "Grounder",
     "GraphJudge",
-    "JudgedTriple",
     "Plausibility",
     "Roc",
-    "PlausibilityScores",
     "Skip",
     "TextTriple",
-    "TripleScore",
     "TripleVerdict",
     "calibrate",
     "separating_threshold",

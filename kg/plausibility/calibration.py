@@ -93,7 +93,7 @@ def calibrate(
     return curves
 
 
-def separating_threshold(plausibility: Plausibility, *, limit: int = 500, seed: int = 0) -> float | None:
+def separating_threshold(plausibility: Plausibility) -> float | None:
     """The score below which an answer is likelier true, by the method and the aggregate of a plausibility.
 
     Youden's J on answers of held-out triples, corrupted by tails of the right type. None if nothing can be scored.
@@ -101,9 +101,7 @@ def separating_threshold(plausibility: Plausibility, *, limit: int = 500, seed: 
     if len(plausibility.embeddings.test) == 0:
         return None
     try:
-        curves = calibrate(
-            plausibility, limit=limit, seed=seed, methods=(plausibility.method,), corruptions=("consistent",)
-        )
+        curves = calibrate(plausibility, limit=500, methods=(plausibility.method,), corruptions=("consistent",))
     except UserError:  # no triple can be corrupted
         return None
     (found,) = (curve.threshold for curve in curves if curve.unit == plausibility.aggregate)
@@ -113,25 +111,21 @@ def separating_threshold(plausibility: Plausibility, *, limit: int = 500, seed: 
 def corrupt(
     graph: ColumnarGraph, triples: Triples, num_entities: int, corruption: str, rng: np.random.Generator
 ) -> tuple[Triples, Triples]:
-    """Triples and their corrupted forms, row by row; triples that could not be corrupted are left out of both.
+    """Triples (n, 3) and their corrupted forms, which are not in the graph, row by row.
 
-    Args:
-        graph: a corrupted triple must not be in it.
-        triples: shape (n, 3).
-        num_entities: tails are drawn from 0 ... num_entities - 1.
+    Tails are drawn from 0 ... num_entities - 1. Triples that could not be corrupted are left out of both.
     """
     corrupted = triples.copy()
     open_ = np.arange(len(triples))
-    pool = triples_of(graph, values=True) if corruption == "consistent" else None
-    if pool is not None:
-        pool = pool[pool[:, 2] < num_entities]
-        pool = pool[np.argsort(pool[:, 1], kind="stable")]
+    pairs = None
+    if corruption == "consistent":
+        pool = triples_of(graph, values=True)
         # Each tail once per relation: otherwise frequent tails would be drawn over and over.
-        pairs = np.unique(pool[:, 1:], axis=0)
+        pairs = np.unique(pool[pool[:, 2] < num_entities, 1:], axis=0)
     for _ in range(_DRAWS):
         if len(open_) == 0:
             break
-        if pool is None:
+        if pairs is None:
             drawn = rng.integers(0, num_entities, len(open_))
         else:
             relations = triples[open_, 1]

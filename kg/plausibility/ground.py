@@ -8,6 +8,7 @@ Nolan)): both directions are tried, and a swap is noted. It may write a date or 
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -74,31 +75,18 @@ class Grounder:
 
     Args:
         relations: vectors of its relations, or None to match them by name only.
-        least_cosine: minimum similarity of a predicate and a relation.
     """
 
-    def __init__(
-        self,
-        graph: Graph,
-        linker: Linker,
-        relations: RelationVectors | None = None,
-        least_cosine: float = _LEAST_COSINE,
-    ) -> None:
+    def __init__(self, graph: Graph, linker: Linker, relations: RelationVectors | None = None) -> None:
         self._graph = graph
         self._linker = linker
         self._vectors = relations
-        self._floor = least_cosine
         self._named = _relations_by_name(graph)
-        self._relations: dict[str, tuple[Sequence[int], float]] = {}
-        self._entities: dict[tuple[str, str | None], list[int]] = {}
+        self._homonyms = functools.cache(self._nodes_named)
+        self._relations_of = functools.cache(self._relations_named)
 
     def ground(self, triples: Iterable[TextTriple], question: str | None = None) -> list[Grounded]:
-        """Ground triples, in the order given.
-
-        Args:
-            triples: head, predicate, tail in words.
-            question: disambiguates homonyms, if given.
-        """
+        """Ground triples, in the order given; a question tells homonyms apart."""
         return [self._one(triple, question) for triple in triples]
 
     def _one(self, text: TextTriple, question: str | None) -> Grounded:
@@ -106,9 +94,8 @@ class Grounder:
         relations, cosine = self._relations_of(text[1])
         likeliest = relations[0] if relations else None
         if not heads:
-            return Grounded(
-                text, (None, likeliest, next(iter(tails), None)), similarity=cosine, reason=Skip.UNKNOWN_HEAD
-            )
+            unknown = None, likeliest, next(iter(tails), None)
+            return Grounded(text, unknown, similarity=cosine, reason=Skip.UNKNOWN_HEAD)
         if likeliest is None:
             denied = _DENIAL.search(text[1])
             reason = Skip.DENIAL if denied else Skip.UNKNOWN_RELATION
@@ -157,36 +144,22 @@ class Grounder:
         ends = ((head, Direction.OUT), (tail, Direction.IN))
         return sum(len(self._graph.neighbors(node, relation, way, 1)) > 0 for node, way in ends)
 
-    def _homonyms(self, text: str, question: str | None) -> list[int]:
+    def _nodes_named(self, text: str, question: str | None) -> list[int]:
         """The nodes with exactly this name, in the linker's order; else the one that fits best; empty if none fits."""
-        key = (text, question)
-        if key not in self._entities:
-            found = self._linker.candidates(text, question, limit=_HOMONYMS) if text.strip() else []
-            exact = [candidate.node for candidate in found if candidate.is_exact]
-            self._entities[key] = exact or [candidate.node for candidate in found[:1]]
-        return self._entities[key]
+        found = self._linker.candidates(text, question, limit=_HOMONYMS) if text.strip() else []
+        return [candidate.node for candidate in found if candidate.is_exact] or [one.node for one in found[:1]]
 
-    def _relations_of(self, predicate: str) -> tuple[Sequence[int], float]:
+    def _relations_named(self, predicate: str) -> tuple[Sequence[int], float]:
         """The relation of a predicate, several if they share the name, and its similarity."""
-        if predicate not in self._relations:
-            self._relations[predicate] = self._look_up(predicate)
-        return self._relations[predicate]
-
-    def _look_up(self, predicate: str) -> tuple[Sequence[int], float]:
         same = self._named.get(normalize(predicate))
         if same:
             return same, 1.0
-        if (
-            self._vectors is None
-            or self._graph.num_relations == 0
-            or not predicate.strip()
-            or _DENIAL.search(predicate)
-        ):
+        if self._vectors is None or not self._named or not predicate.strip() or _DENIAL.search(predicate):
             return (), 0.0
         # Only the nearest: if the graph could choose among several, it would confirm statements the text does not make.
         cosines = self._vectors.against(predicate)
         best = int(cosines.argmax())
-        return ((best,), float(cosines[best])) if cosines[best] >= self._floor else ((), 0.0)
+        return ((best,), float(cosines[best])) if cosines[best] >= _LEAST_COSINE else ((), 0.0)
 
 
 def _relations_by_name(graph: Graph) -> dict[str, Sequence[int]]:

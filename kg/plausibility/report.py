@@ -41,21 +41,10 @@ class Calibrated:
         return self.kb.path.name
 
 
-def write_report(found: Sequence[Calibrated], out: Path, command: str = "") -> Path:
-    """Write `report.md` and the curves as PNG.
-
-    Args:
-        found: one or several knowledge bases.
-        out: directory, created if missing.
-
-    Returns:
-        The path of the report.
-    """
+def write_report(found: Sequence[Calibrated], out: Path, command: str) -> Path:
+    """Write `report.md`, whose path is returned, and the curves as PNG into a directory, created if missing."""
     out.mkdir(parents=True, exist_ok=True)
-    parts = [_HEAD]
-    if command:
-        parts.append(f"Made by `{command}`.\n")
-    parts += ["## The paper's score beside the others\n", _against(found)]
+    parts = [_HEAD, f"Made by `{command}`.\n", "## The paper's score beside the others\n", _against(found)]
     for one in found:
         parts += [f"## {one.name}\n", _about(one), table(one.curves)]
         for corruption in CORRUPTIONS:
@@ -69,7 +58,7 @@ def write_report(found: Sequence[Calibrated], out: Path, command: str = "") -> P
 def table(curves: Sequence[Roc]) -> str:
     """Table of AUROC, one row per score."""
     by_place = {(curve.method, curve.corruption, curve.unit): curve.auroc for curve in curves}
-    columns = _columns(curves)
+    columns = list(dict.fromkeys((curve.corruption, curve.unit) for curve in curves))
     lines = [" | ".join(["| score", *(f"{corruption}, {unit}" for corruption, unit in columns)]) + " |"]
     lines.append("| --- |" + " ---: |" * len(columns))
     for method in METHODS:
@@ -108,21 +97,8 @@ def _lead(found: Sequence[Calibrated], method: str, unit: str) -> str:
     return f"{sum(leads) / len(leads):+.3f} (worse in {worse}, better in {better} of {len(leads)})"
 
 
-def _columns(curves: Sequence[Roc]) -> list[tuple[str, str]]:
-    return list(dict.fromkeys((curve.corruption, curve.unit) for curve in curves))
-
-
 def draw(curves: Sequence[Roc], corruption: str, name: str, out: Path) -> Path:
-    """Draw the curves of one corruption as a PNG, one panel per unit.
-
-    Args:
-        curves: of all corruptions; others are left out.
-        name: of the knowledge base, for the title.
-        out: an existing directory.
-
-    Returns:
-        The file, `NAME-CORRUPTION.png`.
-    """
+    """Draw the curves of one corruption, one panel per unit, into `NAME-CORRUPTION.png` in an existing directory."""
     with extra("plots", "A figure"):
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure

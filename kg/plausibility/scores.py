@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -37,18 +37,9 @@ IdTriple = tuple[int | None, int | None, int | None]
 
 @dataclass(frozen=True, slots=True)
 class TripleScore:
-    """One triple with its score, or the reason why it has none.
+    """The score of a triple, lower is more plausible, or the reason why it has none."""
 
-    Attributes:
-        triple: head, relation, tail.
-        score: lower is more plausible; None if skipped.
-        kge: the score of the embedding model; None if skipped.
-        skipped: why it was skipped, None if it was not.
-    """
-
-    triple: IdTriple
     score: float | None = None
-    kge: float | None = None
     skipped: Skip | None = None
 
 
@@ -112,43 +103,27 @@ class Plausibility:
         return cls(kb.columnar, kb.embeddings, method, aggregate)
 
     def relative_score(self, triples: Sequence[IdTriple | Grounded]) -> PlausibilityScores:
-        """Score triples and put their scores together.
+        """Score triples, in the graph's numbers or as they were grounded, and put their scores together.
 
         Never NaN and never an exception for what the graph does not know: such a triple is skipped, with its reason.
-
-        Args:
-            triples: in the graph's numbers, or as `kg.plausibility.ground` gives them.
         """
         given = [t.triple if isinstance(t, Grounded) else t for t in triples]
-        skipped = [self._skip(triple) for triple in given]
-        open_ = [i for i, reason in enumerate(skipped) if reason is None]
-        found = [TripleScore(triple, skipped=reason) for triple, reason in zip(given, skipped, strict=True)]
-        if open_:
-            rows = np.array([given[i] for i in open_], np.int64)
-            kge = self.embeddings.score(rows[:, 0], rows[:, 1], rows[:, 2]).astype(np.float64)
-            scores = self._scores(rows, kge)
-            for i, score, value in zip(open_, scores.tolist(), kge.tolist(), strict=True):
-                if math.isfinite(score):
-                    found[i] = TripleScore(given[i], score, value)
-                else:
-                    found[i] = TripleScore(given[i], skipped=Skip.NO_REFERENCE)
+        found = [TripleScore(skipped=self._skip(triple)) for triple in given]
+        open_ = [i for i, one in enumerate(found) if one.skipped is None]
+        rows = np.array([given[i] for i in open_], np.int64)
+        for i, score in zip(open_, self.triple_scores(rows).tolist() if open_ else (), strict=True):
+            found[i] = TripleScore(score) if math.isfinite(score) else TripleScore(skipped=Skip.NO_REFERENCE)
         return self._together(found)
-
-    def triple_scores(self, triples: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
-        """Scores of known triples, shape (n, 3) to (n,); NaN if there is no reference to compare with."""
-        kge = self.embeddings.score(triples[:, 0], triples[:, 1], triples[:, 2]).astype(np.float64)
-        return self._scores(triples, kge)
 
     def _together(self, found: list[TripleScore]) -> PlausibilityScores:
         scores = [triple.score for triple in found if triple.score is not None]
         if scores:
             total = math.fsum(scores)
             return PlausibilityScores(total if self.aggregate == "sum" else total / len(scores), tuple(found))
-        if not found:
-            return PlausibilityScores(math.inf, (), "there are no triples")
         together = PlausibilityScores(math.inf, tuple(found))
         reasons = "; ".join(f"{reason} ({count})" for reason, count in together.skipped.items())
-        return PlausibilityScores(math.inf, tuple(found), f"none of {len(found)} triples can be scored: {reasons}")
+        reason = f"none of {len(found)} triples can be scored: {reasons}" if found else "there are no triples"
+        return replace(together, reason=reason)
 
     def _skip(self, triple: IdTriple) -> Skip | None:
         head, relation, tail = triple
@@ -162,7 +137,9 @@ class Plausibility:
             return Skip.HEAD_WITHOUT_VECTOR
         return None if self.embeddings.knows(tail) else Skip.TAIL_WITHOUT_VECTOR
 
-    def _scores(self, rows: npt.NDArray[np.int64], kge: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
+    def triple_scores(self, rows: npt.NDArray[np.int64]) -> npt.NDArray[np.float64]:
+        """Scores of known triples, shape (n, 3) to (n,); NaN if there is no reference to compare with."""
+        kge = self.embeddings.score(*rows.T).astype(np.float64)
         if self.method == "raw":
             return -kge
         if self.method == "tail_rank":

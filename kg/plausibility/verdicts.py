@@ -19,6 +19,7 @@ from triplecheck.kg.types import Direction, Edge
 from triplecheck.kg.values import agrees
 
 _SHOWN = 3  # edges of evidence
+_HEADS, _ONE_TAIL = 20, 0.95  # of a functional relation: least number of heads, least share of them with one tail
 
 
 class TripleVerdict(StrEnum):
@@ -55,24 +56,10 @@ class GraphJudge:
     Args:
         ranks: its plausibility by `tail_rank`; None for a graph without embeddings.
         plausible: maximum rank of a plausible tail, a share of all entities.
-        functional: minimum share of heads with one tail of a functional relation.
-        heads: minimum number of heads of a functional relation.
     """
 
-    def __init__(
-        self,
-        graph: ColumnarGraph,
-        ranks: Plausibility | None = None,
-        *,
-        plausible: float = 0.05,
-        functional: float = 0.95,
-        heads: int = 20,
-    ) -> None:
-        self._graph = graph
-        self._ranks = ranks
-        self._plausible = plausible
-        self._share = functional
-        self._heads = heads
+    def __init__(self, graph: ColumnarGraph, ranks: Plausibility | None = None, *, plausible: float = 0.05) -> None:
+        self._graph, self._ranks, self._plausible = graph, ranks, plausible
         self._functional: dict[int, bool] = {}
 
     def judge(self, grounded: Grounded) -> JudgedTriple:
@@ -80,7 +67,7 @@ class GraphJudge:
         head, relation, tail = grounded.triple
         if head is None or relation is None:
             return JudgedTriple(grounded, TripleVerdict.UNKNOWN, str(grounded.reason))
-        there = self._edges(head, relation)
+        there = tuple((head, relation, tail) for tail in self._graph.neighbors(head, relation).tolist())
         if tail is not None and self._graph.contains(head, relation, tail):
             return JudgedTriple(grounded, TripleVerdict.IN_GRAPH, "the graph says so", ((head, relation, tail),))
         by_value = self._by_value(grounded, relation, there)
@@ -119,12 +106,8 @@ class GraphJudge:
             offsets, relations, _ = self._graph.rows(Direction.OUT)
             heads = np.searchsorted(offsets, np.flatnonzero(relations == relation), "right") - 1
             tails = np.unique(heads, return_counts=True)[1]
-            self._functional[relation] = len(tails) >= self._heads and float((tails == 1).mean()) >= self._share
+            self._functional[relation] = len(tails) >= _HEADS and float((tails == 1).mean()) >= _ONE_TAIL
         return self._functional[relation]
-
-    def _edges(self, head: int, relation: int) -> tuple[Edge, ...]:
-        tails: list[int] = self._graph.neighbors(head, relation).tolist()
-        return tuple((head, relation, tail) for tail in tails)
 
     def _between(self, there: tuple[Edge, ...], tail: int) -> tuple[Edge, ...]:
         """Edges in either direction between the graph's tails and another tail."""

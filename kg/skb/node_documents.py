@@ -37,7 +37,7 @@ def relation_texts(graph: Graph, nodes: Sequence[int] | npt.NDArray[np.int64]) -
         keys = near * max(graph.num_relations, 1) + relations
         named = positions_in_runs(keys) < NAMES_PER_RELATION
         names = graph.labels(far[named])
-        starts = np.flatnonzero(np.concatenate(([True], keys[1:] != keys[:-1]))) if len(keys) else np.empty(0, int)
+        starts = np.flatnonzero(np.diff(keys, prepend=-1))
         sizes = np.diff(np.append(starts, len(keys)))
         taken = 0
         for start, size in zip(starts.tolist(), sizes.tolist(), strict=True):
@@ -104,13 +104,10 @@ class NodeDocuments:
 
 
 def described(graph: ColumnarGraph, documented: RowArray) -> RowArray | None:
-    """Candidates for a search by documents: nodes with documents, and all nodes of documented types.
+    """Candidates for a search by documents: nodes with documents (ascending), and all nodes of documented types.
 
     A type is documented if most of its nodes have a document. None if documents are the exception in the graph: then
     any node is a candidate.
-
-    Args:
-        documented: nodes with a document, ascending.
     """
     kinds = [
         nodes for t in graph.type_ids if 2 * np.isin(nodes := graph.nodes_of_type(t), documented).sum() > len(nodes)
@@ -146,8 +143,7 @@ def build(
         content: hash of what they are made from, for `is_of`.
         check: called with the name of the folder before anything is written; raises if the graph was replaced.
     """
-    owners = _owners(graph, documents)
-    nodes = distinct(owners[owners >= 0])
+    nodes = np.empty(0, np.int64) if documents is None else _documented(graph, documents)
     if not len(nodes):
         documents, nodes = None, np.arange(graph.num_entities, dtype=np.int64)
     lengths: list[int] = []
@@ -161,20 +157,10 @@ def build(
             (new / _CONTENT).write_text(content, "utf-8")
 
 
-def _owners(graph: ColumnarGraph, documents: DocumentStore | None) -> RowArray:
-    """The node of each document, -1 if it is about no node of this graph."""
-    if documents is None:
-        return np.empty(0, np.int64)
-    known: dict[str, int] = {}
-    owners = np.full(len(documents), -1, np.int64)
-    for row, id in enumerate(documents.node_ids()):
-        if id is None:
-            continue
-        if id not in known:
-            node = graph.find(id)
-            known[id] = -1 if node is None or node >= graph.num_entities else node
-        owners[row] = known[id]
-    return owners
+def _documented(graph: ColumnarGraph, documents: DocumentStore) -> RowArray:
+    """The entities of this graph that documents are about, ascending."""
+    found = {graph.find(id) for id in set(documents.node_ids()) if id is not None}
+    return np.array(sorted(node for node in found if node is not None and node < graph.num_entities), np.int64)
 
 
 def _records(

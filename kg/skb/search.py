@@ -49,6 +49,9 @@ class LazyVectors:
     Args:
         folder: created if missing. If it is not writable, the vectors are kept in memory.
         encoder: makes the vectors. A folder of another encoder or number of rows is replaced.
+
+    Attributes:
+        matrix: all vectors, shape (n, d), float16; zero where they are missing.
     """
 
     def __init__(
@@ -58,25 +61,17 @@ class LazyVectors:
         self._what = f"encoding {what}"
         self._text = text
         self._lock = threading.Lock()
-        self._matrix, self._filled = _opened(folder, (rows, encoder.dimensions), encoder.fingerprint)
-
-    def __len__(self) -> int:
-        return len(self._filled)
-
-    def missing(self, rows: RowArray) -> RowArray:
-        """The given rows that are not filled."""
-        missing: RowArray = rows[self._filled[rows] == 0]
-        return missing
+        self.matrix, self._filled = _opened(folder, (rows, encoder.dimensions), encoder.fingerprint)
 
     @property
-    def matrix(self) -> npt.NDArray[np.float16]:
-        """All vectors, shape (n, d); zero where they are missing."""
-        return self._matrix
+    def complete(self) -> bool:
+        """Whether all rows are filled."""
+        return bool(self._filled.all())
 
     def filled(self) -> tuple[RowArray, npt.NDArray[np.float16]]:
         """The rows that are filled, and their vectors."""
         rows = np.flatnonzero(self._filled)
-        return rows, self._matrix[rows]
+        return rows, self.matrix[rows]
 
     def fill(self, rows: RowArray | None = None, progress: ProgressCallback = no_progress) -> None:
         """Compute the missing vectors of these rows. If interrupted, the next call resumes.
@@ -85,14 +80,14 @@ class LazyVectors:
             rows: row numbers; None: all.
             progress: called as ("encoding documents", done, total), or what else they are.
         """
-        missing = np.flatnonzero(self._filled == 0) if rows is None else np.unique(self.missing(rows))
+        missing = np.flatnonzero(self._filled == 0) if rows is None else np.unique(rows[self._filled[rows] == 0])
         for start in range(0, len(missing), _CHUNK):
             progress(self._what, start, len(missing))
             some = missing[start : start + _CHUNK]
             vectors = self.encoder.encode([self._text(row) for row in some.tolist()])
             with self._lock:
-                self._matrix[some] = vectors
-                _flush(self._matrix)
+                self.matrix[some] = vectors
+                _flush(self.matrix)
                 self._filled[some] = 1
                 _flush(self._filled)
         if len(missing):
@@ -105,7 +100,7 @@ class LazyVectors:
             some = rows[start : start + _SCORED_AT_ONCE]
             filled = self._filled[some] != 0
             # Summed row by row: a matrix product rounds by position, and equal documents must score equal.
-            block = self._matrix[some[filled]].astype(np.float32)
+            block = self.matrix[some[filled]].astype(np.float32)
             scores[start : start + len(some)][filled] = (block * query).sum(axis=1)
         return scores
 
@@ -192,10 +187,6 @@ class Ranking:
 class NodeSearch(Protocol):
     """Ranks nodes for a query. Thread-safe."""
 
-    @property
-    def nodes(self) -> npt.NDArray[np.int64]:
-        """The nodes with a document, ascending."""
-
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
         """The best of the candidates.
 
@@ -212,16 +203,12 @@ class BM25Search:
     def __init__(self, documents: NodeDocuments) -> None:
         self._documents = documents
 
-    @property
-    def nodes(self) -> npt.NDArray[np.int64]:
-        return self._documents.nodes
-
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
         scores = np.where(rows >= 0, np.float32(0), np.float32(-np.inf))
         found, values = self._documents.store.best_rows(query, limit, None if candidates is None else known)
-        scores[np.searchsorted(nodes, self.nodes[found])] = values
+        scores[np.searchsorted(nodes, self._documents.nodes[found])] = values
         return _ranked(nodes, scores, limit, len(known))
 
 
@@ -242,19 +229,11 @@ class VectorSearch:
         self._fields = tuple(fields)
         self._words = BM25Search(documents)
         self._at_once = at_once
-        self._complete = False
-
-    @property
-    def nodes(self) -> npt.NDArray[np.int64]:
-        return self._documents.nodes
 
     @property
     def complete(self) -> bool:
         """Whether every node has its vectors."""
-        if not self._complete:
-            rows = np.arange(len(self._documents))
-            self._complete = all(not len(field.missing(rows)) for field in self._fields)
-        return self._complete
+        return all(field.complete for field in self._fields)
 
     def encode_all(self, progress: ProgressCallback = no_progress) -> None:
         """Compute all vectors. If interrupted, the next call resumes."""
@@ -265,7 +244,7 @@ class VectorSearch:
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
         if len(known) > self._at_once and not self.complete:
-            best = self._words.rank(query, self.nodes[known], self._at_once).nodes
+            best = self._words.rank(query, self._documents.nodes[known], self._at_once).nodes
             known = np.sort(self._documents.rows_of(best))
         vector = self._fields[0].encoder.encode([query])[0]
         total = np.zeros(len(known), np.float32)
@@ -273,38 +252,31 @@ class VectorSearch:
             field.fill(known)
             total += field.cosines(vector, known)
         scores = np.full(len(nodes), -np.inf, np.float32)
-        scores[np.searchsorted(nodes, self.nodes[known])] = total / len(self._fields)
+        scores[np.searchsorted(nodes, self._documents.nodes[known])] = total / len(self._fields)
         return _ranked(nodes, scores, limit, len(known))
 
 
 class FusedSearch:
-    """Reciprocal rank fusion of two searches: a node scores 1 / (60 + rank) in each.
+    """Reciprocal rank fusion of searches: a node scores 1 / (60 + rank) in each.
 
     Source: Cormack, Clarke and Büttcher 2009, "Reciprocal Rank Fusion outperforms Condorcet and individual Rank
     Learning Methods", with their constant.
-
-    Args:
-        words: BM25.
     """
 
-    def __init__(self, words: BM25Search, vectors: VectorSearch) -> None:
-        self._searches: tuple[NodeSearch, NodeSearch] = words, vectors
-
-    @property
-    def nodes(self) -> npt.NDArray[np.int64]:
-        return self._searches[0].nodes
+    def __init__(self, documents: NodeDocuments, *searches: NodeSearch) -> None:
+        self._documents, self._searches = documents, searches
 
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
-        nodes = self.nodes if candidates is None else distinct(np.asarray(candidates, np.int64))
+        nodes = self._documents.nodes if candidates is None else distinct(np.asarray(candidates, np.int64))
         depth = max(limit, _FUSED)
-        both = [search.rank(query, candidates, depth) for search in self._searches]
+        rankings = [search.rank(query, candidates, depth) for search in self._searches]
         scores = np.full(len(nodes), -np.inf, np.float32)
-        for ranking in both:
+        for ranking in rankings:
             # A node that shares no word is not ranked by words; one without a vector not by vectors.
             found = np.flatnonzero(np.isfinite(ranking.scores) & (ranking.scores != 0))
             at = np.searchsorted(nodes, ranking.nodes[found])
             scores[at] = np.where(np.isfinite(scores[at]), scores[at], 0) + 1 / (_RANK_CONSTANT + 1 + found)
-        return _ranked(nodes, scores, limit, min(ranking.compared for ranking in both))
+        return _ranked(nodes, scores, limit, min(ranking.compared for ranking in rankings))
 
 
 class NodeSearches:
@@ -331,7 +303,7 @@ class NodeSearches:
     @property
     def fused(self) -> FusedSearch:
         """BM25 and one vector per node together."""
-        return FusedSearch(self.bm25, self.dense)
+        return FusedSearch(self.documents, self.bm25, self.dense)
 
     @property
     def multi(self) -> VectorSearch:

@@ -5,33 +5,18 @@ from typing import TYPE_CHECKING
 from triplecheck.kg._lazy import lazily
 
 if TYPE_CHECKING:
-    from triplecheck.kg.values.columns import Quantities, quantities
+    from triplecheck.kg.values.columns import quantities
     from triplecheck.kg.values.in_texts import agrees, dates_in, mentions, written_date
     from triplecheck.kg.values.records import HALF_A_CHARACTER, parse_json, parse_record, valid
-    from triplecheck.kg.values.typed import (
-        Date,
-        Quantity,
-        as_time,
-        comparable,
-        contains,
-        date_of,
-        quantity,
-        value_of,
-        written,
-    )
-    from triplecheck.kg.values.units import Exact, Unit, converted, unit, unit_of_label
+    from triplecheck.kg.values.typed import Date, Quantity, date_of, quantity, value_of, written
+    from triplecheck.kg.values.units import Exact, converted, unit
 
 __all__ = [
     "Date",
     "Exact",
     "HALF_A_CHARACTER",
-    "Quantities",
     "Quantity",
-    "Unit",
     "agrees",
-    "as_time",
-    "comparable",
-    "contains",
     "converted",
     "date_of",
     "dates_in",
@@ -41,7 +26,6 @@ __all__ = [
     "quantities",
     "quantity",
     "unit",
-    "unit_of_label",
     "valid",
     "value_of",
     "written",
@@ -51,10 +35,10 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "columns": "Quantities quantities",
+        "columns": "quantities",
         "in_texts": "agrees dates_in mentions written_date",
         "records": "HALF_A_CHARACTER parse_json parse_record valid",
-        "typed": "Date Quantity as_time comparable contains date_of quantity value_of written",
-        "units": "Exact Unit converted unit unit_of_label",
+        "typed": "Date Quantity date_of quantity value_of written",
+        "units": "Exact converted unit",
     },
 )

@@ -199,7 +199,12 @@ class _Reading:
             encoded = self._texts.take(pa.array(at)).dictionary_encode()
             codes = encoded.indices.to_numpy(zero_copy_only=False)
             found = [typed(text.strip(), form) for text in encoded.dictionary.to_pylist()]
-            self._add(at, codes, found)
+            sizes = np.array([0.0 if one is None else _float(one.size) for one in found])
+            kinds = np.array([-1 if one is None else self._kind(one.kind) for one in found], np.int32)
+            self._sizes[at], self._kinds[at], self._left[at] = sizes[codes], kinds[codes], False
+            long = {code: one.size for code, one in enumerate(found) if one is not None and not _is_told(one)}
+            for place in np.flatnonzero(np.isin(codes, [*long])).tolist():
+                self._exact[int(at[place])] = long[int(codes[place])]
 
     # --- parts of steps ------------------------------------------------------------------------
     def _rows(self, form: Form, pattern: str) -> tuple[npt.NDArray[np.int64], pa.Array]:
@@ -217,17 +222,6 @@ class _Reading:
             self._sizes[at] = sizes
             self._kinds[at] = self._kind(kind)
             self._left[at] = False
-
-    def _add(self, at: npt.NDArray[np.int64], codes: npt.NDArray[np.int32], found: list[Quantity | None]) -> None:
-        """Rows whose quantities are those of distinct texts."""
-        sizes = np.array([0.0 if one is None else _float(one.size) for one in found])
-        kinds = np.array([-1 if one is None else self._kind(one.kind) for one in found], np.int32)
-        self._sizes[at], self._kinds[at], self._left[at] = sizes[codes], kinds[codes], False
-        long = np.array([one is not None and not _is_told(one) for one in found], bool)
-        for row, code in zip(at[long[codes]].tolist(), codes[long[codes]].tolist(), strict=True):
-            one = found[code]
-            assert one is not None
-            self._exact[row] = one.size
 
 
 def _float(size: Exact) -> float:

@@ -6,8 +6,8 @@ not read: "1.150" would be 1.15 or 1150. A unit must be all that follows the num
 
 A date is one of ISO 8601 or XSD, with any year: "-0044-03-15", "12026-01-01". The year before 1 is 0, as in XSD 1.1;
 "44 BC" is read as -44, as the data of most graphs write it. Partial dates are in order by their beginning: "1999" is
-equal to "1999-01-01" and before "1999-01-02", and contains both (`contains`). A time of day is in UTC if no zone is
-written; the zone of a date without a time of day is ignored.
+equal to "1999-01-01" and before "1999-01-02". A time of day is in UTC if no zone is written; the zone of a date without
+a time of day is ignored.
 """
 
 from __future__ import annotations
@@ -52,7 +52,6 @@ _YEAR_SECONDS = 31_557_600  # 365.25 days, as the unit "year"
 _SECONDS = {"Y": _YEAR_SECONDS, "M": _YEAR_SECONDS // 12, "D": 86_400, "h": 3600, "m": 60, "s": 1}
 _DAYS_IN_400_YEARS = 146_097
 _DAY_SECONDS = 86_400
-_LAST_PLAIN_YEAR = 99_999
 
 
 class Form(Enum):
@@ -85,7 +84,7 @@ class Quantity:
     """A comparable value. Only quantities of the same kind may be compared.
 
     Attributes:
-        kind: `number`; `time` for a point in time; else what its unit measures (`kg.values.Unit`): `mass`, `share`,
+        kind: `number`; `time` for a point in time; else what its unit measures (`Unit.kind`): `mass`, `share`,
             `money USD`.
         size: exact, in the base unit of the kind; of a point in time the days since the day before 0001-01-01
             (proleptic Gregorian), with the time of day as a fraction.
@@ -121,8 +120,8 @@ def value_of(graph: Graph, node: int) -> Literal:
 def quantity(value: Literal) -> Quantity | None:
     """The quantity that a literal denotes, None for text.
 
-    Without a datatype "1999" is a number (`comparable` reads it as a year beside a date). Numbers keep being numbers
-    whatever their datatype, except where it says that they are none, as `xsd:boolean` does.
+    Without a datatype "1999" is a number. Numbers keep being numbers whatever their datatype, except where it says that
+    they are none, as `xsd:boolean` does.
     """
     text = value.lexical.strip()
     if text.isdecimal() and value.datatype not in _FORMS and len(text) <= LONGEST:
@@ -224,32 +223,6 @@ def date_of(value: Literal) -> Date | None:
         return None
     match = _ISO.match(text) if form is Form.TIME else _ISO.fullmatch(text)
     return None if match is None else tuple(int(part) for part in match.group("year", "month", "day") if part)
-
-
-def contains(partial: Literal, other: Literal) -> bool:
-    """Whether a date is another one, or a part of it: 1999 contains 1999-05, and both contain 1999-05-03."""
-    outer, inner = date_of(partial), date_of(other)
-    return outer is not None and inner is not None and inner[: len(outer)] == outer
-
-
-def as_time(size: Quantity) -> Quantity | None:
-    """The beginning of the year that a plain whole number names; a point in time itself; None for other quantities."""
-    if size.is_time:
-        return size
-    if size.kind != NUMBER or not isinstance(size.size, int) or abs(size.size) > _LAST_PLAIN_YEAR:
-        return None
-    cycles, rest = divmod(size.size - 1, 400)
-    return Quantity(TIME, cycles * _DAYS_IN_400_YEARS + dt.date(rest + 1, 1, 1).toordinal())
-
-
-def comparable(a: Quantity, b: Quantity) -> tuple[Quantity, Quantity] | None:
-    """Both so that they can be compared, a number as a year beside a point in time; None if they are of two kinds."""
-    if a.kind == b.kind:
-        return a, b
-    if not (a.is_time or b.is_time):
-        return None
-    first, second = as_time(a), as_time(b)
-    return None if first is None or second is None else (first, second)
 
 
 # --- in words ------------------------------------------------------------------------------------

@@ -48,7 +48,6 @@ _PREFIXED = {
     "n": "m g s W V A mol Gy Sv",
 }
 _SYMBOLS = _ALONE | {prefix + symbol for prefix, symbols in _PREFIXED.items() for symbol in symbols.split()}
-_SCALES = ("Celsius", "Fahrenheit")
 _NAMES = {
     "°": "degree",
     "°C": "degree_Celsius",
@@ -56,9 +55,7 @@ _NAMES = {
     "%": "percent",
     "‰": "permille",
 } | dict.fromkeys(("kgs", "kilo", "kilos"), "kilogram")
-_DEGREES = {
-    f"{word} {scale}": f"degree_{scale}" for word in ("degree", "degrees") for scale in ("Celsius", "Fahrenheit")
-}
+_DEGREES = {f"{word} {of}": f"degree_{of}" for word in ("degree", "degrees") for of in ("Celsius", "Fahrenheit")}
 _SHARES = frozenset({"percent", "permille", "ppm"})
 _LEAST_WORD = 4
 # Words of pint that mean something else in most texts.
@@ -286,56 +283,3 @@ def _registry() -> Any:
     import pint
 
     return pint.UnitRegistry(non_int_type=Fraction, autoconvert_offset_to_baseunit=True)
-
-
-# --- units in labels -----------------------------------------------------------------------------
-_IN_BRACKETS = re.compile(r"[(\[]([^()\[\]]+)[)\]]$")
-_AFTER_STROKE = re.compile(r"(?: [/,] ?|, )(\S+)$")
-_BEFORE_UNIT = frozenset("in en em".split())
-_BEFORE_OTHER = frozenset("per by".split())  # "people per km²" are not in km²
-# "founding year" and "born in year" are about a date.
-_OF_CALENDARS = frozenset("day week month year decade century millennium".split())
-
-
-def unit_of_label(label: str) -> str | None:
-    """The unit that the label of a relation states, in a form that `unit` knows; None if it states none.
-
-    It stands in brackets ("height (m)"), after a stroke or a comma ("height / m"), after a word like "in" ("weight in
-    tons", "poids en kg"), or last, if it cannot be an ordinary word there: a plural ("runtime minutes") or a symbol
-    with a prefix or a sign ("area km²").
-
-    >>> unit_of_label("weight in tons")
-    'tons'
-    >>> unit_of_label("population") is None
-    True
-    """
-    text = " ".join(label.replace("_", " ").split())
-    if marked := _IN_BRACKETS.search(text) or _AFTER_STROKE.search(text):
-        return _stated(marked[1])
-    words = text.split(" ")
-    # The longest ending first: "area square kilometres".
-    for start in range(1, len(words)):
-        before, ending = words[start - 1].lower(), " ".join(words[start:])
-        if before in _BEFORE_OTHER or words[start].lower() in _BEFORE_UNIT:
-            continue
-        expected = before in _BEFORE_UNIT and ending.lower() not in _OF_CALENDARS
-        if (expected or _stands_out(ending)) and (found := _stated(ending)):
-            return found
-    return None
-
-
-def _stated(text: str) -> str | None:
-    """The text, or its lower case if it is a word, as a unit."""
-    if unit(text) is not None:
-        return text
-    lower = text.lower()
-    return lower if len(lower) >= _LEAST_WORD and unit(lower) is not None else None
-
-
-def _stands_out(ending: str) -> bool:
-    """Whether a unit at the end of a label cannot be an ordinary word ("bar", "min", "year")."""
-    if ending in _CODES or not ending.isalpha():
-        return True
-    if len(ending) >= _LEAST_WORD:
-        return ending.endswith("s") or ending == "feet"
-    return ending in _SYMBOLS - _ALONE or ending in {"mph", "lbs", "hrs", "ppm"}

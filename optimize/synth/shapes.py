@@ -271,7 +271,7 @@ def comparison(around: Surroundings) -> Draft | None:
         return None
     greatest = around.lot.random() < 0.5
     found = extreme(graph, pair, hop.relation, greatest=greatest)
-    if len(found.nodes) != 1 or found.other:
+    if found is None:
         return None
     value = end_of(graph, around.ends([first], hop), hop.relation, hop.direction)
     end = end_of(graph, pair, hop.relation, Direction.IN)
@@ -282,8 +282,7 @@ def comparison(around: Surroundings) -> Draft | None:
         which = "who" if who == "Who" else "which"
         texts += [f"{who} has the {word} {noun}, {a} or {b}?", f"Of {a} and {b}, {which} has the {word} {noun}?"]
     paths = (GoldPath(first, (hop,)), GoldPath(second, (hop,)))
-    answer = np.array(found.nodes, np.int64)
-    return _draft(around, "comparison", tuple(texts), paths, answer, check=False)
+    return _draft(around, "comparison", tuple(texts), paths, np.array([found], np.int64), check=False)
 
 
 def superlative(around: Surroundings) -> Draft | None:
@@ -301,7 +300,7 @@ def superlative(around: Surroundings) -> Draft | None:
         return None
     greatest = around.lot.random() < 0.5
     found = extreme(graph, members, measure.relation, greatest=greatest)
-    if len(found.nodes) != 1 or found.other:
+    if found is None:
         return None
     value = end_of(graph, around.ends(members, measure), measure.relation, measure.direction)
     end, name, texts = end_of(graph, members, hop.relation, hop.direction), around.name(topic), []
@@ -312,7 +311,7 @@ def superlative(around: Surroundings) -> Draft | None:
                 which = "who" if end.kind is EndKind.PERSON else "which"
                 texts += [f"Which of {phrase} has the {word} {noun}?", f"Of {phrase}, {which} has the {word} {noun}?"]
     path = GoldPath(topic, (hop, measure))
-    return _draft(around, "superlative", tuple(texts), (path,), np.array(found.nodes, np.int64), check=False)
+    return _draft(around, "superlative", tuple(texts), (path,), np.array([found], np.int64), check=False)
 
 
 def unanswerable(around: Surroundings) -> Draft | None:

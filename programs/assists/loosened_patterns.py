@@ -23,9 +23,9 @@ def loosened_patterns(
     """
     if "loosened_patterns" not in assists:
         return None
-    ways = [(query.only([p.loosened(any_direction=True) for p in query.patterns]), "with edges taken either way")]
+    ways = [(query.only([p.loosened() for p in query.patterns]), "with edges taken either way")]
     if len(query.patterns) > 1 or target in query.types:
-        loosest = [p.loosened(any_direction=True, any_relation=True) for p in query.patterns]
+        loosest = [p.loosened(any_relation=True) for p in query.patterns]
         ways.append((query.only(loosest), "with edges of any relation"))
     ways = [(looser, how) for looser, how in ways if looser.patterns != query.patterns]
     if query.types:

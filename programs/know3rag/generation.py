@@ -177,8 +177,8 @@ def _predicted(sources: Sources, node: int, relations: list[int], top_k: int, li
         return []
     scored: dict[int, float] = {}
     for relation in relations:
-        for tail in embeddings.best_tails(node, relation, top_k, [node, *listed]):
-            scored[tail.node] = max(tail.score, scored.get(tail.node, -np.inf))
+        for tail, score in embeddings.best_tails(node, relation, top_k, [node, *listed]):
+            scored[tail] = max(score, scored.get(tail, -np.inf))
     return sorted(scored, key=lambda tail: (-scored[tail], tail))[:top_k]
 
 

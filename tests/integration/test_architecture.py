@@ -46,7 +46,7 @@ OF_KG_TO_LMS = {
 # The name under which the packages are installed.
 PACKAGE = "triplecheck"
 MOST_LINES = 600
-HEAVY = ("torch", "transformers", "spacy", "sentence_transformers", "peft", "faiss")
+HEAVY = ("torch", "transformers", "spacy", "sentence_transformers", "peft")
 
 
 @functools.cache

@@ -83,12 +83,10 @@ class TestBuild:
         assert graph.find("charles") is not None
         assert graph.num_triples == 3
 
-    def test_an_empty_directory_is_accepted(self, tmp_path: Path) -> None:
+    def test_an_empty_directory_is_accepted_and_missing_parents_are_made(self, tmp_path: Path) -> None:
         (tmp_path / "kb").mkdir()
-        assert build(raw_graph(EDGES), tmp_path / "kb", encoder=None).graph.num_triples == 3
-
-    def test_missing_parents_are_made(self, tmp_path: Path) -> None:
-        assert build(raw_graph(EDGES), tmp_path / "a" / "b" / "kb", encoder=None).path.is_dir()
+        for place in ("kb", "a/b/kb"):
+            assert build(raw_graph(EDGES), tmp_path / place, encoder=None).graph.num_triples == 3
 
     def test_it_can_be_moved(self, folder: Path) -> None:
         moved = folder.rename(folder.parent / "elsewhere")
@@ -159,9 +157,7 @@ class TestFailedBuild:
             "stop = lambda what, done, total: os._exit(9) if what == 'writing the manifest' else None\n"
             "build(raw_graph([('x', 'y', 'z')]), sys.argv[1], encoder=None, progress=stop)\n"
         )
-        process = start(code, folder)
-        process.communicate(timeout=60)
-        assert process.returncode == 9
+        assert start(code, folder).wait(60) == 9
         assert listing(folder) == before
         KnowledgeBase.open(folder).verify()
 
@@ -186,13 +182,11 @@ class TestFailedBuild:
         assert (tmp_path / "mine" / FILE).read_text() == '{"name": "a web application"}'
 
 
-def start(code: str, *arguments: object) -> subprocess.Popen[str]:
+def start(code: str, *arguments: object) -> subprocess.Popen[bytes]:
     """Run code in a Python process that can import the tests' helpers."""
     here = Path(__file__)
     path = f"import sys; sys.path[:0] = {[str(here.parent), str(here.parents[2])]!r}\n"
-    return subprocess.Popen(
-        [sys.executable, "-c", path + code, *map(str, arguments)], stderr=subprocess.PIPE, text=True
-    )
+    return subprocess.Popen([sys.executable, "-c", path + code, *map(str, arguments)])
 
 
 def test_two_processes_that_build_the_same_target_leave_one_complete_directory(tmp_path: Path) -> None:
@@ -210,8 +204,7 @@ def test_two_processes_that_build_the_same_target_leave_one_complete_directory(t
     ready = tmp_path / "ready"
     ready.mkdir()
     started = [start(code, tmp_path / "kb", mark, ready) for mark in ("one", "other")]
-    errors = [process.communicate(timeout=60)[1] for process in started]
-    assert [process.returncode for process in started] == [0, 0], errors
+    assert [process.wait(60) for process in started] == [0, 0]
     assert {p.name for p in tmp_path.iterdir()} == {"kb", "ready"}
     kb = KnowledgeBase.open(tmp_path / "kb")
     kb.verify()
@@ -248,36 +241,29 @@ class TestRefused:
 
     @pytest.mark.parametrize(
         "content",
-        [
-            *(b"", b"{", b"[]", b"null", b"7", b"{}", b'{"format": 1}', b"\x00", b"\xff\xfe\x00"),
-            b'{"format": "triplecheck-knowledge-base"}',
-        ],
+        b' { [] null 7 {} \0 \xff\xfe\0 {"format":1} {"format":"triplecheck-knowledge-base"}'.split(b" "),
     )
     def test_a_damaged_or_foreign_manifest(self, folder: Path, content: bytes) -> None:
         (folder / FILE).write_bytes(content)
         with pytest.raises(KnowledgeBaseError, match=r"manifest\.json"):
             KnowledgeBase.open(folder)
 
-    def test_another_format_version(self, folder: Path) -> None:
-        edit_manifest(folder, version=VERSION + 1)
+    @pytest.mark.parametrize("further", [{}, {"shards": 7}])
+    def test_another_format_version(self, folder: Path, further: dict[str, int]) -> None:
+        edit_manifest(folder, version=VERSION + 1, **further)
         with pytest.raises(KnowledgeBaseError, match=rf"version {VERSION + 1}.* reads {VERSION}; build it again"):
             KnowledgeBase.open(folder)
 
-    def test_another_version_with_other_fields_is_refused_for_its_version(self, folder: Path) -> None:
-        edit_manifest(folder, version=VERSION + 1, shards=7)
-        with pytest.raises(KnowledgeBaseError, match="version"):
-            KnowledgeBase.open(folder)
-
-    def test_every_missing_or_truncated_file_is_named(self, folder: Path) -> None:
+    def test_every_truncated_and_every_missing_file_is_named(self, folder: Path) -> None:
         for name, (size, _) in KnowledgeBase.open(folder).manifest.files.items():
             content = (folder / name).read_bytes()
-            (folder / name).unlink()
-            with pytest.raises(KnowledgeBaseError, match=rf"{name}: missing"):
-                KnowledgeBase.open(folder)
-            if size:
+            if content:
                 (folder / name).write_bytes(content[:-1])
                 with pytest.raises(KnowledgeBaseError, match=rf"{name}: {size - 1} bytes instead of {size}"):
                     KnowledgeBase.open(folder)
+            (folder / name).unlink()
+            with pytest.raises(KnowledgeBaseError, match=rf"{name}: missing"):
+                KnowledgeBase.open(folder)
             (folder / name).write_bytes(content)
 
     def test_a_changed_file_is_found_by_verifying(self, folder: Path) -> None:

@@ -13,7 +13,7 @@ import pyoxigraph
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kg_parts import raw_graph
+from kg_parts import built, raw_graph
 
 from triplecheck.kg import Direction, Graph, KnowledgeBase, Name, Pattern, Relation, Variable, build
 from triplecheck.kg.columnar import ColumnarGraph
@@ -25,6 +25,7 @@ from triplecheck.kg.patterns import (
     Match,
     Query,
     bind,
+    extreme,
     match,
     parse_patterns,
     relax,
@@ -394,7 +395,6 @@ def test_patterns_work_on_a_store_that_cannot_list_its_nodes() -> None:
     found = match(graph, bind(graph, patterns, constants))
     assert [graph.node_id(int(n)) for n in found.domains["actor"]] == ["http://e/d"]  # type: ignore[union-attr]
     free = match(graph, bind(graph, [Pattern(film, "http://e/starring", actor)], constants))
-    assert free.unbounded
     assert not free.exact
     assert free.nodes("actor") is None
 
@@ -403,3 +403,34 @@ def test_a_name_may_stand_for_an_end_of_a_pattern(films: KnowledgeBase) -> None:
     pattern = Pattern(Name("nolan"), "directed", Variable("film"))
     query = bind(films.graph, [pattern], Constants(films.graph, films.linker))
     assert ids(films, match(films.graph, query), "film") == ["inception", "memento"]
+
+
+# --- superlatives --------------------------------------------------------------------------------
+RELEASES = """\
+inception\treleased\t2010-07-16
+memento\treleased\t2000-09-05
+alien\treleased\t1979
+gladiator\treleased\t2000-09-05
+legend\treleased\tlong ago
+inception\tminutes\t148
+"""
+
+
+@pytest.mark.parametrize(
+    ("names", "relation", "last"),
+    [
+        (("inception", "memento", "gladiator"), "released", "inception"),
+        (("memento", "gladiator"), "released", None),  # both
+        (("inception", "alien"), "released", None),  # 1979 is a number
+        (("inception", "memento", "legend"), "released", None),  # "long ago" is neither
+        (("memento",), "minutes", None),
+    ],
+)
+def test_a_superlative_is_one_thing_of_which_all_others_are_less(
+    tmp_path: Path, names: tuple[str, ...], relation: str, last: str | None
+) -> None:
+    graph = built(tmp_path, RELEASES).graph
+    number = graph.find_relation(relation)
+    assert number is not None
+    found = extreme(graph, np.array([graph.find(name) for name in names]), number, greatest=True)
+    assert found == (None if last is None else graph.find(last))

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.kg.types import XSD, Literal
-from triplecheck.kg.values import Quantity, as_time, comparable, contains, date_of, quantity, written
+from triplecheck.kg.values import Quantity, date_of, quantity, written
 
 
 def typed(lexical: str, datatype: str) -> Quantity:
@@ -164,23 +164,8 @@ def test_points_in_time_are_compared_in_utc() -> None:
     assert typed("2001-05-03T25:00:00Z", "dateTime") == typed("2001-05-03", "date")
 
 
-def test_a_number_beside_a_date_is_a_year() -> None:
-    year, day = quantity(Literal("1999")), typed("2001-05-03", "date")
-    assert year is not None
-    both = comparable(year, day)
-    assert both is not None and both[0] < both[1]
-    assert both[0] == typed("1999", "gYear") == as_time(year)
-    assert comparable(Quantity("number", Fraction(1, 2)), day) is None
-    assert comparable(Quantity("number", 2_000_000), day) is None
-    assert comparable(Quantity("mass", 3), year) is None
-    assert comparable(year, year) == (year, year)
-
-
-def test_a_partial_date_contains_its_days() -> None:
-    year, month, day = (Literal(text) for text in ("1999", "1999-05", "1999-05-03"))
-    assert contains(year, month) and contains(year, day) and contains(month, day) and contains(day, day)
-    assert not contains(day, year) and not contains(Literal("2000"), day) and not contains(Literal("May"), day)
-    assert [date_of(one) for one in (year, month, day)] == [(1999,), (1999, 5), (1999, 5, 3)]
+def test_a_date_is_known_as_far_as_it_is_written() -> None:
+    assert [date_of(Literal(text)) for text in ("1999", "1999-05", "1999-05-03")] == [(1999,), (1999, 5), (1999, 5, 3)]
 
 
 @pytest.mark.parametrize(

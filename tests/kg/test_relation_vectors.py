@@ -62,25 +62,16 @@ def test_without_relations_there_is_nothing_to_compare(encoder: Encoder, tmp_pat
     assert vectors.nearest_wordings("anything").shape == (0,)
 
 
-def test_the_encoder_remembers_the_vectors_of_a_few_relations(
+def test_the_encoder_remembers_the_vectors_of_a_few_relations_and_types(
     encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    build(RELATIONS, encoder, tmp_path)
+    texts = ["club, team", *relation_texts(RELATIONS[0])]
+    build(RELATIONS, encoder, tmp_path, ["city", "club, team"])
+    expected = encoder.encode(texts)
     encoder.forget()
     open_vectors(tmp_path, encoder, RELATIONS)
     monkeypatch.setattr(encoder, "_model", None)  # nothing is left to encode
-    assert encoder.encode(relation_texts(RELATIONS[0])).shape == (3, encoder.dimensions)
-
-
-def test_the_encoder_remembers_the_vectors_of_a_few_types(
-    encoder: TextEncoder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    build(RELATIONS, encoder, tmp_path, ["city", "club, team"])
-    expected = encoder.encode(["club, team"])
-    encoder.forget()
-    open_vectors(tmp_path, encoder, RELATIONS)
-    monkeypatch.setattr(encoder, "_model", None)
-    np.testing.assert_allclose(encoder.encode(["club, team"]), expected, atol=1e-6)
+    np.testing.assert_allclose(encoder.encode(texts), expected, atol=1e-6)
 
 
 def test_the_texts_for_types_are_their_labels_and_the_ends_of_relations(bundled: KnowledgeBase) -> None:

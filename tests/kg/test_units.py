@@ -1,4 +1,4 @@
-"""Units in texts and in labels of relations."""
+"""Units in texts."""
 
 from __future__ import annotations
 
@@ -7,45 +7,7 @@ import sys
 
 import pytest
 
-from triplecheck.kg.values import unit, unit_of_label
-
-
-@pytest.mark.parametrize(
-    ("label", "stated"),
-    [
-        ("weight in tons", "tons"),
-        ("Weight In Tons", "tons"),
-        ("height (m)", "m"),
-        ("Height (Metres)", "metres"),
-        ("height / m", "m"),
-        ("mass, kg", "kg"),
-        ("elevation in metres", "metres"),
-        ("Höhe in m", "m"),
-        ("poids en kg", "kg"),
-        ("runtime minutes", "minutes"),
-        ("area km²", "km²"),
-        ("area_km2", "km2"),
-        ("area square kilometres", "square kilometres"),
-        ("top speed km/h", "km/h"),
-        ("share (%)", "%"),
-        ("price (USD)", "USD"),
-        ("revenue in EUR", "EUR"),
-        ("population", None),
-        ("founding year", None),
-        ("born in year", None),
-        ("born in", None),
-        ("flows in", None),
-        ("temperature min", None),
-        ("snack bar", None),
-        ("population density per km²", None),
-        ("plays in league", None),
-        ("hit points", None),
-        ("miles", None),
-    ],
-)
-def test_the_label_of_a_relation_may_state_a_unit(label: str, stated: str | None) -> None:
-    assert unit_of_label(label) == stated
-    assert stated is None or unit(stated) is not None
+from triplecheck.kg.values import unit
 
 
 @pytest.mark.parametrize("text", ["cats", "am", "pm", "monkeys", "Hours", "decibel", "", "per", "km/", "% per year"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from pathlib import Path
 
@@ -17,44 +16,34 @@ random = np.random.default_rng(7)
 
 
 def unit(rows: int, dimensions: int = 16) -> np.ndarray:
-    vectors = random.standard_normal((rows, dimensions)).astype(np.float32)
-    return vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    drawn = random.standard_normal((rows, dimensions)).astype(np.float32)
+    return drawn / np.linalg.norm(drawn, axis=1, keepdims=True)
 
 
 VECTORS = unit(3000)
-QUERIES = unit(70)
+QUERIES = unit(10)
 
 
-def best(vectors: np.ndarray, query: np.ndarray, k: int) -> list[int]:
-    return np.argsort(-(vectors.astype(np.float64) @ query), kind="stable")[:k].tolist()
+def best(rows: np.ndarray, query: np.ndarray, k: int) -> list[int]:
+    return np.argsort(-(rows.astype(np.float64) @ query), kind="stable")[:k].tolist()
 
 
-@pytest.fixture(params=["in memory", "saved", "saved in half precision", "with a graph"])
+@pytest.fixture(params=["in memory", "saved"])
 def index(request: pytest.FixtureRequest, tmp_path: Path) -> VectorIndex:
     built = VectorIndex(VECTORS)
     if request.param == "in memory":
         return built
-    half = "half" in request.param
-    built.save(tmp_path, float16=half, hnsw_rows=100 if "graph" in request.param else 10**6)
-    return VectorIndex.open(tmp_path)
+    built.save(tmp_path / "index")
+    return VectorIndex.open(tmp_path / "index")
 
 
 # --- search ----------------------------------------------------------------------------------
 def test_the_best_rows_come_first_with_their_inner_products(index: VectorIndex) -> None:
     stored = np.asarray(index.vectors, np.float32)
-    for query in QUERIES[:10]:
+    for query in QUERIES:
         rows, scores = index.search(query, 5)
         assert rows.tolist() == best(stored, query, 5)
         np.testing.assert_allclose(scores, stored[rows] @ query, atol=1e-6)
-
-
-def test_a_batch_gives_what_its_queries_give_alone(index: VectorIndex) -> None:
-    rows, scores = index.search(QUERIES, 4)
-    assert rows.shape == scores.shape == (70, 4)
-    for number, query in enumerate(QUERIES):
-        alone = index.search(query, 4)
-        assert rows[number].tolist() == alone[0].tolist()
-        np.testing.assert_array_equal(scores[number], alone[1])
 
 
 def test_only_rows_within_are_answered(index: VectorIndex) -> None:
@@ -68,7 +57,7 @@ def test_only_rows_within_are_answered(index: VectorIndex) -> None:
 
 def test_fewer_are_returned_if_there_are_fewer(index: VectorIndex) -> None:
     assert index.search(QUERIES[0], 10, np.array([3, 1]))[0].shape == (2,)
-    assert index.search(QUERIES[:3], 10, np.array([], np.int64))[1].shape == (3, 0)
+    assert index.search(QUERIES[0], 10, np.array([], np.int64))[1].shape == (0,)
     assert index.search(QUERIES[0], 0)[0].shape == (0,)
     assert sorted(index.search(QUERIES[0], 5000)[0].tolist()) == list(range(3000))
 
@@ -81,19 +70,6 @@ def test_equal_scores_are_ordered_by_row() -> None:
     assert VectorIndex(repeated).search(unit(1, 384)[0], 3)[0].tolist() == [0, 1, 2]
 
 
-def test_a_query_of_other_dimensions_or_not_finite_is_refused() -> None:
-    with pytest.raises(ValueError, match="16 dimensions"):
-        VectorIndex(VECTORS).search(np.ones(17), 1)
-    with pytest.raises(ValueError, match="finite"):
-        VectorIndex(VECTORS).search(np.full(16, math.nan), 1)
-
-
-def test_rows_within_that_do_not_exist_are_refused() -> None:
-    for row in (-1, 3000):
-        with pytest.raises(IndexError, match="3000"):
-            VectorIndex(VECTORS).search(QUERIES[0], 1, np.array([row]))
-
-
 def test_half_precision_is_read_exactly() -> None:
     every = np.arange(2**16, dtype=np.uint16).view(np.float16)
     finite = every[np.isfinite(every)]
@@ -101,18 +77,12 @@ def test_half_precision_is_read_exactly() -> None:
 
 
 # --- on disk ---------------------------------------------------------------------------------
-def test_an_index_comes_back_as_it_was_saved(tmp_path: Path) -> None:
+def test_an_index_comes_back_in_half_precision(tmp_path: Path) -> None:
     VectorIndex(VECTORS, {"encoder": "all-MiniLM-L6-v2"}).save(tmp_path / "new" / "place")
     opened = VectorIndex.open(tmp_path / "new" / "place")
-    np.testing.assert_array_equal(opened.vectors, VECTORS)
+    np.testing.assert_array_equal(opened.vectors, VECTORS.astype(np.float16))
     assert isinstance(opened.vectors, np.memmap)
     assert opened.metadata == {"encoder": "all-MiniLM-L6-v2"}
-
-
-def test_half_precision_takes_half_the_space(tmp_path: Path) -> None:
-    VectorIndex(VECTORS).save(tmp_path, float16=True)
-    assert VectorIndex.open(tmp_path).vectors.dtype == np.float16
-    assert sum(path.stat().st_size for path in tmp_path.iterdir()) < VECTORS.nbytes * 0.6
 
 
 def test_no_vectors_are_an_index_too(tmp_path: Path) -> None:
@@ -121,7 +91,7 @@ def test_no_vectors_are_an_index_too(tmp_path: Path) -> None:
 
 
 def test_saving_again_replaces_and_leaves_an_open_index_usable(tmp_path: Path) -> None:
-    VectorIndex(VECTORS).save(tmp_path, hnsw_rows=10)
+    VectorIndex(VECTORS).save(tmp_path)
     before = VectorIndex.open(tmp_path)
     VectorIndex(VECTORS[:7]).save(tmp_path)
     assert len(VectorIndex.open(tmp_path)) == 7
@@ -136,7 +106,7 @@ def test_a_vector_that_is_not_finite_is_refused_and_nothing_is_replaced(tmp_path
     with pytest.raises(ValueError, match="1234"):
         VectorIndex(bad).save(tmp_path)
     with pytest.raises(ValueError, match="float16"):
-        VectorIndex(np.full((2, 4), 1e6, np.float32)).save(tmp_path, float16=True)
+        VectorIndex(np.full((2, 4), 1e6, np.float32)).save(tmp_path)
     assert len(VectorIndex.open(tmp_path)) == 7
     assert len(list(tmp_path.iterdir())) == 2
 
@@ -146,33 +116,20 @@ def test_a_directory_without_an_index_is_refused(tmp_path: Path) -> None:
         VectorIndex.open(tmp_path)
 
 
-@pytest.mark.parametrize("suffix", [".npy", ".hnsw"])
-def test_a_file_cut_short_is_named(tmp_path: Path, suffix: str) -> None:
-    VectorIndex(VECTORS).save(tmp_path, hnsw_rows=10)
-    (path,) = tmp_path.glob(f"*{suffix}")
+def test_a_file_cut_short_is_named(tmp_path: Path) -> None:
+    VectorIndex(VECTORS).save(tmp_path)
+    path = tmp_path / "vectors.npy"
     path.write_bytes(path.read_bytes()[:-100])
-    with pytest.raises(KnowledgeBaseError, match=f"{suffix}: .* bytes instead of"):
+    with pytest.raises(KnowledgeBaseError, match=r"npy: .* bytes instead of"):
         VectorIndex.open(tmp_path)
 
 
 def test_a_matrix_of_another_shape_is_refused(tmp_path: Path) -> None:
     VectorIndex(VECTORS).save(tmp_path)
     (path,) = tmp_path.glob("*.npy")
-    np.save(path, VECTORS.reshape(1500, 32))
+    np.save(path, VECTORS.reshape(1500, 32).astype(np.float16))
     with pytest.raises(KnowledgeBaseError, match=r"\(1500, 32\)"):
         VectorIndex.open(tmp_path)
-
-
-def test_a_graph_of_other_vectors_is_refused(tmp_path: Path) -> None:
-    VectorIndex(VECTORS).save(tmp_path / "a", hnsw_rows=10)
-    VectorIndex(VECTORS[:200]).save(tmp_path / "b", hnsw_rows=10)
-    (graph,), (other,) = (tmp_path / "a").glob("*.hnsw"), (tmp_path / "b").glob("*.hnsw")
-    graph.write_bytes(other.read_bytes())
-    manifest = json.loads((tmp_path / "a/vectors.json").read_text())
-    manifest["files"][graph.name] = graph.stat().st_size
-    (tmp_path / "a/vectors.json").write_text(json.dumps(manifest))
-    with pytest.raises(KnowledgeBaseError, match="200 rows"):
-        VectorIndex.open(tmp_path / "a").search(QUERIES[0], 1)
 
 
 @pytest.mark.parametrize("manifest", ["", "[]", "{}", '{"format": "something else", "version": 1}'])

@@ -11,7 +11,7 @@ from program_parts import PREFIXES, WORLD, fields
 from text_parts import PUPILS, build_text_world
 
 from triplecheck.kg import KnowledgeBase, UserError, build
-from triplecheck.kg.plausibility import GraphJudge, Grounder, Plausibility, TripleVerdict
+from triplecheck.kg.plausibility import GraphJudge, Grounder, Plausibility, TripleVerdict, verdicts
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import BudgetExceededError, session
 from triplecheck.lms.ledger import Budget
@@ -82,23 +82,28 @@ def test_a_contradiction_shows_what_the_graph_has_instead(plain: Sources) -> Non
     assert (claim["verdict"], [row["tail_label"] for row in claim["evidence"]]) == ("contradicted", ["Hanau"])
 
 
-def test_a_second_value_of_a_functional_relation_is_a_contradiction(plain: Sources) -> None:
-    grounder, judge = judge_of(plain, heads=1)
+def test_a_second_value_of_a_functional_relation_is_a_contradiction(
+    plain: Sources, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(verdicts, "_HEADS", 1)
+    grounder, judge = judge_of(plain)
     (grounded,) = grounder.ground([("Paul Hindemith", "date of birth", "17 November 1895")])
     judged = judge.judge(grounded)
     assert judged.verdict is TripleVerdict.CONTRADICTED
     assert [plain.graph.label(tail) for _, _, tail in judged.evidence] == ["1895-11-16"]
 
 
-def test_functional_relations_are_inferred_from_the_data(plain: Sources) -> None:
+def test_functional_relations_are_inferred_from_the_data(plain: Sources, monkeypatch: pytest.MonkeyPatch) -> None:
     base = plain.knowledge_base
     assert base is not None
     relation = {base.graph.relation(n).label: n for n in range(base.graph.num_relations)}
     assert GraphJudge(base.graph).is_functional(relation["born in"])
     assert not GraphJudge(base.graph).is_functional(relation["instrument"])  # one of two heads has two
     assert not GraphJudge(base.graph).is_functional(relation["country"])  # two heads tell nothing
-    assert GraphJudge(base.graph, heads=2).is_functional(relation["country"])
-    assert not GraphJudge(base.graph, heads=2, functional=0.6).is_functional(relation["instrument"])
+    monkeypatch.setattr(verdicts, "_HEADS", 2)
+    assert GraphJudge(base.graph).is_functional(relation["country"])
+    monkeypatch.setattr(verdicts, "_ONE_TAIL", 0.6)
+    assert not GraphJudge(base.graph).is_functional(relation["instrument"])
 
 
 def test_with_embeddings_unknown_statements_are_ranked(embedded: Sources) -> None:

@@ -315,7 +315,6 @@ def _must_agree(path: str, ends: list[dict[str, bytes]], content: bytes) -> bool
 def _import_everything() -> None:
     os.environ |= {"OMP_NUM_THREADS": "1", "RAYON_NUM_THREADS": "1", "TOKENIZERS_PARALLELISM": "false"}
     os.environ |= {"LITELLM_LOCAL_MODEL_COST_MAP": "True", "HF_HUB_DISABLE_PROGRESS_BARS": "1"}
-    import faiss  # noqa: F401
     import pyarrow
     import tantivy  # noqa: F401
 
