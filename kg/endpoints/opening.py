@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from triplecheck.kg.endpoints.index import EndpointIndex, RemoteGraph, is_index
 from triplecheck.kg.endpoints.options import EndpointOptions
@@ -119,8 +120,6 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         replies = ReplyCache(path, options.cache_hours * 3600, options.cache_megabytes << 20)
     url = options.url
     if options.default_graph:
-        from urllib.parse import quote
-
         url += ("&" if "?" in url else "?") + f"default-graph-uri={quote(options.default_graph, safe='')}"
     client = HttpClient(
         url,
@@ -130,23 +129,16 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         Manners(options.sent_headers, options.requests_per_second, options.retries),
         replies,
     )
-    client.most_rows = None if index is None else index.about.learned.get("most_rows")
+    if index is not None:
+        client.most_rows = index.about.learned.get("most_rows")
     profile = profile_named(options.profile) if options.profile else detect(options.name, client.server())
     if options.statements is not None:
         if options.statements not in STATEMENTS:
             raise UserError(f"{options.name}: statements is {options.statements!r}; there are: {', '.join(STATEMENTS)}")
         profile = replace(profile, statements=options.statements)
-    words = _vocabulary(options, profile.vocabulary or Vocabulary())
-    graph = SparqlGraph(
-        client,
-        words,
-        type_ids=None if index is None else index.about.types,
-        relations=None if index is None else index.about.relations,
-        schemas=None if index is None else index.about.schemas,
-        type_labels=None if index is None else index.about.type_labels,
-        profile=profile,
-    )
-    linker = SparqlLinker(graph, client, words, profile) if index is None else index.linker(graph)
+    words = _vocabulary(options, profile.vocabulary)
+    graph = SparqlGraph(client, words, profile=profile, **_known(index))
+    linker: Linker = SparqlLinker(graph) if index is None else index.linker(graph)
     return Endpoint(options, profile.name, graph, linker, index, profile.counted)
 
 
@@ -172,14 +164,24 @@ def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> Endpoint:
         _vocabulary(options, WORDS),
         options.key,
         described=[_relation(row) for row in described],
-        type_ids=None if index is None else index.about.types,
-        relations=None if index is None else index.about.relations,
-        schemas=None if index is None else index.about.schemas,
-        type_labels=None if index is None else index.about.type_labels,
         learned=None if index is None else index.about.learned,
+        **_known(index),
     )
     linker: Linker = CypherLinker(graph) if index is None else index.linker(graph)
     return Endpoint(options, client.dialect.name, graph, linker, index)
+
+
+def _known(index: EndpointIndex | None) -> dict[str, Any]:
+    """What an index says to a graph, so that the server is not asked for it."""
+    if index is None:
+        return {}
+    about = index.about
+    return {
+        "type_ids": about.types,
+        "relations": about.relations,
+        "schemas": about.schemas,
+        "type_labels": about.type_labels,
+    }
 
 
 def _relation(row: Mapping[str, Any]) -> Relation:

@@ -1,10 +1,4 @@
-from triplecheck.kg.sparql.client import (
-    OxigraphClient,
-    QueryLimits,
-    QueryRefusedError,
-    RdflibClient,
-    SparqlClient,
-)
+from triplecheck.kg.sparql.client import QueryLimits, QueryRefusedError
 from triplecheck.kg.sparql.graph import SparqlGraph
 from triplecheck.kg.sparql.http import HttpClient, Manners
 from triplecheck.kg.sparql.linker import SparqlLinker
@@ -16,10 +10,7 @@ __all__ = [
     "Manners",
     "TermKind",
     "QueryLimits",
-    "OxigraphClient",
     "QueryRefusedError",
-    "RdflibClient",
-    "SparqlClient",
     "SparqlGraph",
     "SparqlLinker",
     "Term",

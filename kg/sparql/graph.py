@@ -1,4 +1,4 @@
-"""`SparqlGraph`: a read-only graph backed by a SPARQL engine, in process or over HTTP."""
+"""`SparqlGraph`: a read-only graph backed by a SPARQL endpoint."""
 
 from __future__ import annotations
 
@@ -16,10 +16,11 @@ from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
 from triplecheck.kg.queried import QueriedGraph
 from triplecheck.kg.sparql._lookup import Describer, Lookup
-from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, SparqlClient, bound
+from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, bound
+from triplecheck.kg.sparql.http import HttpClient
 from triplecheck.kg.sparql.profiles import PROFILES, Profile
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, may_be, string_variants
-from triplecheck.kg.types import Direction, Entity, Literal, Relation
+from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
@@ -34,46 +35,38 @@ _ENTITIES_PER_QUERY = 8
 class SparqlGraph(QueriedGraph):
     """Implements `kg.graph.Graph` by SPARQL queries. Thread-safe.
 
-    Over HTTP, edges at blank nodes are left out, because the label of a
-    blank node is valid only within one reply. Every look-up may raise `GraphUnavailableError` if the store does not
-    reply within the limits of the client.
+    Edges at blank nodes are left out, because the label of a blank node is valid only within one reply. Every look-up
+    may raise `GraphUnavailableError` if the store does not reply within the limits of the client.
 
     Args:
         client: answers the queries; closed with the graph.
-        vocabulary: predicates that describe nodes; they are not relations of the graph.
-        literal_kinds: (datatype IRI, language or "") of all values, needed to write a value in a query. None: queried
-            from the whole store on first use. Give them for a large public endpoint.
-        type_ids: types of entities, most frequent first. None: counted over the whole store on first use. Give them
-            (or none) for a large public endpoint.
+        vocabulary: predicates that describe nodes, which are not relations of the graph; None: those of the profile.
+        type_ids: types of entities, most frequent first. None: counted over the whole store on first use.
         relations: all relations, numbered in this order. None: queried from the whole store on first use.
         schemas: the schema of each of these relations; None: counted by the store when asked for.
-        profile: what is special about the server; its vocabulary and value types count where none are given.
+        profile: what is special about the server.
     """
 
     def __init__(
         self,
-        client: SparqlClient,
+        client: HttpClient,
         vocabulary: Vocabulary | None = None,
-        literal_kinds: Iterable[tuple[str, str]] | None = None,
+        *,
         type_ids: Iterable[str] | None = None,
         relations: Sequence[Relation] | None = None,
         schemas: Iterable[RelationSchema] | None = None,
         type_labels: Mapping[str, str] | None = None,
         profile: Profile = PROFILES["general"],
     ) -> None:
-        self._words = vocabulary or profile.vocabulary or Vocabulary()
+        self.vocabulary, self.profile = vocabulary or profile.vocabulary, profile
         self._client = client
-        self._profile = profile
-        kinds = profile.literal_kinds if literal_kinds is None else tuple(literal_kinds)
-        self._look = Lookup(client, self._words, kinds, profile)
+        self._look = Lookup(client, self.vocabulary, profile)
         self._queries = self._look.queries
-        self._describe = Describer(self._look, self._words)
-        self._describe.know_types(type_labels or {})
+        self._describe = Describer(self._look, self.vocabulary, relations or (), type_labels or {})
         super().__init__(self._look, self._describe, schemas or ())
         self._given_types = None if type_ids is None else tuple(type_ids)
         if relations is not None:
             self.num_relations = len(relations)
-            self._describe.know_relations(relations)
 
     # --- sizes: one query over the whole store each, cached --------------------------------------
     @cached_property
@@ -107,7 +100,7 @@ class SparqlGraph(QueriedGraph):
             try:
                 found = self._types(self._queries.types(_MOST_TYPES))
             except GraphUnavailableError as error:
-                _log.warning("Types are counted on a sample only; give type_ids to be exact. %s", error)
+                _log.warning("Types are counted on a sample only. %s", error)
                 found = self._types(self._queries.types_of_sample(_TYPE_SAMPLE, _MOST_TYPES))
             ids = tuple(id for id, _ in found)
         self._describe.fetch_type_labels(ids)
@@ -155,34 +148,22 @@ class SparqlGraph(QueriedGraph):
 
     # --- ids, labels -----------------------------------------------------------------------------
     def find(self, id: str | Literal) -> int | None:
-        """Node of an id: an IRI, `_:label` (in process only), else the lexical form of a value."""
+        """Node of an id: an IRI, else the lexical form of a value."""
         if isinstance(id, Literal):
             return self._find_literal(id)
         entity = Term(TermKind.BLANK, id[2:]) if id.startswith("_:") else Term(TermKind.IRI, id)
         known = self._look.nodes.known(entity)
         if known is not None:
             return known
-        if self._is_blank_node(entity) or self._is_entity(entity):
-            return self._look.number(entity)
-        return self._find_lexical(id)
+        return self._look.number(entity) if self._is_entity(id) else self._find_lexical(id)
 
-    def _is_blank_node(self, term: Term) -> bool:
-        if term.kind is not TermKind.BLANK or not self._client.keeps_blank_nodes:
-            return False
-        asked = [self._queries.edges_of_bound(way) for way in Direction]
-        asked.append(self._queries.described_bound(self._words.described))
-        try:
-            return any(self._client.select(query, {"x": term}) for query in asked)
-        except ValueError:  # not a valid label of a blank node
-            return False
-
-    def _is_entity(self, term: Term) -> bool:
-        if term.kind is not TermKind.IRI or not is_iri(term.value):
+    def _is_entity(self, id: str) -> bool:
+        if not is_iri(id):
             return False
         try:
-            return bool(self._client.select(self._queries.find_entities([term.value])))
+            return bool(self._client.select(self._queries.find_entities([id])))
         except QueryRefusedError:
-            if _is_strict_iri(term.value):
+            if _is_strict_iri(id):
                 raise
             return False
 
@@ -240,7 +221,7 @@ class SparqlGraph(QueriedGraph):
     def find_relation(self, id: str) -> int | None:
         """Number of a relation; None for predicates of the vocabulary."""
         known = self._look.relations.known(id)
-        if known is not None or id in self._words.not_edges or not is_iri(id):
+        if known is not None or id in self.vocabulary.not_edges or not is_iri(id):
             return known
         try:
             found = self._client.select(self._queries.find_relation(id))
@@ -257,7 +238,7 @@ class SparqlGraph(QueriedGraph):
     @property
     def has_edge_properties(self) -> bool:
         """Whether edges may have properties: the profile says how statements about edges are written."""
-        return bool(self._profile.statements)
+        return bool(self.profile.statements)
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
         """What is said about an edge, (label of the property, value) of each statement; empty where nothing is."""
@@ -271,11 +252,6 @@ class SparqlGraph(QueriedGraph):
         return {} if self._client.most_rows is None else {"most_rows": self._client.most_rows}
 
     # --- queries of others -----------------------------------------------------------------------
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """Predicates that describe nodes."""
-        return self._words
-
     def select(self, query: str) -> list[Binding]:
         """The solutions of a SELECT query."""
         return self._client.select(query)

@@ -6,41 +6,25 @@ import logging
 from collections.abc import Iterable, Iterator, Sequence
 
 from triplecheck.kg.queried_linker import QueriedLinker
-from triplecheck.kg.sparql.client import QueryRefusedError, SparqlClient, bound
+from triplecheck.kg.sparql.client import QueryRefusedError, bound
 from triplecheck.kg.sparql.graph import SparqlGraph
-from triplecheck.kg.sparql.profiles import PROFILES, Profile
 from triplecheck.kg.sparql.terms import TermKind, iri, literal
-from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 
 
 class SparqlLinker(QueriedLinker):
-    """A linker by label and alias queries: names without a language and in the language of the vocabulary.
+    """A linker by label and alias queries: names without a language and in the language of the vocabulary."""
 
-    Args:
-        client: answers the queries; may be the client of the graph.
-        vocabulary: predicates of labels and aliases.
-        profile: what is special about the server, such as its text index.
-    """
-
-    def __init__(
-        self,
-        graph: SparqlGraph,
-        client: SparqlClient,
-        vocabulary: Vocabulary | None = None,
-        profile: Profile = PROFILES["general"],
-    ) -> None:
+    def __init__(self, graph: SparqlGraph) -> None:
         super().__init__(graph)
-        self._entities = graph.find_entities
-        self._client = client
-        self._words = vocabulary or profile.vocabulary or Vocabulary()
-        self._text_search = profile.text_search
+        self._endpoint, self._words = graph, graph.vocabulary
+        self._text_search = graph.profile.text_search
 
     def _named(self, texts: Sequence[str]) -> Iterator[tuple[str, int, str]]:
-        rows = bound(self._client.select(self._query(texts)), "x", "p", "v")
+        rows = bound(self._endpoint.select(self._query(texts)), "x", "p", "v")
         rows = [row for row in rows if row["x"].kind is TermKind.IRI]
-        numbers = self._entities(row["x"].value for row in rows)
+        numbers = self._endpoint.find_entities(row["x"].value for row in rows)
         for row in rows:
             node = numbers.get(row["x"].value)
             if node is not None:  # not a class or a relation
@@ -50,13 +34,13 @@ class SparqlLinker(QueriedLinker):
         if self._text_search is None:
             return ()
         try:
-            rows = self._client.select(self._text_search(text, self._words, limit))
+            rows = self._endpoint.select(self._text_search(text, self._words, limit))
         except QueryRefusedError as error:
             _log.warning("The text index is not used: %s", error)
             self._text_search = None
             return ()
-        named = [(row["v"].value, row["x"]) for row in rows if "x" in row and "v" in row]
-        numbers = self._entities(term.value for _, term in named if term.kind is TermKind.IRI)
+        named = [(row["v"].value, row["x"]) for row in bound(rows, "x", "v")]
+        numbers = self._endpoint.find_entities(term.value for _, term in named if term.kind is TermKind.IRI)
         return [(name, numbers[term.value]) for name, term in named if term.value in numbers]
 
     def _query(self, texts: Iterable[str]) -> str:

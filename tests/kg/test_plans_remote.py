@@ -10,7 +10,7 @@ import pyoxigraph
 import pytest
 import rdflib
 from bolt_server import PASSWORD, USER, load, writing
-from sparql_endpoint import serve
+from sparql_endpoint import StoreClient, serve
 from test_graph_contract import TURTLE, described
 
 from triplecheck.kg import KnowledgeBase, build
@@ -20,7 +20,7 @@ from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.plans import PlanError, PlanNames, read_plan, run_plan
 from triplecheck.kg.readers.rdf import read_rdf
-from triplecheck.kg.sparql import HttpClient, OxigraphClient, QueryLimits, RdflibClient, SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph, SparqlLinker
 from triplecheck.kg.types import Relation
 
 Served = tuple[Graph, Linker | None]
@@ -96,18 +96,15 @@ def store() -> pyoxigraph.Store:
 def endpoint(request: pytest.FixtureRequest, store: pyoxigraph.Store) -> Iterator[Served]:
     match request.param:
         case "oxigraph":
-            client = OxigraphClient(store)
-            graph = SparqlGraph(client)
-            yield graph, SparqlLinker(graph, client)
+            graph = SparqlGraph(StoreClient(store))
+            yield graph, SparqlLinker(graph)
         case "rdflib":
-            local = RdflibClient(rdflib.Graph().parse(data=TURTLE, format="turtle"))
-            graph = SparqlGraph(local)
-            yield graph, SparqlLinker(graph, local)
+            graph = SparqlGraph(StoreClient(rdflib.Graph().parse(data=TURTLE, format="turtle")))
+            yield graph, SparqlLinker(graph)
         case _:
             with serve(store) as running:
-                remote = HttpClient(running.address + "/sparql")
-                graph = SparqlGraph(remote)
-                yield graph, SparqlLinker(graph, remote)
+                graph = SparqlGraph(HttpClient(running.address + "/sparql"))
+                yield graph, SparqlLinker(graph)
 
 
 @pytest.fixture(scope="module", params=["ladybug", "bolt"])
