@@ -10,7 +10,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -79,8 +79,8 @@ class FunctionGraph:
         kinds = {normalize(graph.type_label(id)): id for id in graph.type_ids}
         self._kinds: dict[str, tuple[str, ...]] = {}
         for function in functions:
-            named = function.kinds or (" ".join(w for w in _words(function.subject) if w not in _NOT_KIND),)
-            self._kinds[function.id] = tuple(kinds[normalize(k)] for k in named if normalize(k) in kinds)
+            named = normalize(" ".join(w for w in relation_label(function.subject).split() if w not in _NOT_KIND))
+            self._kinds[function.id] = (kinds[named],) if named in kinds else ()
             self._offer(function)
 
     def __getattr__(self, name: str) -> Any:
@@ -124,21 +124,17 @@ class FunctionGraph:
 
     @property
     def num_nodes(self) -> int:
-        """Number of entities and values, with those that results have added."""
         return self._first_node + len(self._nodes)
 
     @property
     def num_relations(self) -> int:
-        """Number of relations, with those that functions add."""
         return self._first_relation + len(self._offered)
 
     def relation(self, relation: int) -> Relation:
-        """The description of a relation."""
         offered = self.offered(relation)
         return self.stored.relation(relation) if offered is None else offered.relation
 
     def find_relation(self, id: str) -> int | None:
-        """Relation of an id."""
         own = (self._first_relation + at for at, offered in enumerate(self._offered) if offered.relation.id == id)
         return next(own, None) if id.startswith(_PREFIX) else self.stored.find_relation(id)
 
@@ -160,7 +156,6 @@ class FunctionGraph:
         return self._first_node + self._nodes.number(("name", name))
 
     def find(self, id: str | Literal) -> int | None:
-        """Node of an id."""
         found = self.stored.find(id)
         if found is not None:
             return found
@@ -172,17 +167,14 @@ class FunctionGraph:
         return None if known is None else self._first_node + known
 
     def node_id(self, node: int) -> str:
-        """Id of an entity, lexical form of a literal."""
         key = self._key(node)
         return self.stored.node_id(node) if key is None else key[1]
 
     def label(self, node: int) -> str:
-        """Label of an entity, lexical form of a literal."""
         key = self._key(node)
         return self.stored.label(node) if key is None else key[2] if key[0] == "row" else key[1]
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
-        """Labels of many nodes."""
         at = ints(nodes)
         known = iter(self.stored.labels([node for node in at if node < self._first_node]))
         return [next(known) if node < self._first_node else self.label(node) for node in at]
@@ -194,21 +186,18 @@ class FunctionGraph:
         return Entity(self.node_id(node), self.label(node), types=self.types(node))
 
     def literal(self, node: int) -> Literal | None:
-        """The value of a literal node, None for an entity."""
         key = self._key(node)
         if key is None:
             return self.stored.literal(node)
         return Literal(key[1], key[2]) if key[0] == "value" else None
 
     def types(self, node: int) -> tuple[str, ...]:
-        """Type ids of an entity, the datatype of a literal."""
         key = self._key(node)
         if key is None:
             return self.stored.types(node)
         return (key[2],) if key[0] == "value" else (key[3],) if key[0] == "row" else ()
 
     def type_label(self, type_id: str) -> str:
-        """Label of a type."""
         own = type_id.startswith(_PREFIX)
         return type_id.removeprefix(_PREFIX) if own else self.stored.type_label(type_id)
 
@@ -225,18 +214,14 @@ class FunctionGraph:
         return function.datatype == "string" and (key is not None or not kinds or bool({*kinds} & {*self.types(node)}))
 
     def _counts(self, nodes: Sequence[int]) -> Iterator[RelationCount]:
-        for relation in range(self._first_relation, self.num_relations):
-            offered = self._offered[relation - self._first_relation]
-            found = [len(self._tails.get((node, relation), ())) for node in nodes]
-            if offered.function is not None:
-                function = offered.function
-                found = [max(n, self.takes(node, function)) for n, node in zip(found, nodes, strict=True)]
-            if edges := sum(found):
-                yield RelationCount(relation, Direction.OUT, edges, sum(n > 0 for n in found))
-        for relation in range(self._first_relation, self.num_relations):
-            found = [len(self._heads.get((node, relation), ())) for node in nodes]
-            if edges := sum(found):
-                yield RelationCount(relation, Direction.IN, edges, sum(n > 0 for n in found))
+        for direction, ends in ((Direction.OUT, self._tails), (Direction.IN, self._heads)):
+            for relation, offered in enumerate(self._offered, self._first_relation):
+                found = [len(ends.get((node, relation), ())) for node in nodes]
+                if offered.function is not None and direction is Direction.OUT:
+                    taken = (self.takes(node, offered.function) for node in nodes)
+                    found = [max(pair) for pair in zip(found, taken, strict=True)]
+                if edges := sum(found):
+                    yield RelationCount(relation, direction, edges, sum(n > 0 for n in found))
 
     def _of_stored(self, nodes: IntArray | Sequence[int]) -> list[int]:
         return [node for node in ints(nodes) if node < self._first_node]
@@ -259,7 +244,6 @@ class FunctionGraph:
     def neighbors(
         self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
     ) -> IntArray:
-        """Nodes at the other end of the edges of one (node, relation, direction), ascending."""
         edges = self.expand([node], relation, direction, limit)
         return np.unique(edges.tails if direction is Direction.OUT else edges.heads)
 
@@ -321,12 +305,10 @@ class FunctionGraph:
         return tail in self._tails.get((head, relation), ())
 
     def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
-        """Which of the edges there are, shape (n,)."""
         rows = zip(ints(heads), ints(relations), ints(tails), strict=True)
         return np.array([self.contains(*row) for row in rows], bool)
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """The properties of an edge of the graph."""
         if max(head, tail) >= self._first_node or relation >= self._first_relation:
             return ()
         return self.stored.edge_properties(head, relation, tail)
@@ -410,10 +392,6 @@ _JSON = {
 }
 
 
-def _words(name: str) -> list[str]:
-    return relation_label(name).split()
-
-
 def _name(row: Mapping[str, Any], shape: Shape, at: int) -> str:
     """What to call an object of a result: its name, or its first text; else its number."""
     texts = [key for key, _, part in shape.fields if part.datatype == XSD + "string" and row.get(key)]
@@ -437,8 +415,3 @@ def is_function(graph: Graph, relation: int) -> bool:
 def calls_at(graph: Graph, nodes: Sequence[int], relation: int) -> list[Call]:
     """The calls of a function about some nodes; none where a relation takes no call."""
     return graph.calls(nodes, relation) if isinstance(graph, FunctionGraph) else []
-
-
-def as_graph(graph: FunctionGraph) -> Graph:
-    """The same for a type checker, which does not see what `__getattr__` passes on."""
-    return cast(Graph, graph)
