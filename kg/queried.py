@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.types import Direction, Entity, Relation
+from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.graph import Edges, Graph, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.types import Direction, Entity, Literal, Relation
 
 NODES_PER_QUERY = 200
+MOST_NODES_OF_TYPE = 100_000
 _KEPT_COUNTS = 50_000  # nodes whose relations are kept
 
 Key = TypeVar("Key", bound=Hashable)
@@ -31,6 +33,26 @@ def ints(numbers: IntArray | Sequence[int]) -> list[int]:
     """Numbers as a list of Python's."""
     found: list[int] = np.asarray(numbers, np.int64).tolist()
     return found
+
+
+def ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Ids with their counts, most frequent first, equally frequent ones by id."""
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def not_too_many(store: str, type_id: str, nodes: Iterable[int]) -> IntArray:
+    """The distinct nodes of a type, ascending by number, shape (n,).
+
+    Raises:
+        GraphUnavailableError: there are more than 100,000.
+    """
+    found = list(nodes)
+    if len(found) > MOST_NODES_OF_TYPE:
+        raise GraphUnavailableError(
+            f"{store}: more than {MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
+            "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
+        )
+    return np.unique(np.array(found, np.int64))
 
 
 class Numbering(Generic[Key]):
@@ -71,16 +93,28 @@ class Numbering(Generic[Key]):
         return self._keys[number]
 
 
+class RemoteGraph(Graph, Protocol):
+    """A graph on a server, of which an index can be built."""
+
+    def known(self, id: str | Literal) -> int:
+        """Number of an entity or value that is known to be in the graph; nothing is queried."""
+
+    def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
+        """Query and keep the labels and the relations of many nodes at once."""
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What was learned of the store, for the index; it is not asked for again."""
+
+    def entities_after(self, last: str | None, limit: int) -> list[Entity]:
+        """The next entities by id, with labels and aliases; none at the end only."""
+
+    def values_after(self, last: str | None, limit: int) -> list[Literal]:
+        """The next values by lexical form; none at the end only."""
+
+
 class EdgeLookup(Protocol):
     """Queries edges of numbered nodes."""
-
-    @property
-    def nodes(self) -> Numbering[Any]:
-        """The numbers of the nodes."""
-
-    @property
-    def relations(self) -> Numbering[str]:
-        """The numbers of the relations."""
 
     def edges(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
         """All edges of the nodes in one direction, ascending."""

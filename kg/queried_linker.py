@@ -8,15 +8,14 @@ import threading
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from cachetools import LRUCache
 
-from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, spelling_fit
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
 from triplecheck.kg.names import composed, may_be_misspelt, normalize, respelt, similarity
-from triplecheck.kg.queried import chunks
+from triplecheck.kg.queried import RemoteGraph, chunks
 
 _LONGEST_NAME = 8  # words
 _MOST_WORDS = 80  # of a question; later words are not searched
@@ -37,13 +36,6 @@ class _CachedName:
     nodes: Mapping[int, str] = field(default_factory=dict)
 
 
-class PrefetchedGraph(Graph, Protocol):
-    """A graph that can be asked about many nodes at once."""
-
-    def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
-        """Query and keep the labels and the relations of many nodes at once."""
-
-
 class QueriedLinker:
     """Implements `kg.linking.Linker` by queries for names. Thread-safe.
 
@@ -52,7 +44,7 @@ class QueriedLinker:
     edges first.
     """
 
-    def __init__(self, graph: PrefetchedGraph) -> None:
+    def __init__(self, graph: RemoteGraph) -> None:
         self._graph = graph
         self._known: LRUCache[str, _CachedName] = LRUCache(_REMEMBERED)
         self._lock = threading.Lock()

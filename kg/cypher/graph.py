@@ -16,17 +16,16 @@ from triplecheck.kg.cypher._lookup import Lookup
 from triplecheck.kg.cypher.client import CypherClient
 from triplecheck.kg.cypher.schema import WORDS, Schema, ladybug_name
 from triplecheck.kg.cypher.values import ANY, literals
-from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
-from triplecheck.kg.queried import QueriedGraph
+from triplecheck.kg.names import LONGEST_VALUE
+from triplecheck.kg.queried import MOST_NODES_OF_TYPE, QueriedGraph, not_too_many, ranked
 from triplecheck.kg.readable import class_label, entity_label, relation_label
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 
-_MOST_NODES_OF_TYPE = 100_000
-_NODES_AT_ONCE = 50_000  # of a page of all nodes
+_NODES_AT_ONCE = 50_000  # of all nodes: each page is sorted by the engine
 
 
 class CypherGraph(QueriedGraph):
@@ -69,7 +68,6 @@ class CypherGraph(QueriedGraph):
         self._describe = _Describer(self._look, type_labels or {})
         super().__init__(self._look, self._describe, schemas or ())
         self._given_types = None if type_ids is None else tuple(type_ids)
-        self._page: list[tuple[str, Entity]] = []
         for relation in relations or ():
             self._look.relations.number(relation.id)
 
@@ -83,11 +81,6 @@ class CypherGraph(QueriedGraph):
         """Its numbers, its schema and its client, for queries of others."""
         return self._look
 
-    @property
-    def key(self) -> str | None:
-        """The property with the ids; None: the engine's own."""
-        return self._look.schema.key
-
     # --- sizes: queries over the whole graph, cached -----------------------------------------------
     @cached_property
     def num_nodes(self) -> int:
@@ -97,8 +90,7 @@ class CypherGraph(QueriedGraph):
     @cached_property
     def num_relations(self) -> int:
         for id in sorted({*self._look.schema.types, *self._look.queries.edge_keys}):
-            if self.find_relation(id) is not None:
-                self._look.relations.number(id)
+            self.find_relation(id)
         return len(self._look.relations)
 
     @cached_property
@@ -113,20 +105,14 @@ class CypherGraph(QueriedGraph):
     def type_ids(self) -> tuple[str, ...]:
         if self._given_types is not None:
             return self._given_types
-        counts = Counter(dict(self._client.rows(self._look.queries.count_types())))
-        return tuple(sorted(counts, key=lambda type: (-counts[type], type)))
+        return tuple(type for type, _ in ranked(Counter(dict(self._client.rows(self._look.queries.count_types())))))
 
     def nodes_of_type(self, type_id: str) -> IntArray:
         """Entities of a type, ascending by number, at most 100,000; more are a `GraphUnavailableError`."""
         if type_id not in self.type_ids:
             return np.empty(0, np.int64)
-        rows = self._client.rows(self._look.queries.of_type(type_id, _MOST_NODES_OF_TYPE + 1), {"type": type_id})
-        if len(rows) > _MOST_NODES_OF_TYPE:
-            raise GraphUnavailableError(
-                f"{self._client.name}: more than {_MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
-                "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
-            )
-        return np.unique(np.array([self._look.number(*row) for row in rows], np.int64))
+        rows = self._client.rows(self._look.queries.of_type(type_id, MOST_NODES_OF_TYPE + 1), {"type": type_id})
+        return not_too_many(self._client.name, type_id, (self._look.number(*row) for row in rows))
 
     # --- ids ---------------------------------------------------------------------------------------
     def find(self, id: str | Literal) -> int | None:
@@ -187,38 +173,21 @@ class CypherGraph(QueriedGraph):
 
     # --- everything, for an index ------------------------------------------------------------------
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
-        """The next entities by the engine's id, with their labels and aliases; at most `limit`, fewer at the end only.
+        """The next entities by the engine's id, with labels and aliases; `limit` or more, fewer at the end only.
 
         Args:
             last: the id after which to begin; None: at the first.
-            limit: most entities.
         """
-        found: list[Entity] = []
-        while len(found) < limit:
-            places = {entity.id: at for at, (_, entity) in enumerate(self._page)}
-            if last is None or last not in places or places[last] == len(self._page) - 1:
-                self._page = self._describe.after(last, max(limit, _NODES_AT_ONCE))
-                start = 0
-            else:
-                start = places[last] + 1
-            ahead = [entity for _, entity in self._page[start : start + limit - len(found)]]
-            if not ahead:
-                break
-            found += ahead
-            last = found[-1].id
-        return found
+        return self._describe.after(last, max(limit, _NODES_AT_ONCE))
+
+    def values_after(self, last: str | None, limit: int) -> list[Literal]:
+        """The next values by lexical form, as `entities_after`; none is longer than `LONGEST_VALUE`."""
+        start = 0 if last is None else bisect.bisect_right(self._short_values, last, key=lambda value: value.lexical)
+        return self._short_values[start : start + limit]
 
     @cached_property
-    def _short_values(self) -> dict[int, list[Literal]]:
-        return {}
-
-    def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
-        """The next values by lexical form, as `entities_after`; none is longer than `longest` characters."""
-        if longest not in self._short_values:
-            self._short_values[longest] = self._look.distinct_values(longest)
-        values = self._short_values[longest]
-        start = 0 if last is None else bisect.bisect_right(values, last, key=lambda value: value.lexical)
-        return values[start : start + limit]
+    def _short_values(self) -> list[Literal]:
+        return self._look.distinct_values(LONGEST_VALUE)
 
     # --- schema ------------------------------------------------------------------------------------
     def _count_schema(self, relation: int) -> RelationSchema:
@@ -233,15 +202,14 @@ class CypherGraph(QueriedGraph):
         edges += sum(datatypes.values())
         domain.update(heads_by_type)
         range.update(datatypes)
-        ranked = [sorted(found.items(), key=lambda pair: (-pair[1], pair[0])) for found in (domain, range)]
-        return RelationSchema(relation, edges, tuple(ranked[0]), tuple(ranked[1]))
+        return RelationSchema(relation, edges, tuple(ranked(domain)), tuple(ranked(range)))
 
     def close(self) -> None:
         self._client.close()
 
 
 class _Describer:
-    """Queries labels, descriptions and types; labels and types are cached."""
+    """Implements `kg.queried.Descriptions`; labels and types are cached."""
 
     def __init__(self, look: Lookup, type_labels: Mapping[str, str]) -> None:
         self._look = look
@@ -301,8 +269,8 @@ class _Describer:
         # Types of relationships are usually written in capitals.
         return self._look.described.get(id) or Relation(id, relation_label(id.lower() if id.isupper() else id))
 
-    def after(self, last: str | None, limit: int) -> list[tuple[str, Entity]]:
-        """The next entities after an id, by the engine's id, each with it."""
+    def after(self, last: str | None, limit: int) -> list[Entity]:
+        """The next entities after an id, by the engine's id."""
         look = self._look
         at = None if last is None else look.elements([look.nodes.number(last)]).get(look.nodes.number(last))
         labels: list[str | None] = [*look.schema.numbers.values()] or [None]
@@ -310,7 +278,7 @@ class _Describer:
         if at is not None:
             [(label, ids)] = look._anchors([(0, at)])
             labels, given = labels[labels.index(label) :], next(iter(ids))
-        found: list[tuple[str, Entity]] = []
+        found: list[Entity] = []
         for label in labels:
             names = look.queries.present(look.words.labels, label)
             others = look.queries.present(look.words.aliases, label)
@@ -319,7 +287,7 @@ class _Describer:
                 id = self.id(look.number(element, key))
                 name = _first(cells[: len(names)]) or entity_label(id)
                 aliases = tuple(alias for alias in _texts(cells[len(names) :]) if alias != name)
-                found.append((look.element(element), Entity(id, name, aliases)))
+                found.append(Entity(id, name, aliases))
             given = None
             if len(found) >= limit:
                 break

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from triplecheck.kg.endpoints.index import EndpointIndex, RemoteGraph, is_index
+from triplecheck.kg.endpoints.index import EndpointIndex, is_index
 from triplecheck.kg.endpoints.options import EndpointOptions
 from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
 from triplecheck.kg.linking import Linker
+from triplecheck.kg.queried import RemoteGraph
 from triplecheck.kg.readable import relation_label
 from triplecheck.kg.sparql import HttpClient, Manners, QueryLimits, SparqlGraph, SparqlLinker
 from triplecheck.kg.sparql._cache import ReplyCache

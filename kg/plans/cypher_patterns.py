@@ -206,8 +206,7 @@ class Patterns:
             raise unknown(f"{key!r}, which is a list at some nodes,")
         value = f"{head}.{quoted(key)}"
         if key in self._words.labels:
-            before = self._queries.present(self._words.labels[: self._words.labels.index(key)])
-            others = " OR ".join(f"{head}.{quoted(one)} IS NOT NULL" for one in before) or "false"
+            others = " OR ".join(f"{head}.{quoted(one)} IS NOT NULL" for one in self._queries.before(key)) or "false"
             value = f"CASE WHEN {others} THEN {value} ELSE NULL END"
         return value, several == {True}
 

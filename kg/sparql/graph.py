@@ -14,7 +14,7 @@ import pyoxigraph
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
-from triplecheck.kg.queried import QueriedGraph
+from triplecheck.kg.queried import MOST_NODES_OF_TYPE, QueriedGraph, not_too_many, ranked
 from triplecheck.kg.sparql._lookup import Describer, Lookup
 from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, bound
 from triplecheck.kg.sparql.http import HttpClient
@@ -28,7 +28,6 @@ _log = logging.getLogger(__name__)
 _PAGE, _SMALLEST_PAGE = 1_000, 20  # solutions of a query at once, where a server gives a part of them
 _MOST_TYPES = 1000
 _TYPE_SAMPLE = 100_000  # type statements, if the store is too slow to count all
-_MOST_NODES_OF_TYPE = 100_000
 _ENTITIES_PER_QUERY = 8
 
 
@@ -102,7 +101,7 @@ class SparqlGraph(QueriedGraph):
             except GraphUnavailableError as error:
                 _log.warning("Types are counted on a sample only. %s", error)
                 found = self._types(self._queries.types_of_sample(_TYPE_SAMPLE, _MOST_TYPES))
-            ids = tuple(id for id, _ in found)
+            ids = tuple(id for id, _ in ranked(found))
         self._describe.fetch_type_labels(ids)
         return ids
 
@@ -110,13 +109,8 @@ class SparqlGraph(QueriedGraph):
         """Entities of a type, ascending by number, at most 100,000; more are a `GraphUnavailableError`."""
         if not is_iri(type_id):
             return np.empty(0, np.int64)
-        rows = self._client.select(self._queries.nodes_of_type(type_id, _MOST_NODES_OF_TYPE + 1))
-        if len(rows) > _MOST_NODES_OF_TYPE:
-            raise GraphUnavailableError(
-                f"{self._client.name}: more than {_MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
-                "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
-            )
-        return np.unique(np.array([self._look.number(row["x"]) for row in bound(rows, "x")], np.int64))
+        rows = self._client.select(self._queries.nodes_of_type(type_id, MOST_NODES_OF_TYPE + 1))
+        return not_too_many(self._client.name, type_id, (self._look.number(row["x"]) for row in bound(rows, "x")))
 
     def _all(self, query: str, name: str) -> list[Binding]:
         """All solutions of a query, page by page where the server gives a part at once."""
@@ -288,29 +282,25 @@ class SparqlGraph(QueriedGraph):
             self._client.most_rows = len(rows)
         return self._describe.named(ids)
 
-    def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
-        """The next values by lexical form, as `entities_after`; none is longer than `longest` characters."""
-        rows = bound(self._page(lambda rows: self._queries.values_after(last, rows, longest), limit)[0], "y")
+    def values_after(self, last: str | None, limit: int) -> list[Literal]:
+        """The next values by lexical form, as `entities_after`; none is longer than `LONGEST_VALUE`."""
+        rows = bound(self._page(lambda rows: self._queries.values_after(last, rows), limit)[0], "y")
         return list(dict.fromkeys(Literal(row["y"].value, row["y"].datatype) for row in rows))
 
     # --- schema ----------------------------------------------------------------------------------
     def _count_schema(self, relation: int) -> RelationSchema:
         id, queries = self._look.relations.key(relation), self._queries
         ranges = self._types(queries.count_types(id, "?y", _MOST_TYPES))
-        ranges += self._types(queries.count_datatypes(id, _MOST_TYPES))
-        return RelationSchema(
-            relation=relation,
-            edges=self._count(queries.count_edges(id)),
-            domain=tuple(self._types(queries.count_types(id, "?x", _MOST_TYPES))),
-            range=tuple(sorted(ranges, key=lambda pair: (-pair[1], pair[0]))),
-        )
+        ranges.update(self._types(queries.count_datatypes(id, _MOST_TYPES)))
+        domains = self._types(queries.count_types(id, "?x", _MOST_TYPES))
+        edges = self._count(queries.count_edges(id))
+        return RelationSchema(relation, edges, tuple(ranked(domains)), tuple(ranked(ranges)))
 
-    def _types(self, query: str) -> list[tuple[str, int]]:
+    def _types(self, query: str) -> Counter[str]:
         counts: Counter[str] = Counter()  # Virtuoso counts an IRI and its text apart
-        for row in self._client.select(query):
-            if "t" in row and "n" in row:
-                counts[row["t"].value] += int(row["n"].value)
-        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        for row in bound(self._client.select(query), "t", "n"):
+            counts[row["t"].value] += int(row["n"].value)
+        return counts
 
     def close(self) -> None:
         self._client.close()

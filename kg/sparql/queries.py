@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from triplecheck.kg.names import LONGEST_VALUE
 from triplecheck.kg.sparql.profiles import Profile
 from triplecheck.kg.sparql.terms import STRING, iri, literal
 from triplecheck.kg.types import Direction
@@ -214,10 +215,10 @@ class Queries:
         after = "" if last is None else f" FILTER(STR(?n) > {literal(last)})"
         return f"SELECT DISTINCT ?n WHERE {{ {self._entities()}{after} }} ORDER BY STR(?n) LIMIT {limit}"
 
-    def values_after(self, last: str | None, limit: int, longest: int) -> str:
-        """Rows (?y), ascending by lexical form: values of at most so many characters after one."""
+    def values_after(self, last: str | None, limit: int) -> str:
+        """Rows (?y), ascending by lexical form: values of at most `LONGEST_VALUE` characters after one."""
         after = "" if last is None else f" && STR(?y) > {literal(last)}"
-        where = f"?x ?p ?y{self._edge} FILTER(isLiteral(?y) && STRLEN(STR(?y)) <= {longest}{after})"
+        where = f"?x ?p ?y{self._edge} FILTER(isLiteral(?y) && STRLEN(STR(?y)) <= {LONGEST_VALUE}{after})"
         return f"SELECT DISTINCT ?y WHERE {{ {where} }} ORDER BY STR(?y) LIMIT {limit}"
 
     def count_values(self) -> str:

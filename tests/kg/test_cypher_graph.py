@@ -182,7 +182,7 @@ class TestIds:
     def test_without_a_key_the_ids_are_those_of_the_engine(self, client: CypherClient) -> None:
         graph = CypherGraph(client)
         if client.dialect.tables:
-            assert graph.key is None  # the tables have different primary keys
+            assert graph.learned["key"] is None  # the tables have different primary keys
         node = named(graph, "Ben Ortiz")
         again = CypherGraph(client)
         found = again.find(graph.node_id(node))
@@ -209,7 +209,7 @@ class TestIds:
         fill(tmp_path / "one.lbug", *tables, "CREATE (:A {code: 1, name: 'x'}), (:B {code: 2, name: 'y'})")
         fill(tmp_path / "two.lbug", *tables, "CREATE (:A {code: 1, name: 'x'}), (:B {code: 1, name: 'y'})")
         one, two = (CypherGraph(LadybugClient(tmp_path / f"{name}.lbug")) for name in ("one", "two"))
-        assert (one.key, two.key) == ("code", None)
+        assert (one.learned["key"], two.learned["key"]) == ("code", None)
         assert one.find("2") == named(one, "y")
         forced = CypherGraph(LadybugClient(tmp_path / "two.lbug"), key="code")
         with pytest.raises(KnowledgeBaseError, match=r"two nodes have the code '1'.*name a key that is unique"):

@@ -124,7 +124,7 @@ class TestTypes:
         assert "Types are counted on a sample only" in caplog.text
 
     def test_more_nodes_of_a_type_than_can_be_sent_are_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("triplecheck.kg.sparql.graph._MOST_NODES_OF_TYPE", 1)
+        monkeypatch.setattr("triplecheck.kg.queried.MOST_NODES_OF_TYPE", 1)
         graph = graph_of(self.TURTLE)
         assert len(graph.nodes_of_type(EX + "U")) == 1
         with pytest.raises(GraphUnavailableError, match="more than 1 nodes of the type"):
