@@ -137,7 +137,7 @@ class BasicSolver:
         return distinct(np.concatenate(found))
 
     def _size(self, literal: Literal) -> Values | None:
-        values = self._terms.values(self._terms.constants([literal]))
+        values = self._terms.values(np.array([self._terms.constant(literal)]))
         return values if values.kinds[0] >= NUMBER else None
 
     def _equal_tails(self, relations: Relations, literal: Literal) -> IntArray:
@@ -306,11 +306,6 @@ def _key(end: End) -> str:
 
 def _names(patterns: Sequence[TriplePattern]) -> set[str]:
     return {_key(end) for pattern in patterns for end in pattern.ends}
-
-
-def columns_of(basic: Basic) -> list[str]:
-    """The columns of its solutions."""
-    return list(dict.fromkeys(_key(end) for pattern in basic.patterns for end in pattern.ends))
 
 
 def bounds_of(table: Table, names: Sequence[str], at_most: int) -> dict[str, IntArray]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -294,13 +295,9 @@ class Run:
         return result
 
     def _values(self, names: Sequence[str], rows: Sequence[Sequence[of.Constant | None]]) -> Table:
-        listed: list[list[int]] = []
+        listed: list[tuple[int, ...]] = []
         for row in rows:
-            ways: list[list[int]] = [[]]
-            for one in row:
-                terms = [UNBOUND] if one is None else self._terms_of(one)
-                ways = [[*way, term] for way in ways for term in terms]
-            listed += ways
+            listed += itertools.product(*([UNBOUND] if one is None else self._terms_of(one) for one in row))
         columns = np.array(listed, np.int64).reshape(len(listed), len(names))
         return Table({name: columns[:, at] for at, name in enumerate(names)}, len(listed))
 

@@ -82,14 +82,9 @@ def excluding_nothing(graph: Graph, plan: Plan) -> frozenset[int]:
     Args:
         graph: the graph whose names it was read with.
     """
-    kinds = {
-        pattern.head: set(pattern.tail.ids)
-        for pattern in _all_patterns(plan)
-        if isinstance(pattern.predicate, IsA) and isinstance(pattern.tail, Classes)
-    }
-    found: set[int] = set()
+    kinds, found = _kinds(plan), set[int]()
     for call in (one for one in parts(plan.algebra) if isinstance(one, Call) and one.name == "!="):
-        own = {id for one in call.arguments if isinstance(one, Var) for id in kinds.get(one, ())}
+        own = {id for one in call.arguments if isinstance(one, Var) and one in kinds for id in kinds[one].ids}
         excluded = [node for one in call.arguments if isinstance(one, Constant) for node in one.nodes]
         found.update(node for node in excluded if own and own.isdisjoint(graph.types(node)))
     return frozenset(found)
@@ -101,12 +96,8 @@ class _Check:
         self._solver = BasicSolver(Terms(graph), limits)
 
     def run(self, plan: Plan) -> Iterator[Hint]:
+        kinds = _kinds(plan)
         for basic in (one for one in parts(plan.algebra) if isinstance(one, Basic)):
-            kinds = {
-                pattern.head: pattern.tail
-                for pattern in _all_patterns(plan)
-                if isinstance(pattern.predicate, IsA) and isinstance(pattern.tail, Classes)
-            }
             hints = [hint for pattern in basic.patterns for hint in self._of_pattern(pattern, kinds)]
             yield from hints
             if not hints and len(basic.patterns) > 1 and self._solver.solve(basic, {}).length == 0:
@@ -141,7 +132,7 @@ class _Check:
             return
         name = write_predicate(pattern.predicate)
         if pattern.head != pattern.tail and self._matches(pattern.predicate, tail, head):
-            leads, here = self._ends(pattern.predicate), self._ends_here(pattern, kinds)
+            leads, here = self._ends(pattern.predicate), [self._said(end, kinds) for end in pattern.ends]
             text = f"{name} leads from {leads[0]} to {leads[1]}; here it leads from {here[0]} to {here[1]}"
             yield Hint(text, turned=True)
             return
@@ -207,17 +198,15 @@ class _Check:
         node = int(np.searchsorted(offsets, at, "right")) - 1
         return f"{self._graph.label(node)!r}", f"{self._graph.label(int(ends[at]))!r} (for example)"
 
-    def _ends_here(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> tuple[str, ...]:
-        return tuple(self._said(end, kinds) for end in pattern.ends)
-
     def _said(self, end: End, kinds: dict[End, Classes]) -> str:
         if isinstance(end, Constant):
             return end.text
-        return self._class_labels(kinds[end]) if end in kinds else f"?{end.name}" if isinstance(end, Var) else ""
+        if end in kinds:
+            return " or ".join(dict.fromkeys(self._graph.type_label(id) for id in kinds[end].ids))
+        return f"?{end.name}"
 
-    def _class_labels(self, classes: Classes) -> str:
-        return " or ".join(dict.fromkeys(self._graph.type_label(id) for id in classes.ids))
 
-
-def _all_patterns(plan: Plan) -> Sequence[TriplePattern]:
-    return [one for one in parts(plan.algebra) if isinstance(one, TriplePattern)]
+def _kinds(plan: Plan) -> dict[End, Classes]:
+    """The classes that a plan asks of its variables and names."""
+    patterns = (one for one in parts(plan.algebra) if isinstance(one, TriplePattern))
+    return {one.head: one.tail for one in patterns if isinstance(one.predicate, IsA) and isinstance(one.tail, Classes)}

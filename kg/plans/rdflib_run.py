@@ -24,7 +24,6 @@ from triplecheck.kg.errors import PlanError
 from triplecheck.kg.export_files import id_of
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans import algebra as of
-from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.notation import parsed
 from triplecheck.kg.plans.paths import Paths
 from triplecheck.kg.plans.plan import Plan
@@ -219,8 +218,3 @@ def _counted(store: GraphStore, rows: Iterable[Any]) -> Iterator[Any]:
         if number == store.limits.rows:
             raise store.limits.too_many()
         yield row
-
-
-def limits_of_rows(limits: Limits) -> Limits:
-    """The same time, and fewer rows."""
-    return Limits(limits.seconds, min(limits.rows, MOST_ROWS), limits.started)

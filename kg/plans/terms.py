@@ -20,7 +20,7 @@ from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.quantities import has_zero, lacking, scale_of, size_in_words, units_of
 from triplecheck.kg.plans.tables import UNBOUND, codes, first_rows
 from triplecheck.kg.types import XSD, Literal
-from triplecheck.kg.values import quantities, quantity
+from triplecheck.kg.values import quantities
 
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
@@ -133,30 +133,39 @@ class Terms:
         else:
             flags[fresh] = True
             fresh = np.flatnonzero(flags)
-        texts, datatypes = self.graph.texts(fresh), self.graph.datatypes(fresh)
-        found = quantities(texts, datatypes)
+        plain = np.where(fresh < self.graph.num_entities, THING, TEXT).astype(np.int8)
+        found = self._measured(self.graph.texts(fresh), self.graph.datatypes(fresh), plain)
+        columns = self._node_kinds, self._node_sizes, self._node_rests, self._node_forms, self._node_units
+        for column, values in zip(columns, found, strict=True):
+            column[fresh] = values
         self._read[fresh] = True
-        is_entity = fresh < self.graph.num_entities
-        kinds = np.where(is_entity, THING, TEXT).astype(np.int8)
+
+    def _measured(self, texts: pa.Array, datatypes: pa.Array, plain: Codes) -> tuple[npt.NDArray[Any], ...]:
+        """Kinds, sizes, rests, forms and units of values, each shape (n,).
+
+        Args:
+            plain: the kinds of those that are no quantities.
+        """
+        found = quantities(texts, datatypes)
+        kinds, rests, units = plain.copy(), np.zeros(len(plain)), np.zeros(len(plain), np.int32)
         coded = np.asarray(found.kinds.indices.fill_null(-1).to_numpy(zero_copy_only=False))
         for code, name in enumerate(found.kinds.dictionary.to_pylist()):
             kinds[coded == code] = self._kind(name)
         with_unit = np.flatnonzero(kinds > TIME)
         if len(with_unit):
             at = pa.array(with_unit)
-            units, names = units_of(texts.take(at), datatypes.take(at))
-            self._node_units[fresh[with_unit]] = np.array([self.unit(name) for name in names])[units]
+            codes_of_units, names = units_of(texts.take(at), datatypes.take(at))
+            units[with_unit] = np.array([self.unit(name) for name in names])[codes_of_units]
         sizes = np.array(found.sizes.fill_null(0.0), np.float64)
         is_boolean = np.array(pc.fill_null(pc.equal(datatypes.cast(pa.string()), XSD + "boolean"), False))
         if is_boolean.any():
             kinds[is_boolean] = BOOLEAN
             sizes[is_boolean] = np.array(pc.is_in(texts, value_set=pa.array(["true", "1"])))[is_boolean]
         is_double = np.array(pc.is_in(datatypes.cast(pa.string()), value_set=pa.array(_DOUBLES, pa.string())))
-        whole = sizes == np.floor(sizes)
-        self._node_kinds[fresh], self._node_sizes[fresh] = kinds, sizes
-        self._node_forms[fresh] = np.where(is_double, DOUBLE, np.where(whole, INTEGER, DECIMAL))
+        forms = np.where(is_double, DOUBLE, np.where(sizes == np.floor(sizes), INTEGER, DECIMAL)).astype(np.int8)
         for row, exact in found.exact.items():
-            self._node_rests[fresh[row]] = lacking(exact, float(sizes[row]))
+            rests[row] = lacking(exact, float(sizes[row]))
+        return kinds, sizes, rests, forms, units
 
     def _kind(self, name: str) -> int:
         if name not in self.kinds:
@@ -205,22 +214,13 @@ class Terms:
         node = self.graph.find(value)
         if node is not None:
             return node
-        found = quantities(pa.array([value.lexical], pa.string()), pa.array([value.datatype], pa.string()))
-        kind = found.kinds[0].as_py()
-        size = float(found.sizes[0].as_py() or 0.0) if kind is not None else 0.0
-        rest = lacking(found.exact[0], size) if 0 in found.exact else 0.0
-        code = TEXT if kind is None else self._kind(kind)
-        measured = quantity(value) if code > TIME else None
-        if value.datatype == XSD + "boolean":
-            code, size = BOOLEAN, float(value.lexical in ("true", "1"))
-        form = INTEGER if size == np.floor(size) else DECIMAL
-        if value.datatype in (XSD + "double", XSD + "float"):
-            form = DOUBLE
-        unit = 0 if measured is None else self.unit(measured.unit)
+        texts, datatypes = pa.array([value.lexical], pa.string()), pa.array([value.datatype], pa.string())
+        found = self._measured(texts, datatypes, np.array([TEXT], np.int8))
+        kind, size, rest, form, unit = (column.item() for column in found)
         written = value.lexical if value.datatype == XSD + "string" else f"{value.lexical}\x1f{value.datatype}"
-        if self._literal((code, form, size, rest, "", unit)) == value:
+        if self._literal((kind, form, size, rest, "", unit)) == value:
             written = ""  # as if it were computed
-        return self._number((code, form, size, rest, written, unit))
+        return self._number((kind, form, size, rest, written, unit))
 
     def ids(self, values: Values) -> IntArray:
         """The terms of values; computed ones are numbered."""
@@ -314,10 +314,6 @@ class Terms:
         """The term of a class: its node, or else one that shows its label."""
         node = self.graph.find(id)
         return self._number((THING, 0, 0.0, 0.0, id, 0)) if node is None else node
-
-    def constants(self, literals: Sequence[Literal]) -> IntArray:
-        """The terms of several values, shape (n,)."""
-        return np.array([self.constant(one) for one in literals], np.int64)
 
     def _literal(self, made: Made) -> Literal:
         kind, form, size, rest, text, unit = made

@@ -64,7 +64,7 @@ class _Translation:
         self._aliases, self._meant = {}, {}
         inner = self.operator(found)
         order = tuple((self.expression(one.expr), one.order == "DESC") for one in conditions)
-        if _is_grouped(inner):
+        if to.group_of(inner):
             self._check_order(order, inner)
         self._aliases, self._meant = outer
         return to.Select(inner, tuple(dict.fromkeys(names)), order, distinct, start, length)
@@ -207,7 +207,7 @@ class _Translation:
             return self.operator(found.p)
         self._aliases[name] = found.expr
         of = self.operator(found.p)
-        if name in to.variables(of) and not _is_grouped(of):
+        if name in to.variables(of) and not to.group_of(of):
             raise PlanError(f"?{name} has a value already: compute with another variable")
         return to.Extend(of, name, self.expression(found.expr))
 
@@ -282,12 +282,6 @@ class _Translation:
                 continue
             for one in argument if isinstance(argument, list) else [argument]:
                 yield self.expression(one)
-
-
-def _is_grouped(node: to.Operator) -> bool:
-    while isinstance(node, to.Extend | to.Filter):
-        node = node.of
-    return isinstance(node, to.Group)
 
 
 def _is_sample(found: Any) -> bool:
