@@ -17,7 +17,7 @@ from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, Use
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.queried import RemoteGraph
 from triplecheck.kg.readable import relation_label
-from triplecheck.kg.sparql import HttpClient, Manners, QueryLimits, SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph, SparqlLinker
 from triplecheck.kg.sparql._cache import ReplyCache
 from triplecheck.kg.sparql.profiles import STATEMENTS, detect, profile_named
 from triplecheck.kg.types import Relation
@@ -127,8 +127,10 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         QueryLimits(options.seconds, options.rows, options.megabytes << 20),
         user,
         password,
-        Manners(options.sent_headers, options.requests_per_second, options.retries),
-        replies,
+        headers=options.sent_headers,
+        requests_per_second=options.requests_per_second,
+        retries=options.retries,
+        cache=replies,
     )
     if index is not None:
         client.most_rows = index.about.learned.get("most_rows")

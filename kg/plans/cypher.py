@@ -7,46 +7,34 @@ parameters, so that nothing in them is read as Cypher.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from triplecheck.kg.cypher.graph import CypherGraph
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.cypher_patterns import COMPUTED, NODE, VALUE, Patterns, unknown
 from triplecheck.kg.plans.plan import Plan
-from triplecheck.kg.plans.write import spine, write_expression, write_pattern
+from triplecheck.kg.plans.write import write_expression, write_pattern
 
 _AGGREGATES = frozenset(("count", "sum", "avg", "min", "max"))
 
 
-@dataclass
-class CypherQuery:
-    """A plan as a query.
-
-    Attributes:
-        text: the query; its rows have two cells for a node, the engine's id and the key, and one for a value.
-        kinds: of each column, NODE, VALUE or COMPUTED, and the property of a VALUE.
-    """
-
-    text: str
-    parameters: dict[str, Any]
-    kinds: list[tuple[str, str]]
-
-
-def write_cypher(graph: CypherGraph, plan: Plan, rows: int) -> CypherQuery:
+def write_cypher(graph: CypherGraph, plan: Plan, rows: int) -> tuple[str, dict[str, Any], list[tuple[str, str]]]:
     """A plan as a query for a property graph.
 
     Args:
         graph: the graph whose names the plan was read with.
         rows: most rows that are wanted.
 
+    Returns:
+        The query, whose rows have two cells for a node, the engine's id and the key, and one for a value; its
+        parameters; and of each column NODE, VALUE or COMPUTED, and the property of a VALUE.
+
     Raises:
         PlanError: a part of it has no translation.
     """
     writer = _Writer(graph)
     text = writer.query(plan.algebra, plan.kind == "ask", rows)
-    kinds = [writer.scope.get(name, (COMPUTED, "")) for name in plan.variables]
-    return CypherQuery(text, writer.parameters, kinds)
+    return text, writer.parameters, [writer.scope.get(name, (COMPUTED, "")) for name in plan.variables]
 
 
 class _Writer(Patterns):
@@ -157,7 +145,7 @@ class _Writer(Patterns):
                 cell = f"CASE WHEN count(*) = count({inner}) THEN {cell} ELSE NULL END"
             cells.append(f"{cell} AS {self._name(one.result)}")
             scope[one.result] = (COMPUTED, "")
-        self._aggregates |= dict.fromkeys((one.result for one in spine(node)), "")
+        self._aggregates |= {one.result for one in node.aggregates}
         self.clauses.append(f"WITH {', '.join(cells)}")
         self.scope = scope
 

@@ -48,7 +48,7 @@ class Patterns:
         self._look = self.graph.lookup
         self._queries, self._words = self._look.queries, self._look.words
         self._fresh = itertools.count(1)
-        self._aggregates: dict[str, str] = {}
+        self._aggregates: set[str] = set()
         self._read_as: dict[str, str] = {}  # variables of values inside of EXISTS
 
     # --- names -----------------------------------------------------------------------------------

@@ -113,11 +113,11 @@ class _Endpoint:
 
 def _of_property_graph(graph: CypherGraph, plan: Plan, most: int) -> list[Row]:
     """The first rows; of an ask one without cells if it is true."""
-    query = write_cypher(graph, plan, most)
-    found = graph.lookup.client.rows(query.text, query.parameters)
+    text, parameters, kinds = write_cypher(graph, plan, most)
+    found = graph.lookup.client.rows(text, parameters)
     if plan.kind == "ask":
         return [()] if found else []
-    return [tuple(_cells(graph, iter(row), query.kinds)) for row in found]
+    return [tuple(_cells(graph, iter(row), kinds)) for row in found]
 
 
 def _cells(

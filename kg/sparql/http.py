@@ -9,7 +9,6 @@ import time
 import urllib.parse
 import zlib
 from collections.abc import Mapping
-from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any
@@ -37,28 +36,15 @@ _BLANKS = b" \t\r\n\xef\xbb\xbf"
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """How a server is asked.
-
-    Attributes:
-        headers: sent with each query.
-        requests_per_second: most queries a second; None: no limit.
-        retries: further tries if the server is busy (429, 503), fails for the moment (502, 504) or hangs up. A wait
-            that the server names is obeyed up to 30 s; a longer one is an error that names it.
-    """
-
-    headers: Mapping[str, str] | None = None
-    requests_per_second: float | None = None
-    retries: int = 3
-
-
 class HttpClient:
     """Queries a SPARQL 1.1 endpoint over HTTP, for results in JSON or XML. Thread-safe.
 
     Args:
         endpoint: its URL (http or https); URL parameters such as `?default-graph-uri=...` are sent with each query.
-        manners: headers, rate and retries.
+        headers: sent with each query.
+        requests_per_second: most queries a second; None: no limit.
+        retries: further tries if the server is busy (429, 503), fails for the moment (502, 504) or hangs up. A wait
+            that the server names is obeyed up to 30 s; a longer one is an error that names it.
         cache: keeps replies; closed with the client.
 
     Attributes:
@@ -78,7 +64,10 @@ class HttpClient:
         limits: QueryLimits | None = None,
         user: str | None = None,
         password: str | None = None,
-        manners: Manners | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        requests_per_second: float | None = None,
+        retries: int = 3,
         cache: ReplyCache | None = None,
     ) -> None:
         parts = urllib.parse.urlsplit(endpoint)
@@ -89,11 +78,13 @@ class HttpClient:
         self.name = urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
         user = user or urllib.parse.unquote(parts.username or "")
         password = password or urllib.parse.unquote(parts.password or "")
-        self._limits, self._manners, self._cache = limits or QueryLimits(), manners or Manners(), cache
-        self._pace = _Pace(self._manners.requests_per_second)
+        self._limits, self._retries, self._cache = limits or QueryLimits(), retries, cache
+        # A redirection may lead to another host: httpx drops user and password there, but no other header.
+        self._most_redirections = 0 if headers else _MOST_REDIRECTIONS
+        self._pace = _Pace(requests_per_second)
         self._http = httpx.Client(
             auth=(user, password) if user else None,
-            headers={"User-Agent": _AGENT, **(self._manners.headers or {}), **_ACCEPTED},
+            headers={"User-Agent": _AGENT, **(headers or {}), **_ACCEPTED},
             timeout=self._limits.seconds,
             transport=httpx.HTTPTransport(),  # without the proxies of the environment
         )
@@ -130,7 +121,7 @@ class HttpClient:
         while True:
             tries += 1
             self._pace.wait()
-            last = tries > self._manners.retries
+            last = tries > self._retries
             try:
                 # In another thread: a limit on each read alone never ends a trickle of headers.
                 reply, body = within(meter.left, partial(self._once, query, meter))
@@ -161,13 +152,11 @@ class HttpClient:
             request = self._http.build_request("POST", self.name, content=form, headers=kind)
         reply = self._http.send(request, stream=True)
         try:
-            # Redirections are followed here, so that their bodies are not read. One may lead to another host: httpx
-            # drops user and password there, but no other header.
-            followed = 0
-            while reply.next_request and not self._manners.headers and followed < _MOST_REDIRECTIONS:
-                reply.close()
+            for _ in range(self._most_redirections):
+                if reply.next_request is None:
+                    break
+                reply.close()  # unread: only the body of an answer is limited
                 reply = self._http.send(reply.next_request, auth=None, stream=True)
-                followed += 1
             return reply, self._read(reply, meter)
         finally:
             reply.close()

@@ -16,7 +16,7 @@ from triplecheck.kg.endpoints import EndpointIndex, EndpointOptions, build_index
 from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
 from triplecheck.kg.knowledge_base import RemoteBase, open_remote
 from triplecheck.kg.readers.rdf import read_rdf
-from triplecheck.kg.sparql import HttpClient, Manners
+from triplecheck.kg.sparql import HttpClient
 from triplecheck.kg.sparql._cache import ReplyCache
 from triplecheck.kg.sparql.profiles import PROFILES, detect
 from triplecheck.language.pipeline import read_text
@@ -66,7 +66,7 @@ class TestManners:
         assert len(endpoint.asked) == 3
 
     def test_tries_are_capped(self, endpoint: Endpoint) -> None:
-        client = HttpClient(endpoint.address + "/busy/429", manners=Manners(retries=1))
+        client = HttpClient(endpoint.address + "/busy/429", retries=1)
         endpoint.asked.clear()
         with pytest.raises(GraphUnavailableError, match=r"HTTP 429.*asks to wait 0 s"):
             client.select(ONE)
@@ -77,9 +77,8 @@ class TestManners:
             HttpClient(endpoint.address + "/later").select(ONE)
 
     def test_headers_are_sent_and_a_rate_is_kept(self, endpoint: Endpoint) -> None:
-        client = HttpClient(
-            endpoint.address + "/sparql", manners=Manners({"X-Project": "triplecheck"}, requests_per_second=10)
-        )
+        headers = {"X-Project": "triplecheck"}
+        client = HttpClient(endpoint.address + "/sparql", headers=headers, requests_per_second=10)
         begun = time.monotonic()
         for _ in range(4):
             client.select(ONE)

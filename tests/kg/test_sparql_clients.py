@@ -11,7 +11,7 @@ import pytest
 from sparql_endpoint import Endpoint, serve
 
 from triplecheck.kg.errors import GraphUnavailableError, UserError
-from triplecheck.kg.sparql import HttpClient, Manners, QueryLimits, QueryRefusedError, Term, TermKind
+from triplecheck.kg.sparql import HttpClient, QueryLimits, QueryRefusedError, Term, TermKind
 from triplecheck.kg.types import XSD
 
 TURTLE = '<http://e/a> <http://e/p> <http://e/b>, "x"@en, 5, [] .'
@@ -82,7 +82,7 @@ def test_a_slow_endpoint_is_given_up(endpoint: Endpoint, path: str) -> None:
 )
 def test_failures_name_the_endpoint_and_the_way_out(endpoint: Endpoint, path: str, message: str) -> None:
     with pytest.raises(GraphUnavailableError, match=f"^{endpoint.address}/{path}.*{message}"):
-        HttpClient(f"{endpoint.address}/{path}", manners=Manners(retries=0)).select(ALL)
+        HttpClient(f"{endpoint.address}/{path}", retries=0).select(ALL)
 
 
 def test_an_answer_below_the_cap_of_the_endpoint_is_whole(endpoint: Endpoint) -> None:
