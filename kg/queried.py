@@ -102,6 +102,12 @@ class RemoteGraph(Graph, Protocol):
     def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
         """Query and keep the labels and the relations of many nodes at once."""
 
+    def nodes_named(self, names: Sequence[str]) -> Iterable[tuple[str, int, str]]:
+        """(name, node, "label" or "alias") of the entities with one of these names."""
+
+    def nodes_like(self, text: str, limit: int) -> Iterable[tuple[str, int]]:
+        """(name, node) of entities whose names the text index of the server finds; none without one."""
+
     @property
     def learned(self) -> dict[str, Any]:
         """What was learned of the store, for the index; it is not asked for again."""

@@ -147,12 +147,14 @@ class CypherGraph(QueriedGraph):
         return key if isinstance(key, Literal) else None
 
     def nodes_named(self, names: Sequence[str]) -> Iterator[tuple[str, int, str]]:
-        """(name, node, "label" or "alias") of the entities with one of these names."""
         sources = dict.fromkeys(self._words.aliases, "alias") | dict.fromkeys(self._words.labels, "label")
         asked = [each for each in self._look.schema.properties if each.key in sources and each.kind in ("string", ANY)]
         queries = {at: (self._look.queries.named(each, at), list(names)) for at, each in enumerate(asked)}
         for at, element, key, name in self._look.together(queries):
             yield str(name), self._look.number(element, key), sources[asked[at].key]
+
+    def nodes_like(self, text: str, limit: int) -> Iterable[tuple[str, int]]:
+        return ()
 
     # --- edge properties ---------------------------------------------------------------------------
     @property

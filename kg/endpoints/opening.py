@@ -16,8 +16,9 @@ from triplecheck.kg.endpoints.options import EndpointOptions
 from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.queried import RemoteGraph
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.readable import relation_label
-from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph
 from triplecheck.kg.sparql._cache import ReplyCache
 from triplecheck.kg.sparql.profiles import STATEMENTS, detect, profile_named
 from triplecheck.kg.types import Relation
@@ -40,7 +41,7 @@ class Endpoint:
     graph: RemoteGraph
     linker: Linker
     index: EndpointIndex | None
-    counted: bool = True
+    counted: bool
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -83,7 +84,9 @@ def open_endpoint(options: EndpointOptions, cache: Path, *, use_index: bool = Tr
         GraphUnavailableError: the server does not answer.
     """
     index = _index(options, cache) if use_index else None
-    return _cypher(options, index) if options.is_cypher else _sparql(options, cache, index)
+    profile, counted, graph = _cypher(options, index) if options.is_cypher else _sparql(options, cache, index)
+    linker: Linker = QueriedLinker(graph) if index is None else index.linker(graph)
+    return Endpoint(options, profile, graph, linker, index, counted)
 
 
 def index_path(options: EndpointOptions, cache: Path) -> Path:
@@ -111,7 +114,7 @@ def _index(options: EndpointOptions, cache: Path) -> EndpointIndex | None:
     return found
 
 
-def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) -> Endpoint:
+def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) -> tuple[str, bool, RemoteGraph]:
     replies = None
     user, password = options.credentials
     if options.cache_hours and options.cache_megabytes:
@@ -140,13 +143,11 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
             raise UserError(f"{options.name}: statements is {options.statements!r}; there are: {', '.join(STATEMENTS)}")
         profile = replace(profile, statements=options.statements)
     words = _vocabulary(options, profile.vocabulary)
-    graph = SparqlGraph(client, words, profile=profile, **_known(index))
-    linker: Linker = SparqlLinker(graph) if index is None else index.linker(graph)
-    return Endpoint(options, profile.name, graph, linker, index, profile.counted)
+    return profile.name, profile.counted, SparqlGraph(client, words, profile=profile, **_known(index))
 
 
-def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> Endpoint:
-    from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, CypherLinker, LadybugClient
+def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> tuple[str, bool, RemoteGraph]:
+    from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, LadybugClient
     from triplecheck.kg.cypher.dialects import LADYBUG, dialect_named
     from triplecheck.kg.cypher.schema import WORDS
     from triplecheck.kg.readers import read_relations
@@ -170,8 +171,7 @@ def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> Endpoint:
         learned=None if index is None else index.about.learned,
         **_known(index),
     )
-    linker: Linker = CypherLinker(graph) if index is None else index.linker(graph)
-    return Endpoint(options, client.dialect.name, graph, linker, index)
+    return client.dialect.name, True, graph
 
 
 def _known(index: EndpointIndex | None) -> dict[str, Any]:

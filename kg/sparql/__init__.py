@@ -1,7 +1,6 @@
 from triplecheck.kg.sparql.client import QueryLimits, QueryRefusedError
 from triplecheck.kg.sparql.graph import SparqlGraph
 from triplecheck.kg.sparql.http import HttpClient
-from triplecheck.kg.sparql.linker import SparqlLinker
 from triplecheck.kg.sparql.terms import Term, TermKind
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -11,7 +10,6 @@ __all__ = [
     "QueryLimits",
     "QueryRefusedError",
     "SparqlGraph",
-    "SparqlLinker",
     "Term",
     "Vocabulary",
 ]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -58,7 +58,7 @@ class SparqlGraph(QueriedGraph):
         profile: Profile = PROFILES["general"],
     ) -> None:
         self.vocabulary, self.profile = vocabulary or profile.vocabulary, profile
-        self._client = client
+        self._client, self._text_search = client, profile.text_search
         self._look = Lookup(client, self.vocabulary, profile)
         self._queries = self._look.queries
         self._describe = Describer(self._look, self.vocabulary, relations or (), type_labels or {})
@@ -224,6 +224,28 @@ class SparqlGraph(QueriedGraph):
                 raise
             return None
         return self._look.relations.number(id) if found else None
+
+    def nodes_named(self, names: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+        """(name, node, "label" or "alias"): names without a language and in the languages of the vocabulary."""
+        words = self.vocabulary
+        rows = bound(self._client.select(self._queries.named(names)), "x", "p", "v")
+        numbers = self.find_entities(row["x"].value for row in rows if row["x"].kind is TermKind.IRI)
+        for row in rows:
+            if row["x"].value in numbers:  # not a class or a relation
+                source = "label" if row["p"].value in words.labels else "alias"
+                yield row["v"].value, numbers[row["x"].value], source
+
+    def nodes_like(self, text: str, limit: int) -> Iterator[tuple[str, int]]:
+        if self._text_search is None:
+            return
+        try:
+            rows = bound(self._client.select(self._text_search(text, self.vocabulary, limit)), "x", "v")
+        except QueryRefusedError as error:
+            _log.warning("The text index is not used: %s", error)
+            self._text_search = None
+            return
+        numbers = self.find_entities(row["x"].value for row in rows if row["x"].kind is TermKind.IRI)
+        yield from ((row["v"].value, numbers[row["x"].value]) for row in rows if row["x"].value in numbers)
 
     def literal(self, node: int) -> Literal | None:
         term = self._look.nodes.key(node)

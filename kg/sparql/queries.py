@@ -110,6 +110,14 @@ class Queries:
         where = f"{_values('?x', [(t,) for t in terms])} {self._edges_at(Direction.IN, None)}"
         return f"SELECT DISTINCT ?x WHERE {{ {where} }}"
 
+    def named(self, names: Iterable[str]) -> str:
+        """Rows (?x, ?p, ?v): everything with one of these names, without a language and in those of the vocabulary."""
+        words = self._words
+        tags = dict.fromkeys((words.language, *words.tags))
+        texts = " ".join(text for name in names for text in (literal(name), *(literal(name, language=t) for t in tags)))
+        predicates = " ".join(iri(p) for p in words.labels + words.aliases)
+        return f"SELECT DISTINCT ?x ?p ?v WHERE {{ VALUES ?v {{ {texts} }} VALUES ?p {{ {predicates} }} ?x ?p ?v }}"
+
     def find_relation(self, id: str) -> str:
         """One row if the IRI is a relation."""
         return f"SELECT (1 AS ?found) WHERE {{ {self._edges_at(Direction.OUT, id)} }} LIMIT 1"

@@ -11,7 +11,7 @@ import pytest
 from bolt_server import PASSWORD, USER, writing
 
 from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, CypherLinker, LadybugClient
+from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, LadybugClient
 from triplecheck.kg.cypher.dialects import DIALECTS, detect, dialect_named, quoted
 from triplecheck.kg.cypher.schema import read_schema
 from triplecheck.kg.cypher.values import kind_of, literals
@@ -20,6 +20,7 @@ from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, Mis
 from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.graph import Edges, Graph
 from triplecheck.kg.knowledge_base import open_remote
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.sparql import QueryLimits
 from triplecheck.kg.sparql.client import QueryRefusedError
 from triplecheck.kg.types import XSD, Direction, Literal
@@ -82,7 +83,7 @@ def graph(client: CypherClient) -> CypherGraph:
 
 
 def named(graph: CypherGraph, name: str) -> int:
-    [candidate] = CypherLinker(graph).candidates(name)
+    [candidate] = QueriedLinker(graph).candidates(name)
     return candidate.node
 
 
@@ -150,7 +151,7 @@ class TestMapping:
         assert graph.num_nodes == 3 + 7
 
     def test_names_are_found_by_other_capitals_and_by_aliases(self, graph: CypherGraph) -> None:
-        linker = CypherLinker(graph)
+        linker = QueriedLinker(graph)
         assert [(c.label, c.source) for c in linker.candidates("ada novak")] == [("Ada Novak", "label")]
         assert [(c.label, c.source) for c in linker.candidates("Ada N.")] == [("Ada Novak", "alias")]
         mentions = linker.mentions(read_text("Who acted in The Trial with Ben Ortiz?"))
@@ -266,7 +267,7 @@ class TestHostileNames:
         key = relation(odd, name)
         assert odd.contains(node, key, value)
         assert odd.nodes_of_type(name).tolist() == [node]
-        assert [c.node for c in CypherLinker(odd).candidates(name)] == [node]
+        assert [c.node for c in QueriedLinker(odd).candidates(name)] == [node]
         assert odd.contains(node, relation(odd, name + " of"), node)
         assert len(odd.expand([node])) == 3
         assert len(odd.expand([node], limit_per_node=1)) == len(odd.relations_of(node))

@@ -14,13 +14,14 @@ from sparql_endpoint import StoreClient, serve
 from test_graph_contract import TURTLE, described
 
 from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.cypher import DIALECTS, BoltClient, CypherGraph, CypherLinker, LadybugClient
+from triplecheck.kg.cypher import DIALECTS, BoltClient, CypherGraph, LadybugClient
 from triplecheck.kg.cypher.export import export_ladybug
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.plans import PlanError, PlanNames, read_plan, run_plan
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.readers.rdf import read_rdf
-from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph
 from triplecheck.kg.types import Relation
 
 Served = tuple[Graph, Linker | None]
@@ -97,14 +98,14 @@ def endpoint(request: pytest.FixtureRequest, store: pyoxigraph.Store) -> Iterato
     match request.param:
         case "oxigraph":
             graph = SparqlGraph(StoreClient(store))
-            yield graph, SparqlLinker(graph)
+            yield graph, QueriedLinker(graph)
         case "rdflib":
             graph = SparqlGraph(StoreClient(rdflib.Graph().parse(data=TURTLE, format="turtle")))
-            yield graph, SparqlLinker(graph)
+            yield graph, QueriedLinker(graph)
         case _:
             with serve(store) as running:
                 graph = SparqlGraph(HttpClient(running.address + "/sparql"))
-                yield graph, SparqlLinker(graph)
+                yield graph, QueriedLinker(graph)
 
 
 @pytest.fixture(scope="module", params=["ladybug", "bolt"])
@@ -117,7 +118,7 @@ def property_graph(
         path = tmp_path_factory.mktemp("plans") / "small.lbug"
         export_ladybug(base.columnar, path)
         graph = CypherGraph(LadybugClient(path), **about)
-        yield graph, CypherLinker(graph)
+        yield graph, QueriedLinker(graph)
         return
     url = request.getfixturevalue("bolt") + "/contract"
     with writing(url) as write:
@@ -125,7 +126,7 @@ def property_graph(
     load(url, base.columnar)
     client = BoltClient(url, QueryLimits(seconds=20), USER, PASSWORD, dialect=DIALECTS["neo4j"])
     graph = CypherGraph(client, **about)
-    yield graph, CypherLinker(graph)
+    yield graph, QueriedLinker(graph)
     client.close()
 
 

@@ -12,7 +12,8 @@ import pytest
 from sparql_endpoint import StoreClient
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.sparql import SparqlGraph, SparqlLinker, Vocabulary
+from triplecheck.kg.queried_linker import QueriedLinker
+from triplecheck.kg.sparql import SparqlGraph, Vocabulary
 from triplecheck.kg.sparql.client import Binding
 from triplecheck.kg.sparql.profiles import PROFILES
 from triplecheck.kg.types import Direction, Literal
@@ -248,7 +249,7 @@ def test_a_name_is_looked_up_in_other_spellings(asked: str, found: str) -> None:
             f'ex:rim rdfs:label "{unicodedata.normalize("NFD", "Řím")}" .'
         )
     )
-    linker = SparqlLinker(SparqlGraph(client))
+    linker = QueriedLinker(SparqlGraph(client))
     assert [c.id for c in linker.candidates(asked)] == [found.replace("ex:", EX)]
     (mention,) = linker.mentions(read_text(f"Where is {asked} located?"))
     assert [c.id for c in linker.candidates(mention)] == [found.replace("ex:", EX)]

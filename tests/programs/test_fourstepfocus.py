@@ -16,8 +16,9 @@ from sparql_endpoint import StoreClient
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg import build as build_knowledge_base
 from triplecheck.kg.documents import Document
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.readers import read_graph
-from triplecheck.kg.sparql import SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql import SparqlGraph
 from triplecheck.lms import Budget, BudgetExceededError, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
@@ -456,7 +457,7 @@ class TestElsewhere:
         store = pyoxigraph.Store()
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
         graph = SparqlGraph(StoreClient(store))
-        sources = Sources(graph, SparqlLinker(graph))
+        sources = Sources(graph, QueriedLinker(graph))
         result, _ = play(program(sources, rerank="none"), QUESTION, triplets("?pupil <student of> <Paul Hindemith>"))
         assert set(answers(result)) == {"heiden", "lukas"}
         assert replay(graph, result.evidence) == []
@@ -465,7 +466,7 @@ class TestElsewhere:
         store = pyoxigraph.Store()
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
         graph = SparqlGraph(StoreClient(store))
-        sources = Sources(graph, SparqlLinker(graph))
+        sources = Sources(graph, QueriedLinker(graph))
         asked = "?pupil <student of> <Paul Hindemith>"
         result, engine = play(program(sources, rerank="none", candidate_types=["City"]), QUESTION, triplets(asked))
         assert items(engine.requests[0], "types") != []

@@ -11,7 +11,8 @@ from program_parts import PREFIXES, WORLD, ask, conclude_with, items, keep, kera
 from sparql_endpoint import StoreClient, serve
 
 from triplecheck.kg.linking import Linker
-from triplecheck.kg.sparql import HttpClient, SparqlGraph, SparqlLinker
+from triplecheck.kg.queried_linker import QueriedLinker
+from triplecheck.kg.sparql import HttpClient, SparqlGraph
 from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources, replay
 
@@ -20,7 +21,7 @@ TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 
 def over(client: HttpClient) -> Sources:
     graph = SparqlGraph(client)
-    return Sources(graph, SparqlLinker(graph))
+    return Sources(graph, QueriedLinker(graph))
 
 
 @pytest.fixture(scope="module")
@@ -130,7 +131,7 @@ class TestLinker:
 
     def test_a_question_needs_few_queries_and_repeats_none(self, store: pyoxigraph.Store) -> None:
         client = StoreClient(store)
-        linker = SparqlLinker(SparqlGraph(client))
+        linker = QueriedLinker(SparqlGraph(client))
         linker.mentions(read_text(TEACHER))
         first = len(client.asked)
         assert first <= 5  # the names, and whether what bears them is a node
@@ -139,7 +140,7 @@ class TestLinker:
 
     def test_a_long_question_is_truncated(self, store: pyoxigraph.Store) -> None:
         client = StoreClient(store)
-        linker = SparqlLinker(SparqlGraph(client))
+        linker = QueriedLinker(SparqlGraph(client))
         assert linker.mentions(read_text("word " * 2_000 + "Paul Hindemith")) == []
         assert len(client.asked) <= 20
 
