@@ -119,8 +119,7 @@ class Lookup:
             for each in self.schema.properties
             if each.key == self.schema.key and label in (None, each.label) and not each.many
         }
-        keys = [value for kind in sorted(kinds) for value in natives(ids, kind)]
-        keys = list({(type(key), key): key for key in keys}.values())
+        keys = natives(ids, *sorted(kinds))
         rows = self.client.rows(self.queries.located(label), {"keys": keys}) if keys else []
         return {str(key): self.number(element, key) for element, key in rows if str(key) in ids}
 

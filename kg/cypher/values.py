@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import math
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -130,10 +131,10 @@ KINDS = tuple(_READ)
 """Kinds of values: local names of XSD, and `uuid`."""
 
 
-def natives(lexicals: Iterable[str], kind: str) -> list[Any]:
-    """The values of a kind whose lexical forms these are; forms that no value of the kind has are left out."""
+def natives(lexicals: Collection[str], *kinds: str) -> list[Any]:
+    """The values of the kinds whose lexical forms these are; forms that no value of a kind has are left out."""
     found: list[Any] = []
-    for lexical in lexicals:
+    for kind, lexical in itertools.product(kinds, lexicals):
         for each in _OF_ANY if kind == ANY else (kind,):
             try:
                 value = _READ[each](lexical)

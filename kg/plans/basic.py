@@ -6,6 +6,7 @@ triples that it is made of. A name stands for any of its nodes: rows that differ
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -91,9 +92,11 @@ class BasicSolver:
             match pattern.predicate, pattern.tail:
                 case IsA(), Classes(_, ids):
                     self._narrow(domains, pattern.head, self._of_types(ids))
+                case Labelled(), Constant(nodes=nodes):
+                    entities = [node for node in nodes if node < self._graph.num_entities]
+                    self._narrow(domains, pattern.head, np.array(entities, np.int64))
                 case ((IsA() | Labelled()), _):
-                    if not self._narrow_by_text(domains, pattern):
-                        later.append(pattern)
+                    later.append(pattern)
                 case Relations(), _:
                     linked.append(pattern)
                 case predicate, tail if is_covered(predicate) and not isinstance(tail, Classes):
@@ -111,7 +114,7 @@ class BasicSolver:
         while paths:
             paths.sort(key=lambda pattern: min(self._choices(tables, end, domains) for end in pattern.ends))
             tables = self._with_path(tables, paths.pop(0), domains)
-        table = self._join_all(tables)
+        table = functools.reduce(self._joined, sorted(tables, key=len), Table.one())
         for pattern in later:
             table = self._with_texts(table, pattern)
         return self._named_once(table, basic.patterns)
@@ -213,12 +216,6 @@ class BasicSolver:
                 assert nodes is not None
                 yield Table({key: nodes}, len(nodes))
 
-    def _join_all(self, tables: Sequence[Table]) -> Table:
-        result = Table.one()
-        for table in sorted(tables, key=len):
-            result = self._joined(result, table)
-        return result
-
     def _joined(self, left: Table, right: Table) -> Table:
         try:
             found = joined(left, right, self._limits.rows)
@@ -241,10 +238,7 @@ class BasicSolver:
             heads = tails = heads[heads == tails]
         joining = [table for table in tables if head in table.columns or tail in table.columns]
         others = [table for table in tables if not any(table is one for one in joining)]
-        result = Table({head: heads, tail: tails}, len(heads))
-        for table in joining:
-            result = self._joined(result, table)
-        return [*others, result]
+        return [*others, functools.reduce(self._joined, joining, Table({head: heads, tail: tails}, len(heads)))]
 
     def _choices(self, tables: Sequence[Table], end: End, domains: Bounds) -> int:
         """How many nodes an end of a path may be."""
@@ -253,14 +247,6 @@ class BasicSolver:
         return min(sizes) if sizes else len(domains[key]) if key in domains else self._graph.num_nodes
 
     # --- labels and classes as values ------------------------------------------------------------
-    def _narrow_by_text(self, domains: dict[str, IntArray], pattern: TriplePattern) -> bool:
-        """Narrow the head by a label that is given; False if the label is a variable."""
-        if not isinstance(pattern.predicate, Labelled) or not isinstance(pattern.tail, Constant):
-            return False
-        nodes = [node for node in pattern.tail.nodes if node < self._graph.num_entities]
-        self._narrow(domains, pattern.head, np.array(nodes, np.int64))
-        return True
-
     def _with_texts(self, table: Table, pattern: TriplePattern) -> Table:
         """With the labels, or the classes, of a column in another."""
         assert isinstance(pattern.tail, Var)

@@ -215,8 +215,7 @@ class Patterns:
         lexicals = [one.literal.lexical] if one.literal is not None else []
         lexicals += [value.lexical for node in one.nodes if isinstance(value := self._look.nodes.key(node), Literal)]
         kinds = {each.kind for each in self._look.schema.properties if each.key == key}
-        found = [value for kind in sorted(kinds) for value in natives(dict.fromkeys(lexicals), kind)]
-        return self._parameter(list({(type(value), value): value for value in found}.values()))
+        return self._parameter(natives(dict.fromkeys(lexicals), *sorted(kinds)))
 
     # --- expressions -----------------------------------------------------------------------------
     def expression(self, expression: of.Expression) -> str:

@@ -5,6 +5,7 @@ A whole query runs over `GraphStore`, within the limits of the run. Property pat
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -54,12 +55,12 @@ def evaluate(store: GraphStore, plan: Plan, rows: int) -> tuple[list[Row], int]:
         if plan.kind == "ask":
             return ([()] if found["askAnswer"] else []), int(found["askAnswer"])
         names = [Variable(name) for name in plan.variables]
-        cells = _Cells(store)
+        cell = functools.cache(functools.partial(_cell, store))
         listed: list[Row] = []
         total = 0
         for solution in found["bindings"]:
             if total < rows:
-                listed.append(tuple(cells.cell(solution.get(name)) for name in names))
+                listed.append(tuple(cell(solution.get(name)) for name in names))
             total += 1
         return listed, total
     except PlanError:
@@ -70,29 +71,17 @@ def evaluate(store: GraphStore, plan: Plan, rows: int) -> tuple[list[Row], int]:
         raise PlanError(f"the query cannot be evaluated: {str(error) or type(error).__name__}") from None
 
 
-class _Cells:
-    def __init__(self, store: GraphStore) -> None:
-        self._store = store
-        self._known: dict[Node, int | Literal] = {}
-
-    def cell(self, term: Node | None) -> int | Literal | None:
-        """A node, or what is none: a computed value, the label of a relation or a class."""
-        if term is None:
-            return None
-        if term not in self._known:
-            self._known[term] = self._cell(term)
-        return self._known[term]
-
-    def _cell(self, term: Node) -> int | Literal:
-        node = self._store.number(term)
-        if node is not None:
-            return node
-        if isinstance(term, RdflibLiteral):
-            return Literal(str(term), str(term.datatype or STRING))
-        relation = self._store.relation_number(term)
-        if relation is not None:
-            return Literal(self._store.graph.relation(relation).label)
-        return Literal(self._store.graph.type_label(id_of(str(term))))
+def _cell(store: GraphStore, term: Node | None) -> int | Literal | None:
+    """A node, or what is none: a computed value, the label of a relation or a class."""
+    node = None if term is None else store.number(term)
+    if term is None or node is not None:
+        return node
+    if isinstance(term, RdflibLiteral):
+        return Literal(str(term), str(term.datatype or STRING))
+    relation = store.relation_number(term)
+    if relation is not None:
+        return Literal(store.graph.relation(relation).label)
+    return Literal(store.graph.type_label(id_of(str(term))))
 
 
 # --- what the query means ------------------------------------------------------------------------

@@ -32,6 +32,8 @@ INTEGER, DECIMAL, DOUBLE = range(3)
 
 _FORMS = {INTEGER: XSD + "integer", DECIMAL: XSD + "decimal", DOUBLE: XSD + "double"}
 _DOUBLES = (XSD + "double", XSD + "float")
+_COLUMNS: Sequence[Any] = (np.int8, np.float64, np.float64, np.int8, np.int32)
+"""The types of kinds, sizes, rests, forms and units."""
 _MOST_KINDS = 100
 _DAYS = "days"
 
@@ -112,6 +114,7 @@ class Terms:
         self.kinds: list[str] = ["number", "time"]
         self._units: list[tuple[str, bool]] = [("", False)]
         self._read: npt.NDArray[np.bool_] | None = None
+        self._node_columns: list[npt.NDArray[Any]] = []  # kinds, sizes, rests, forms and units
         self._made: list[Made] = []
         self._numbers: dict[Made, int] = {}
         self._columns: tuple[int, Sequence[npt.NDArray[Any]]] | None = None
@@ -121,9 +124,7 @@ class Terms:
         """Read the quantities of nodes that were not read before."""
         if self._read is None:
             self._read = np.zeros(self.nodes, bool)
-            self._node_kinds, self._node_forms = np.zeros(self.nodes, np.int8), np.zeros(self.nodes, np.int8)
-            self._node_sizes, self._node_rests = np.zeros(self.nodes), np.zeros(self.nodes)
-            self._node_units = np.zeros(self.nodes, np.int32)
+            self._node_columns = [np.zeros(self.nodes, kind) for kind in _COLUMNS]
         fresh = nodes[~self._read[nodes]]
         if len(fresh) == 0:
             return
@@ -135,8 +136,7 @@ class Terms:
             fresh = np.flatnonzero(flags)
         plain = np.where(fresh < self.graph.num_entities, THING, TEXT).astype(np.int8)
         found = self._measured(self.graph.texts(fresh), self.graph.datatypes(fresh), plain)
-        columns = self._node_kinds, self._node_sizes, self._node_rests, self._node_forms, self._node_units
-        for column, values in zip(columns, found, strict=True):
+        for column, values in zip(self._node_columns, found, strict=True):
             column[fresh] = values
         self._read[fresh] = True
 
@@ -259,14 +259,12 @@ class Terms:
         is_node = (ids >= 0) & (ids < self.nodes)
         nodes = ids if is_node.all() else ids[is_node]
         self._look_at(nodes)
-        columns: list[npt.NDArray[Any]] = [self._node_kinds, self._node_sizes, self._node_rests, self._node_forms]
-        columns.append(self._node_units)
         if is_node.all():
-            kinds, sizes, rests, forms, units = (column[ids] for column in columns)
+            kinds, sizes, rests, forms, units = (column[ids] for column in self._node_columns)
             return Values(kinds, sizes, rests, forms, ids, units=units)
         is_made = ids >= self.nodes
-        found: list[npt.NDArray[Any]] = [np.zeros(len(ids), column.dtype) for column in columns]
-        for at, (column, made) in enumerate(zip(columns, self._made_columns(), strict=True)):
+        found = [np.zeros(len(ids), kind) for kind in _COLUMNS]
+        for at, (column, made) in enumerate(zip(self._node_columns, self._made_columns(), strict=True)):
             found[at][is_node] = column[nodes]
             found[at][is_made] = made[ids[is_made] - self.nodes]
         kinds, sizes, rests, forms, units = found
@@ -275,8 +273,8 @@ class Terms:
     def _made_columns(self) -> Sequence[npt.NDArray[Any]]:
         if self._columns is None or self._columns[0] != len(self._made):
             kinds, forms, sizes, rests, _, units = zip(*self._made, strict=True) if self._made else ((),) * 6
-            made = (np.array(kinds, np.int8), np.array(sizes, float), np.array(rests, float), np.array(forms, np.int8))
-            self._columns = len(self._made), (*made, np.array(units, np.int32))
+            made = zip((kinds, sizes, rests, forms, units), _COLUMNS, strict=True)
+            self._columns = len(self._made), [np.array(values, kind) for values, kind in made]
         return self._columns[1]
 
     def texts(self, values: Values) -> pa.Array:

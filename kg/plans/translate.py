@@ -175,9 +175,7 @@ class _Translation:
             return to.Var(str(found))
         if isinstance(found, BNode):
             return to.Var(self._unnamed.setdefault(str(found), f"_:{len(self._unnamed) + 1}"))
-        if isinstance(found, RdflibLiteral):
-            return self._names.value(_literal(found))
-        return self._names.node(str(found))
+        return self._listed(found)
 
     def _join(self, found: Any) -> to.Operator:
         left, right = self.operator(found.p1), self.operator(found.p2)

@@ -27,8 +27,7 @@ _LONGEST_GET = 1500
 _MOST_REDIRECTIONS = 20
 _LONGEST_WAIT = 30.0  # seconds that a server may make a query wait (`Retry-After`)
 _FIRST_WAIT = 0.5  # seconds before the second try, doubled with each try, if the server names no time
-_BUSY = (429, 503)
-_PASSING = (*_BUSY, 502, 504)
+_PASSING = (429, 502, 503, 504)
 _AGENT = "triplecheck (https://pypi.org/project/triplecheck)"
 _JSON = "application/sparql-results+json"
 _ACCEPTED = {"Accept": f"{_JSON}, application/sparql-results+xml;q=0.5", "Accept-Encoding": "gzip"}
@@ -174,7 +173,7 @@ class HttpClient:
         return True
 
     def _failure(self, reply: httpx.Response, body: bytes) -> GraphUnavailableError:
-        status, text = reply.status_code, _first_line(body.decode("utf-8", "replace"))
+        status, text = reply.status_code, " ".join(body.decode("utf-8", "replace").split())[:200]
         if status == 400:
             return QueryRefusedError(f"{self.name} rejects a query (HTTP 400): {text}")
         said = f": {text}" if text else ""
@@ -313,11 +312,6 @@ def _of_xml(body: bytes) -> list[Binding]:
                 row[binding.attrib["name"]] = about | {"datatype": value.get("datatype", STRING)}
         rows.append(_row(row))
     return rows
-
-
-def _first_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " ".join(lines)[:200]
 
 
 def _way_out(reply: httpx.Response) -> str:
