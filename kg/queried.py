@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import Edges, Graph, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.types import Direction, Entity, Literal, Relation
+from triplecheck.kg.types import Direction, Entity, Literal
 
 NODES_PER_QUERY = 200
 MOST_NODES_OF_TYPE = 100_000
@@ -140,28 +140,6 @@ class EdgeLookup(Protocol):
         """Indices of the triples that are edges."""
 
 
-class Descriptions(Protocol):
-    """Queries descriptions of numbered nodes and relations."""
-
-    def id(self, node: int) -> str:
-        """Id of an entity, lexical form of a literal."""
-
-    def labels(self, nodes: Sequence[int]) -> list[str]:
-        """Labels of entities, lexical forms of literals."""
-
-    def entity(self, node: int) -> Entity:
-        """The description of an entity."""
-
-    def types(self, node: int) -> tuple[str, ...]:
-        """Types of an entity, the datatype of a literal."""
-
-    def type_label(self, id: str) -> str:
-        """Label of a type or datatype."""
-
-    def relation(self, relation: int) -> Relation:
-        """The description of a relation."""
-
-
 class QueriedGraph:
     """The look-ups of `kg.graph.Graph` by queries. Thread-safe.
 
@@ -169,36 +147,17 @@ class QueriedGraph:
     edges a limit leaves out depends on the store.
     """
 
-    def __init__(self, look: EdgeLookup, describe: Descriptions, schemas: Iterable[RelationSchema] = ()) -> None:
-        self._edges, self._descriptions = look, describe
+    def __init__(self, look: EdgeLookup, schemas: Iterable[RelationSchema] = ()) -> None:
+        self._edges = look
         self._schemas = {schema.relation: schema for schema in schemas}
         self._counts: dict[int, list[RelationCount]] = {}
 
-    # --- descriptions ----------------------------------------------------------------------------
-    def node_id(self, node: int) -> str:
-        """Id of an entity (`_:label` for a blank node), lexical form of a literal."""
-        return self._descriptions.id(node)
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        """Labels of entities, made from their ids if they have none; lexical forms of literals. 200 in one query."""
+        raise NotImplementedError
 
     def label(self, node: int) -> str:
-        """Label of an entity, made from its id if it has none; lexical form of a literal."""
-        return self._descriptions.labels([node])[0]
-
-    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
-        """The same for many nodes, in one query per 200 nodes."""
-        return self._descriptions.labels(ints(nodes))
-
-    def entity(self, node: int) -> Entity:
-        return self._descriptions.entity(node)
-
-    def types(self, node: int) -> tuple[str, ...]:
-        return self._descriptions.types(node)
-
-    def type_label(self, type_id: str) -> str:
-        """Label of a type, made from its id if it has none."""
-        return self._descriptions.type_label(type_id)
-
-    def relation(self, relation: int) -> Relation:
-        return self._descriptions.relation(relation)
+        return self.labels([node])[0]
 
     # --- look-ups --------------------------------------------------------------------------------
     def degree(self, node: int) -> int:
@@ -211,7 +170,7 @@ class QueriedGraph:
     def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
         """Query and keep the labels and the relations of many nodes at once."""
         at = list(dict.fromkeys(ints(nodes)))
-        self._descriptions.labels(at)
+        self.labels(at)
         missing = [node for node in at if node not in self._counts]
         found: dict[int, list[RelationCount]] = {node: [] for node in missing}
         for direction in Direction:

@@ -18,7 +18,7 @@ from triplecheck.kg.cypher.schema import WORDS, Schema, ladybug_name
 from triplecheck.kg.cypher.values import ANY, literals
 from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
 from triplecheck.kg.names import LONGEST_VALUE
-from triplecheck.kg.queried import MOST_NODES_OF_TYPE, QueriedGraph, not_too_many, ranked
+from triplecheck.kg.queried import MOST_NODES_OF_TYPE, NODES_PER_QUERY, QueriedGraph, ints, not_too_many, ranked
 from triplecheck.kg.readable import class_label, entity_label, relation_label
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
@@ -65,8 +65,10 @@ class CypherGraph(QueriedGraph):
         known |= {relation.id: relation for relation in relations or ()}
         self._look = Lookup(client, words, key, Schema.of_json(learned) if learned else None, known)
         self._client, self._words = client, words
-        self._describe = _Describer(self._look, type_labels or {})
-        super().__init__(self._look, self._describe, schemas or ())
+        super().__init__(self._look, schemas or ())
+        self._labels: dict[int, str] = {}
+        self._types: dict[int, tuple[str, ...]] = {}
+        self._type_labels = type_labels or {}
         self._given_types = None if type_ids is None else tuple(type_ids)
         for relation in relations or ():
             self._look.relations.number(relation.id)
@@ -156,6 +158,58 @@ class CypherGraph(QueriedGraph):
     def nodes_like(self, text: str, limit: int) -> Iterable[tuple[str, int]]:
         return ()
 
+    # --- descriptions: labels and types are kept ---------------------------------------------------
+    def node_id(self, node: int) -> str:
+        key = self._look.nodes.key(node)
+        return key.lexical if isinstance(key, Literal) else key
+
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        asked = ints(nodes)
+        keys = {node: self._look.nodes.key(node) for node in asked}
+        missing = [node for node, key in keys.items() if node not in self._labels and isinstance(key, str)]
+        look = self._look
+        for label, at in look.anchored(enumerate(missing)):
+            names = look.queries.present(look.words.labels, label)
+            for place, (types, *cells) in look.ask(look.queries.read(label, names, types=True), at):
+                self._labels[missing[place]] = _first(cells) or entity_label(self.node_id(missing[place]))
+                self._types[missing[place]] = tuple(dict.fromkeys(types))
+        return [
+            key.lexical if isinstance(key, Literal) else self._labels.get(node) or entity_label(key)
+            for node, key in ((node, keys[node]) for node in asked)
+        ]
+
+    def types(self, node: int) -> tuple[str, ...]:
+        key = self._look.nodes.key(node)
+        if isinstance(key, Literal):
+            return (key.datatype,)
+        if node not in self._types:
+            # Whoever asks for the types of a node asks for those of its neighbours, which were numbered next.
+            self.labels(range(node, min(node + NODES_PER_QUERY, len(self._look.nodes))))
+        return self._types.get(node, ())
+
+    def entity(self, node: int) -> Entity:
+        id, look = self.node_id(node), self._look
+        if isinstance(look.nodes.key(node), Literal):
+            return Entity(id, id)
+        description = ""
+        aliases: tuple[str, ...] = ()
+        for label, at in look.anchored([(0, node)]):
+            texts = look.queries.present(look.words.descriptions, label)
+            others = look.queries.present(look.words.aliases, label)
+            for _, (_, *cells) in look.ask(look.queries.read(label, [*texts, *others]), at):
+                description = _first(cells[: len(texts)]) or ""
+                aliases = _texts(cells[len(texts) :])
+        name = self.label(node)
+        return Entity(id, name, tuple(alias for alias in aliases if alias != name), description, self.types(node))
+
+    def type_label(self, type_id: str) -> str:
+        return self._type_labels.get(type_id) or class_label(type_id)
+
+    def relation(self, relation: int) -> Relation:
+        id = self._look.relations.key(relation)
+        # Types of relationships are usually written in capitals.
+        return self._look.described.get(id) or Relation(id, relation_label(id.lower() if id.isupper() else id))
+
     # --- edge properties ---------------------------------------------------------------------------
     @property
     def has_edge_properties(self) -> bool:
@@ -180,7 +234,28 @@ class CypherGraph(QueriedGraph):
         Args:
             last: the id after which to begin; None: at the first.
         """
-        return self._describe.after(last, max(limit, _NODES_AT_ONCE))
+        limit = max(limit, _NODES_AT_ONCE)
+        look = self._look
+        at = None if last is None else look.elements([look.nodes.number(last)]).get(look.nodes.number(last))
+        labels: list[str | None] = [*look.schema.numbers.values()] or [None]
+        given: Any = None
+        if at is not None:
+            [(label, ids)] = look._anchors([(0, at)])
+            labels, given = labels[labels.index(label) :], next(iter(ids))
+        found: list[Entity] = []
+        for label in labels:
+            names = look.queries.present(look.words.labels, label)
+            others = look.queries.present(look.words.aliases, label)
+            query = look.queries.after(label, [*names, *others], limit - len(found), first=given is None)
+            for element, key, *cells in look.client.rows(query, {} if given is None else {"last": given}):
+                id = self.node_id(look.number(element, key))
+                name = _first(cells[: len(names)]) or entity_label(id)
+                aliases = tuple(alias for alias in _texts(cells[len(names) :]) if alias != name)
+                found.append(Entity(id, name, aliases))
+            given = None
+            if len(found) >= limit:
+                break
+        return found
 
     def values_after(self, last: str | None, limit: int) -> list[Literal]:
         """The next values by lexical form, as `entities_after`; none is longer than `LONGEST_VALUE`."""
@@ -208,92 +283,6 @@ class CypherGraph(QueriedGraph):
 
     def close(self) -> None:
         self._client.close()
-
-
-class _Describer:
-    """Implements `kg.queried.Descriptions`; labels and types are cached."""
-
-    def __init__(self, look: Lookup, type_labels: Mapping[str, str]) -> None:
-        self._look = look
-        self._labels: dict[int, str] = {}
-        self._types: dict[int, tuple[str, ...]] = {}
-        self._type_labels = dict(type_labels)
-
-    def id(self, node: int) -> str:
-        key = self._look.nodes.key(node)
-        return key.lexical if isinstance(key, Literal) else key
-
-    def labels(self, nodes: Sequence[int]) -> list[str]:
-        keys = {node: self._look.nodes.key(node) for node in nodes}
-        missing = [node for node, key in keys.items() if node not in self._labels and isinstance(key, str)]
-        look = self._look
-        for label, at in look.anchored(enumerate(missing)):
-            names = look.queries.present(look.words.labels, label)
-            for place, (types, *cells) in look.ask(look.queries.read(label, names, types=True), at):
-                self._labels[missing[place]] = _first(cells) or entity_label(self.id(missing[place]))
-                self._types[missing[place]] = tuple(dict.fromkeys(types))
-        return [
-            key.lexical if isinstance(key, Literal) else self._labels.get(node) or entity_label(key)
-            for node, key in ((node, keys[node]) for node in nodes)
-        ]
-
-    def types(self, node: int) -> tuple[str, ...]:
-        key = self._look.nodes.key(node)
-        if isinstance(key, Literal):
-            return (key.datatype,)
-        if node not in self._types:
-            # Whoever asks for the types of a node asks for those of its neighbours, which were numbered next.
-            self.labels(range(node, min(node + 200, len(self._look.nodes))))
-        return self._types.get(node, ())
-
-    def entity(self, node: int) -> Entity:
-        id, look = self.id(node), self._look
-        if isinstance(look.nodes.key(node), Literal):
-            return Entity(id, id)
-        description = ""
-        aliases: tuple[str, ...] = ()
-        for label, at in look.anchored([(0, node)]):
-            texts = look.queries.present(look.words.descriptions, label)
-            others = look.queries.present(look.words.aliases, label)
-            for _, (_, *cells) in look.ask(look.queries.read(label, [*texts, *others]), at):
-                description = _first(cells[: len(texts)]) or ""
-                aliases = _texts(cells[len(texts) :])
-        name = self.labels([node])[0]
-        return Entity(id, name, tuple(alias for alias in aliases if alias != name), description, self.types(node))
-
-    def type_label(self, id: str) -> str:
-        if id not in self._type_labels:
-            self._type_labels[id] = class_label(id)
-        return self._type_labels[id]
-
-    def relation(self, relation: int) -> Relation:
-        id = self._look.relations.key(relation)
-        # Types of relationships are usually written in capitals.
-        return self._look.described.get(id) or Relation(id, relation_label(id.lower() if id.isupper() else id))
-
-    def after(self, last: str | None, limit: int) -> list[Entity]:
-        """The next entities after an id, by the engine's id."""
-        look = self._look
-        at = None if last is None else look.elements([look.nodes.number(last)]).get(look.nodes.number(last))
-        labels: list[str | None] = [*look.schema.numbers.values()] or [None]
-        given: Any = None
-        if at is not None:
-            [(label, ids)] = look._anchors([(0, at)])
-            labels, given = labels[labels.index(label) :], next(iter(ids))
-        found: list[Entity] = []
-        for label in labels:
-            names = look.queries.present(look.words.labels, label)
-            others = look.queries.present(look.words.aliases, label)
-            query = look.queries.after(label, [*names, *others], limit - len(found), first=given is None)
-            for element, key, *cells in look.client.rows(query, {} if given is None else {"last": given}):
-                id = self.id(look.number(element, key))
-                name = _first(cells[: len(names)]) or entity_label(id)
-                aliases = tuple(alias for alias in _texts(cells[len(names) :]) if alias != name)
-                found.append(Entity(id, name, aliases))
-            given = None
-            if len(found) >= limit:
-                break
-        return found
 
 
 def _first(cells: Iterable[Any]) -> str | None:

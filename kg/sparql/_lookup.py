@@ -9,8 +9,8 @@ from functools import cached_property
 from typing import TypeVar
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.graph import EdgeProperties
-from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, chunks
+from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
+from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, QueriedGraph, chunks, ints
 from triplecheck.kg.readable import class_label, entity_label, relation_alias, relation_label
 from triplecheck.kg.sparql.client import Binding, PartialResultsError, bound
 from triplecheck.kg.sparql.http import HttpClient
@@ -193,59 +193,69 @@ Properties = dict[str, list[Term]]
 """Objects by predicate."""
 
 
-class Describer:
-    """Implements `kg.queried.Descriptions`; all but whole entities are cached.
+class DescribedGraph(QueriedGraph):
+    """The descriptions of `SparqlGraph`; all but whole entities are kept.
 
     Args:
+        words: the predicates that describe.
         relations: descriptions that are known; they are numbered in this order.
         type_labels: labels of types that are known.
+        schemas: the schema of each of the relations.
     """
 
     def __init__(
-        self, look: Lookup, words: Vocabulary, relations: Iterable[Relation], type_labels: Mapping[str, str]
+        self,
+        look: Lookup,
+        words: Vocabulary,
+        relations: Iterable[Relation],
+        type_labels: Mapping[str, str],
+        schemas: Iterable[RelationSchema],
     ) -> None:
-        self._look, self._words = look, words
+        super().__init__(look, schemas)
+        self._look, self.vocabulary = look, words
         self._labels: dict[int, str] = {}
         self._types: dict[int, tuple[str, ...]] = {}
         self._type_labels = dict(type_labels)
         self._relations = {look.relations.number(one.id): one for one in relations}
 
-    def labels(self, nodes: Sequence[int]) -> list[str]:
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
         """Labels of entities, lexical forms of literals; a boolean is "true" or "false"."""
-        terms = {node: self._look.nodes.key(node) for node in nodes}
+        at = ints(nodes)
+        terms = {node: self._look.nodes.key(node) for node in at}
         missing = [n for n, term in terms.items() if n not in self._labels and term.kind is not TermKind.LITERAL]
         if self._look.profile.label_service:
             self._fetch_served_labels(missing)
             missing = []
         # First a label in the preferred language: some entities have labels in 300 languages.
-        for language in (self._words.language, ""):
+        for language in (self.vocabulary.language, ""):
             missing = [node for node in missing if node not in self._labels]
-            properties = self._properties([self.id(node) for node in missing], self._words.labels, language)
+            properties = self._properties([self.node_id(node) for node in missing], self.vocabulary.labels, language)
             for node in missing:
-                if found := self._texts(properties[self.id(node)], self._words.labels):
+                if found := self._texts(properties[self.node_id(node)], self.vocabulary.labels):
                     self._labels[node] = found[0]
         return [
             _text_of(term)
             if term.kind is TermKind.LITERAL
-            else self._labels.setdefault(node, entity_label(self.id(node)))
-            for node, term in ((node, terms[node]) for node in nodes)
+            else self._labels.setdefault(node, entity_label(self.node_id(node)))
+            for node, term in ((node, terms[node]) for node in at)
         ]
 
     def _fetch_served_labels(self, nodes: Sequence[int]) -> None:
         """Cache the labels that Wikibase's service gives, in one request per 200 nodes."""
-        look, languages = self._look, f"{','.join(self._words.tags)},mul,en,de,fr,es,it,nl,ru,zh,ja"
+        look, languages = self._look, f"{','.join(self.vocabulary.tags)},mul,en,de,fr,es,it,nl,ru,zh,ja"
         for part in chunks([node for node in nodes if not look.is_blank(node)], NODES_PER_QUERY):
             asked = [(iri(look.nodes.key(node).value), place) for place, node in enumerate(part)]
             for row in look.client.select(look.queries.labelled(asked, languages)):
                 if "v" in row and "i" in row and row["v"].value:
                     self._labels[part[int(row["i"].value)]] = row["v"].value
 
-    def id(self, node: int) -> str:
+    def node_id(self, node: int) -> str:
+        """Id of an entity (`_:label` for a blank node), lexical form of a literal."""
         term = self._look.nodes.key(node)
         return f"_:{term.value}" if term.kind is TermKind.BLANK else term.value
 
     def entity(self, node: int) -> Entity:
-        id, words = self.id(node), self._words
+        id, words = self.node_id(node), self.vocabulary
         if self._look.nodes.key(node).kind is TermKind.LITERAL:
             return Entity(id, id)
         properties = self._properties([id], words.described)[id]
@@ -267,30 +277,30 @@ class Describer:
             # Whoever asks for the types of a node asks for those of its neighbours, which were numbered next.
             after = range(node + 1, min(node + NODES_PER_QUERY, len(self._look.nodes)))
             entities = (other for other in after if self._look.nodes.key(other).kind is TermKind.IRI)
-            asked = {one: self.id(one) for one in (node, *entities) if one not in self._types}
-            properties = self._properties(list(asked.values()), self._words.types)
-            self._types |= {one: tuple(_ids(properties[id], self._words.types)) for one, id in asked.items()}
+            asked = {one: self.node_id(one) for one in (node, *entities) if one not in self._types}
+            properties = self._properties(list(asked.values()), self.vocabulary.types)
+            self._types |= {one: tuple(_ids(properties[id], self.vocabulary.types)) for one, id in asked.items()}
         return self._types[node]
 
-    def type_label(self, id: str) -> str:
-        if id not in self._type_labels:
-            self.fetch_type_labels([id])
-        return self._type_labels[id]
+    def type_label(self, type_id: str) -> str:
+        if type_id not in self._type_labels:
+            self._fetch_type_labels([type_id])
+        return self._type_labels[type_id]
 
-    def fetch_type_labels(self, ids: Sequence[str]) -> None:
+    def _fetch_type_labels(self, ids: Sequence[str]) -> None:
         """Query and cache the labels of many types at once, for `type_label`."""
         missing = [id for id in ids if id not in self._type_labels]
-        for id, properties in self._properties(missing, self._words.labels).items():
+        for id, properties in self._properties(missing, self.vocabulary.labels).items():
             self._type_labels[id] = self._names(properties)[0] or class_label(id)
 
     def relation(self, relation: int) -> Relation:
         if relation not in self._relations:
-            self.fetch_relations([relation])
+            self._fetch_relations([relation])
         return self._relations[relation]
 
-    def fetch_relations(self, relations: Iterable[int]) -> None:
+    def _fetch_relations(self, relations: Iterable[int]) -> None:
         """Query and cache the descriptions of many relations at once, for `relation`."""
-        words = self._words
+        words = self.vocabulary
         ids = {relation: self._look.relations.key(relation) for relation in relations}
         asked = {relation: self._described_as(id) for relation, id in ids.items()}
         properties = self._properties(
@@ -299,16 +309,23 @@ class Describer:
         for relation, id in ids.items():
             self._relations[relation] = self._as_relation(id, properties[asked[relation]])
 
-    def named(self, ids: Sequence[str]) -> list[Entity]:
+    def _described(self, ids: Sequence[str]) -> list[Entity]:
         """Label and aliases of entities."""
-        words, found = self._words, []
+        words, found = self.vocabulary, []
         for id, properties in self._properties(ids, words.labels + words.aliases).items():
             label, aliases = self._names(properties)
             found.append(Entity(id, label or entity_label(id), aliases))
         return found
 
-    def statements(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """What is said about an edge, by statement, in the way of the profile; entities by their labels."""
+    @property
+    def has_edge_properties(self) -> bool:
+        """Whether edges may have properties: the profile says how statements about edges are written."""
+        return bool(self._look.profile.statements)
+
+    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        """What is said about an edge, (label of the property, value) of each statement; entities by their labels."""
+        if not self.has_edge_properties:
+            return ()
         look, moved = self._look, self._look.profile.described_as
         subject, id = look.nodes.key(head), look.relations.key(relation)
         if subject.kind is not TermKind.IRI or look.is_blank(tail) or not is_iri(id):
@@ -328,7 +345,7 @@ class Describer:
             by_statement[row["s"].value].append((self._property(row["q"].value), row["v"]))
         said = [pair for pairs in by_statement.values() for pair in pairs]
         entities = dict.fromkeys(term.value for _, term in said if term.kind is TermKind.IRI)
-        labels = self._properties([*dict.fromkeys(name for name, _ in said), *entities], self._words.labels)
+        labels = self._properties([*dict.fromkeys(name for name, _ in said), *entities], self.vocabulary.labels)
 
         def value(term: Term) -> Literal | str:
             if term.kind is TermKind.LITERAL:
@@ -357,7 +374,7 @@ class Describer:
         return moved[1] + relation.removeprefix(moved[0])
 
     def _as_relation(self, id: str, properties: Properties) -> Relation:
-        words = self._words
+        words = self.vocabulary
         label, aliases = self._names(properties)
         path = None if label else relation_alias(id)
         descriptions = self._texts(properties, words.descriptions)
@@ -386,7 +403,7 @@ class Describer:
         return found
 
     def _texts(self, properties: Properties, predicates: Sequence[str]) -> list[str]:
-        return self._words.best_first(
+        return self.vocabulary.best_first(
             (place, term.language, term.value)
             for place, predicate in enumerate(predicates)
             for term in properties.get(predicate, ())
@@ -394,8 +411,8 @@ class Describer:
         )
 
     def _names(self, properties: Properties) -> tuple[str | None, tuple[str, ...]]:
-        labels = self._texts(properties, self._words.labels)
-        others = dict.fromkeys(labels[1:] + self._texts(properties, self._words.aliases))
+        labels = self._texts(properties, self.vocabulary.labels)
+        others = dict.fromkeys(labels[1:] + self._texts(properties, self.vocabulary.aliases))
         label = labels[0] if labels else None
         return label, tuple(text for text in others if text != label)
 

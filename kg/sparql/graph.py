@@ -13,9 +13,9 @@ import numpy as np
 import pyoxigraph
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
-from triplecheck.kg.queried import MOST_NODES_OF_TYPE, QueriedGraph, not_too_many, ranked
-from triplecheck.kg.sparql._lookup import Describer, Lookup
+from triplecheck.kg.graph import IntArray, RelationSchema
+from triplecheck.kg.queried import MOST_NODES_OF_TYPE, not_too_many, ranked
+from triplecheck.kg.sparql._lookup import DescribedGraph, Lookup
 from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, bound
 from triplecheck.kg.sparql.http import HttpClient
 from triplecheck.kg.sparql.profiles import PROFILES, Profile
@@ -31,7 +31,7 @@ _TYPE_SAMPLE = 100_000  # type statements, if the store is too slow to count all
 _ENTITIES_PER_QUERY = 8
 
 
-class SparqlGraph(QueriedGraph):
+class SparqlGraph(DescribedGraph):
     """Implements `kg.graph.Graph` by SPARQL queries. Thread-safe.
 
     Edges at blank nodes are left out, because the label of a blank node is valid only within one reply. Every look-up
@@ -57,12 +57,11 @@ class SparqlGraph(QueriedGraph):
         type_labels: Mapping[str, str] | None = None,
         profile: Profile = PROFILES["general"],
     ) -> None:
-        self.vocabulary, self.profile = vocabulary or profile.vocabulary, profile
         self._client, self._text_search = client, profile.text_search
-        self._look = Lookup(client, self.vocabulary, profile)
-        self._queries = self._look.queries
-        self._describe = Describer(self._look, self.vocabulary, relations or (), type_labels or {})
-        super().__init__(self._look, self._describe, schemas or ())
+        words = vocabulary or profile.vocabulary
+        look = Lookup(client, words, profile)
+        super().__init__(look, words, relations or (), type_labels or {}, schemas or ())
+        self._queries = look.queries
         self._given_types = None if type_ids is None else tuple(type_ids)
         if relations is not None:
             self.num_relations = len(relations)
@@ -76,7 +75,7 @@ class SparqlGraph(QueriedGraph):
     def num_relations(self) -> int:
         ids = sorted({row["p"].value for row in self._all(self._queries.relations(), "p")})
         numbers = [self._look.relations.number(id) for id in ids]
-        self._describe.fetch_relations(numbers)
+        self._fetch_relations(numbers)
         return len(self._look.relations)
 
     @cached_property
@@ -97,12 +96,12 @@ class SparqlGraph(QueriedGraph):
         ids = self._given_types
         if ids is None:
             try:
-                found = self._types(self._queries.types(_MOST_TYPES))
+                found = self._counted(self._queries.types(_MOST_TYPES))
             except GraphUnavailableError as error:
                 _log.warning("Types are counted on a sample only. %s", error)
-                found = self._types(self._queries.types_of_sample(_TYPE_SAMPLE, _MOST_TYPES))
+                found = self._counted(self._queries.types_of_sample(_TYPE_SAMPLE, _MOST_TYPES))
             ids = tuple(id for id, _ in ranked(found))
-        self._describe.fetch_type_labels(ids)
+        self._fetch_type_labels(ids)
         return ids
 
     def nodes_of_type(self, type_id: str) -> IntArray:
@@ -252,17 +251,6 @@ class SparqlGraph(QueriedGraph):
         return Literal(term.value, term.datatype) if term.kind is TermKind.LITERAL else None
 
     @property
-    def has_edge_properties(self) -> bool:
-        """Whether edges may have properties: the profile says how statements about edges are written."""
-        return bool(self.profile.statements)
-
-    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """What is said about an edge, (label of the property, value) of each statement; empty where nothing is."""
-        if not self.has_edge_properties:
-            return ()
-        return self._describe.statements(head, relation, tail)
-
-    @property
     def learned(self) -> dict[str, Any]:
         """How many solutions the server gives at most, if it was found out."""
         return {} if self._client.most_rows is None else {"most_rows": self._client.most_rows}
@@ -302,7 +290,7 @@ class SparqlGraph(QueriedGraph):
         if may_be_cut and bound(self._client.select(self._queries.entities_after(ids[-1], 1)), "n"):
             # The server gives fewer than there are, and does not say so: other queries are cut there, too.
             self._client.most_rows = len(rows)
-        return self._describe.named(ids)
+        return self._described(ids)
 
     def values_after(self, last: str | None, limit: int) -> list[Literal]:
         """The next values by lexical form, as `entities_after`; none is longer than `LONGEST_VALUE`."""
@@ -312,13 +300,13 @@ class SparqlGraph(QueriedGraph):
     # --- schema ----------------------------------------------------------------------------------
     def _count_schema(self, relation: int) -> RelationSchema:
         id, queries = self._look.relations.key(relation), self._queries
-        ranges = self._types(queries.count_types(id, "?y", _MOST_TYPES))
-        ranges.update(self._types(queries.count_datatypes(id, _MOST_TYPES)))
-        domains = self._types(queries.count_types(id, "?x", _MOST_TYPES))
+        ranges = self._counted(queries.count_types(id, "?y", _MOST_TYPES))
+        ranges.update(self._counted(queries.count_datatypes(id, _MOST_TYPES)))
+        domains = self._counted(queries.count_types(id, "?x", _MOST_TYPES))
         edges = self._count(queries.count_edges(id))
         return RelationSchema(relation, edges, tuple(ranked(domains)), tuple(ranked(ranges)))
 
-    def _types(self, query: str) -> Counter[str]:
+    def _counted(self, query: str) -> Counter[str]:
         counts: Counter[str] = Counter()  # Virtuoso counts an IRI and its text apart
         for row in bound(self._client.select(query), "t", "n"):
             counts[row["t"].value] += int(row["n"].value)
