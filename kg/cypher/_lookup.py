@@ -363,14 +363,10 @@ class Lookup:
                 heads = [(index, triples[index][0]) for index in part]
                 present = {(triples[index][0], far) for index, _, far in self._values_of(heads, id)}
                 if id in self.schema.types:
-                    present |= self._linked(id, [(triples[i][0], triples[i][2]) for i in part])
+                    linked = self.joined([head for _, head in heads], id, [triples[index][2] for index in part])
+                    present |= {(head, tail) for head, tail, _ in linked}
                 found.update(index for index in part if (triples[index][0], triples[index][2]) in present)
         return found
-
-    def _linked(self, type: str, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Those of the pairs, and perhaps others, that a relationship joins."""
-        tails = list(dict.fromkeys(tail for _, tail in pairs if isinstance(self.nodes.key(tail), str)))
-        return {(head, tail) for head, tail, _ in self.joined([head for head, _ in pairs], type, tails)}
 
     def joined(
         self, heads: Sequence[int], type: str, tails: Sequence[int], *, statements: bool = False

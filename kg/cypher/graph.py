@@ -46,6 +46,9 @@ class CypherGraph(QueriedGraph):
         schemas: the schema of each of these relations; None: counted by the store when asked for.
         type_ids: types of entities, most frequent first. None: counted over the whole graph on first use.
         learned: what `learned` of an earlier graph of the same store was; None: it is read.
+
+    Attributes:
+        lookup: its numbers, its schema and its client, for queries of others.
     """
 
     def __init__(
@@ -63,7 +66,7 @@ class CypherGraph(QueriedGraph):
     ) -> None:
         known = {name: replace(about, id=name) for about in described for name in (ladybug_name(about.id), about.id)}
         known |= {relation.id: relation for relation in relations or ()}
-        self._look = Lookup(client, words, key, Schema.of_json(learned) if learned else None, known)
+        self.lookup = self._look = Lookup(client, words, key, Schema.of_json(learned) if learned else None, known)
         self._client, self._words = client, words
         super().__init__(self._look, schemas or ())
         self._labels: dict[int, str] = {}
@@ -77,11 +80,6 @@ class CypherGraph(QueriedGraph):
     def learned(self) -> dict[str, Any]:
         """What was learned of the store, for the index."""
         return self._look.schema.as_json()
-
-    @property
-    def lookup(self) -> Lookup:
-        """Its numbers, its schema and its client, for queries of others."""
-        return self._look
 
     # --- sizes: queries over the whole graph, cached -----------------------------------------------
     @cached_property

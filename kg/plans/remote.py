@@ -17,7 +17,7 @@ from triplecheck.kg.plans.plan import Plan
 from triplecheck.kg.plans.sparql import write_query
 from triplecheck.kg.sparql.client import QueryRefusedError
 from triplecheck.kg.sparql.graph import SparqlGraph
-from triplecheck.kg.sparql.terms import Term, TermKind, iri, literal
+from triplecheck.kg.sparql.terms import Term, TermKind, iri, literal, string_variants
 from triplecheck.kg.types import Literal
 from triplecheck.kg.waiting import StillRunningError, within
 
@@ -54,7 +54,7 @@ class _Endpoint:
     """Implements `kg.plans.sparql.Spelling` for a SPARQL endpoint, and asks it."""
 
     def __init__(self, graph: SparqlGraph, plan: Plan) -> None:
-        self._graph, self._plan = graph, plan
+        self._graph, self._look, self._plan = graph, graph.lookup, plan
         words = graph.vocabulary
         self.types: Sequence[str] = [iri(one) for one in words.types]
         self.labels: Sequence[str] = [iri(one) for one in words.labels]
@@ -69,10 +69,10 @@ class _Endpoint:
 
     # --- terms -----------------------------------------------------------------------------------
     def relation(self, relation: int) -> str:
-        return self._graph.written_relation(relation)
+        return iri(self._look.relations.key(relation))
 
     def node(self, node: int) -> Sequence[str]:
-        return self._graph.written(node)
+        return [] if self._look.is_blank(node) else self._look.written(node)
 
     def type(self, id: str) -> str:
         return iri(id)
@@ -81,14 +81,14 @@ class _Endpoint:
         return literal(value.lexical, value.datatype)
 
     def texts(self, value: Literal) -> Sequence[str]:
-        return self._graph.written_text(value.lexical)
+        return string_variants(value.lexical, self._look.languages)
 
     # --- rows ------------------------------------------------------------------------------------
     def rows(self, most: int) -> list[Row]:
         """The first rows; of an ask one without cells if it is true."""
         is_ask, names = self._plan.kind == "ask", self._plan.variables
         query = write_query(self._plan.algebra, self, rows=1 if is_ask else most)
-        found = [tuple(self._cell(name, row.get(name)) for name in names) for row in self._graph.select(query)]
+        found = [tuple(self._cell(name, row.get(name)) for name in names) for row in self._look.client.select(query)]
         # A string in two languages is one node here.
         return list(dict.fromkeys(found)) if self._plan.algebra.distinct else found
 
@@ -99,7 +99,7 @@ class _Endpoint:
             return Literal(term.value, term.datatype)
         if term.kind is TermKind.IRI and term.value in self._relations:
             return Literal(self._relations[term.value])
-        return self._graph.number(term)
+        return self._look.number(term)
 
     @cached_property
     def _relations(self) -> dict[str, str]:

@@ -19,7 +19,7 @@ from triplecheck.kg.sparql._lookup import DescribedGraph, Lookup
 from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, bound
 from triplecheck.kg.sparql.http import HttpClient
 from triplecheck.kg.sparql.profiles import PROFILES, Profile
-from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, may_be, string_variants
+from triplecheck.kg.sparql.terms import STRING, Term, TermKind, is_iri, literal, may_be, string_variants
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -44,6 +44,10 @@ class SparqlGraph(DescribedGraph):
         relations: all relations, numbered in this order. None: queried from the whole store on first use.
         schemas: the schema of each of these relations; None: counted by the store when asked for.
         profile: what is special about the server.
+
+    Attributes:
+        vocabulary: the predicates that describe nodes.
+        lookup: its numbers and its client, for queries of others.
     """
 
     def __init__(
@@ -59,7 +63,7 @@ class SparqlGraph(DescribedGraph):
     ) -> None:
         self._client, self._text_search = client, profile.text_search
         words = vocabulary or profile.vocabulary
-        look = Lookup(client, words, profile)
+        self.lookup = look = Lookup(client, words, profile)
         super().__init__(look, words, relations or (), type_labels or {}, schemas or ())
         self._queries = look.queries
         self._given_types = None if type_ids is None else tuple(type_ids)
@@ -254,27 +258,6 @@ class SparqlGraph(DescribedGraph):
     def learned(self) -> dict[str, Any]:
         """How many solutions the server gives at most, if it was found out."""
         return {} if self._client.most_rows is None else {"most_rows": self._client.most_rows}
-
-    # --- queries of others -----------------------------------------------------------------------
-    def select(self, query: str) -> list[Binding]:
-        """The solutions of a SELECT query."""
-        return self._client.select(query)
-
-    def written(self, node: int) -> list[str]:
-        """All terms of a node, as a query writes them; a blank node has none."""
-        return [] if self._look.is_blank(node) else self._look.written(node)
-
-    def written_relation(self, relation: int) -> str:
-        """The predicate of a relation, as a query writes it."""
-        return iri(self._look.relations.key(relation))
-
-    def written_text(self, text: str) -> list[str]:
-        """A string in all languages of the store, as a query writes it."""
-        return string_variants(text, self._look.languages)
-
-    def number(self, term: Term) -> int:
-        """The node of a term that the store returned."""
-        return self._look.number(term)
 
     # --- everything, for an index --------------------------------------------------------------
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
