@@ -67,17 +67,6 @@ DIALECTS = {
 }
 
 
-def dialect_named(name: str) -> Dialect:
-    """The dialect of a name.
-
-    Raises:
-        UserError: there is none.
-    """
-    if name not in DIALECTS:
-        raise UserError(f"no Cypher profile {name!r}; there are: {', '.join(DIALECTS)}")
-    return DIALECTS[name]
-
-
 def detect(agent: str) -> Dialect:
     """The dialect of a Bolt server, by how it names itself."""
     return DIALECTS["memgraph" if "memgraph" in agent.lower() else "neo4j"]

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import quote
 
 from triplecheck.kg.endpoints.index import EndpointIndex, is_index
@@ -20,9 +20,11 @@ from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.readable import relation_label
 from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph
 from triplecheck.kg.sparql._cache import ReplyCache
-from triplecheck.kg.sparql.profiles import STATEMENTS, detect, profile_named
+from triplecheck.kg.sparql.profiles import PROFILES, STATEMENTS, detect
 from triplecheck.kg.types import Relation
 from triplecheck.kg.vocabulary import Vocabulary
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -137,7 +139,8 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
     )
     if index is not None:
         client.most_rows = index.about.learned.get("most_rows")
-    profile = profile_named(options.profile) if options.profile else detect(options.name, client.server())
+    given = _named(options.profile, PROFILES, "profile")
+    profile = given or detect(options.name, client.server())
     if options.statements is not None:
         if options.statements not in STATEMENTS:
             raise UserError(f"{options.name}: statements is {options.statements!r}; there are: {', '.join(STATEMENTS)}")
@@ -148,7 +151,7 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
 
 def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> tuple[str, bool, RemoteGraph]:
     from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, LadybugClient
-    from triplecheck.kg.cypher.dialects import LADYBUG, dialect_named
+    from triplecheck.kg.cypher.dialects import DIALECTS, LADYBUG
     from triplecheck.kg.cypher.schema import WORDS
     from triplecheck.kg.readers import read_relations
 
@@ -157,7 +160,7 @@ def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> tuple[str,
     if options.scheme == LADYBUG:
         client = LadybugClient(options.path, limits)
     else:
-        dialect = dialect_named(options.profile) if options.profile else None
+        dialect = _named(options.profile, DIALECTS, "Cypher profile")
         user, password = options.credentials
         client = BoltClient(
             options.url, limits, user, password, database=options.database, retries=options.retries, dialect=dialect
@@ -172,6 +175,12 @@ def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> tuple[str,
         **_known(index),
     )
     return client.dialect.name, True, graph
+
+
+def _named(name: str | None, known: Mapping[str, T], what: str) -> T | None:
+    if name and name not in known:
+        raise UserError(f"no {what} {name!r}; there are: {', '.join(known)}")
+    return known[name] if name else None
 
 
 def _known(index: EndpointIndex | None) -> dict[str, Any]:

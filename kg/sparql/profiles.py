@@ -7,7 +7,6 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from triplecheck.kg.errors import UserError
 from triplecheck.kg.sparql.terms import iri, literal
 from triplecheck.kg.types import XSD
 from triplecheck.kg.vocabulary import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS, Vocabulary
@@ -212,17 +211,6 @@ _BY_HEADER = (
     ("qlever", re.compile(r"qlever", re.I)),
     ("blazegraph", re.compile(r"blazegraph|bigdata", re.I)),
 )
-
-
-def profile_named(name: str) -> Profile:
-    """The profile of a name.
-
-    Raises:
-        UserError: there is none of this name.
-    """
-    if name not in PROFILES:
-        raise UserError(f"no profile {name!r}; there are: {', '.join(PROFILES)}")
-    return PROFILES[name]
 
 
 def detect(url: str, headers: Mapping[str, str]) -> Profile:

@@ -231,19 +231,16 @@ class Queries:
 
     def count_values(self) -> str:
         """One row (?count)."""
-        inner = self._far("", f"?x ?p ?y{self._edge} FILTER(isLiteral(?y))")
-        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
+        return _number_of(self._far("", f"?x ?p ?y{self._edge} FILTER(isLiteral(?y))"))
 
     def count_triples(self) -> str:
         """One row (?count)."""
-        inner = self._far("?x ?p", f"?x ?p ?y{self._edge}")
-        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
+        return _number_of(self._far("?x ?p", f"?x ?p ?y{self._edge}"))
 
     # --- schema --------------------------------------------------------------------------------
     def count_edges(self, relation: str) -> str:
         """One row (?count)."""
-        inner = self._far("?x", self._edges_at(Direction.OUT, relation))
-        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
+        return _number_of(self._far("?x", self._edges_at(Direction.OUT, relation)))
 
     def count_types(self, relation: str, node: str, limit: int) -> str:
         """Rows (?t, ?n), most frequent first: types of the heads (`?x`) or tails (`?y`)."""
@@ -257,6 +254,10 @@ class Queries:
     def _grouped(self, relation: str, condition: str, limit: int) -> str:
         where = f"{self._edges_at(Direction.OUT, relation)} . {condition}"
         return _ranked(self._far("?x ?t", where), limit)
+
+
+def _number_of(inner: str) -> str:
+    return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
 
 def _ranked(inner: str, limit: int) -> str:

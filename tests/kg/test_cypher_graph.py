@@ -12,7 +12,7 @@ from bolt_server import PASSWORD, USER, writing
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, LadybugClient
-from triplecheck.kg.cypher.dialects import DIALECTS, detect, dialect_named, quoted
+from triplecheck.kg.cypher.dialects import DIALECTS, detect, quoted
 from triplecheck.kg.cypher.schema import read_schema
 from triplecheck.kg.cypher.values import kind_of, literals
 from triplecheck.kg.endpoints import EndpointOptions, build_index, index_path, is_url, open_endpoint
@@ -543,5 +543,5 @@ def test_a_server_is_recognised_by_its_name() -> None:
     assert detect("Neo4j/5.26.0").name == "neo4j"
     assert detect("Neo4j/v5.2.0 compatible graph database server - Memgraph").name == "memgraph"
     with pytest.raises(UserError, match="no Cypher profile 'kuzu'; there are: neo4j, memgraph, ladybug"):
-        dialect_named("kuzu")
+        open_endpoint(EndpointOptions("bolt://h", profile="kuzu"), Path())
     assert set(DIALECTS) == {"neo4j", "memgraph", "ladybug"}
