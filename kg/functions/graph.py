@@ -6,7 +6,6 @@ function is called when the edges of its relation are expanded, which is when a 
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,8 +28,8 @@ _PREFIX = "function:"
 _TITLES = ("name", "title", "label")
 _NOT_KIND = {"name", "id", "title"}
 
-_Key = tuple[str, ...]
-"""A node that is not in the graph: ("value", lexical form, datatype), ("row", id, label, type) or ("name", text)."""
+_Key = Entity | Literal
+"""A node that is not in the graph: a value, an object of a result (it has a type), or a name that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -153,26 +152,25 @@ class FunctionGraph:
 
     def named(self, name: str) -> int:
         """The node of a name that no entity of the graph has: functions may know it."""
-        return self._first_node + self._nodes.number(("name", name))
+        return self._first_node + self._nodes.number(Entity(name, name))
 
     def find(self, id: str | Literal) -> int | None:
         found = self.stored.find(id)
         if found is not None:
             return found
-        key = ("value", id.lexical, id.datatype) if isinstance(id, Literal) else ("name", id)
-        known = self._nodes.known(key)
+        known = self._nodes.known(Entity(id, id) if isinstance(id, str) else id)
         if known is None and isinstance(id, str):
-            rows = (key for key in map(self._nodes.key, range(len(self._nodes))) if key[:2] == ("row", id))
-            known = self._nodes.known(next(rows, ()))
+            added = range(self._first_node, self.num_nodes)
+            return next((node for node in added if self.literal(node) is None and self.node_id(node) == id), None)
         return None if known is None else self._first_node + known
 
     def node_id(self, node: int) -> str:
         key = self._key(node)
-        return self.stored.node_id(node) if key is None else key[1]
+        return self.stored.node_id(node) if key is None else key.lexical if isinstance(key, Literal) else key.id
 
     def label(self, node: int) -> str:
         key = self._key(node)
-        return self.stored.label(node) if key is None else key[2] if key[0] == "row" else key[1]
+        return self.stored.label(node) if key is None else key.lexical if isinstance(key, Literal) else key.label
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
         at = ints(nodes)
@@ -181,21 +179,22 @@ class FunctionGraph:
 
     def entity(self, node: int) -> Entity:
         """Label and types; an entity of the graph has more."""
-        if self._key(node) is None:
+        key = self._key(node)
+        if key is None:
             return self.stored.entity(node)
-        return Entity(self.node_id(node), self.label(node), types=self.types(node))
+        return Entity(key.lexical, key.lexical, types=(key.datatype,)) if isinstance(key, Literal) else key
 
     def literal(self, node: int) -> Literal | None:
         key = self._key(node)
         if key is None:
             return self.stored.literal(node)
-        return Literal(key[1], key[2]) if key[0] == "value" else None
+        return key if isinstance(key, Literal) else None
 
     def types(self, node: int) -> tuple[str, ...]:
         key = self._key(node)
         if key is None:
             return self.stored.types(node)
-        return (key[2],) if key[0] == "value" else (key[3],) if key[0] == "row" else ()
+        return (key.datatype,) if isinstance(key, Literal) else key.types
 
     def type_label(self, type_id: str) -> str:
         own = type_id.startswith(_PREFIX)
@@ -208,7 +207,7 @@ class FunctionGraph:
         value = self.literal(node)
         if value is not None:
             return function.datatype == _JSON.get(value.datatype, "")
-        if key is not None and key[0] == "row":
+        if key is not None and self.types(node):
             return False
         kinds = self._kinds[function.id]
         return function.datatype == "string" and (key is not None or not kinds or bool({*kinds} & {*self.types(node)}))
@@ -354,7 +353,7 @@ class FunctionGraph:
                 tails[self._value(one, shape.datatype or XSD + "string")] = None
                 continue
             title, own = f"{_PREFIX}{shape.title}", f"{place}({self.label(head)})/{at + 1}"
-            row = self._first_node + self._nodes.number(("row", own, _name(one, shape, at), title))
+            row = self._first_node + self._nodes.number(Entity(own, _name(one, shape, at), types=(title,)))
             tails[row] = None
             for key, _, part in shape.fields:
                 self._tie(row, self._at[title, key], part, one.get(key), f"{own}/{key}")
@@ -371,16 +370,14 @@ class FunctionGraph:
             named = [c.node for c in self._linker.candidates(lexical, limit=3) if c.source == "label"]
             if len(named) == 1 and normalize(self.stored.label(named[0])) == normalize(lexical):
                 return named[0]
-        elif datatype in _JSON and _JSON[datatype] in ("integer", "number"):
-            with contextlib.suppress(ValueError):
+        elif _JSON.get(datatype) in ("integer", "number"):
+            try:
                 float(lexical)
-                return self._literal(lexical, datatype)
-            datatype = XSD + "string"  # the server does not keep to its own schema
-        return self._literal(lexical, datatype)
-
-    def _literal(self, lexical: str, datatype: str) -> int:
-        found = self.stored.find(Literal(lexical, datatype))
-        return self._first_node + self._nodes.number(("value", lexical, datatype)) if found is None else found
+            except ValueError:  # the server does not keep to its own schema
+                datatype = XSD + "string"
+        value = Literal(lexical, datatype)
+        found = self.stored.find(value)
+        return self._first_node + self._nodes.number(value) if found is None else found
 
 
 _JSON = {
