@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -115,10 +116,7 @@ class _Translation:
         either: list[to.Operator] = []
         for head, predicate, tail in found.triples:
             self._triple(head, predicate, tail, patterns, either)
-        result: to.Operator = to.Basic(tuple(patterns))
-        for one in either:
-            result = one if result == to.Basic(()) else to.Join(result, one)
-        return result
+        return _together(patterns, either)
 
     def _triple(
         self, head: Any, predicate: Any, tail: Any, patterns: list[to.TriplePattern], either: list[to.Operator]
@@ -136,9 +134,7 @@ class _Translation:
                 there: list[to.TriplePattern] = []
                 more: list[to.Operator] = []
                 self._triple(head, one, tail, there, more)
-                part: to.Operator = to.Basic(tuple(there))
-                for other in more:
-                    part = to.Join(part, other) if there else other
+                part = _together(there, more)
                 both = part if both is None else to.Union(both, part)
             assert both is not None
             either.append(both)
@@ -178,9 +174,7 @@ class _Translation:
         return self._listed(found)
 
     def _join(self, found: Any) -> to.Operator:
-        left, right = self.operator(found.p1), self.operator(found.p2)
-        nothing = to.Basic(())
-        return right if left == nothing else left if right == nothing else to.Join(left, right)
+        return _join(self.operator(found.p1), self.operator(found.p2))
 
     def _leftjoin(self, found: Any) -> to.LeftJoin:
         condition = None if found.expr.name == "TrueFilter" else self.expression(found.expr)
@@ -280,6 +274,15 @@ class _Translation:
                 continue
             for one in argument if isinstance(argument, list) else [argument]:
                 yield self.expression(one)
+
+
+def _join(left: to.Operator, right: to.Operator) -> to.Operator:
+    nothing = to.Basic(())
+    return right if left == nothing else left if right == nothing else to.Join(left, right)
+
+
+def _together(patterns: Sequence[to.TriplePattern], others: Iterable[to.Operator]) -> to.Operator:
+    return functools.reduce(_join, others, to.Basic(tuple(patterns)))
 
 
 def _is_sample(found: Any) -> bool:

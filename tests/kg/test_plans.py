@@ -204,6 +204,7 @@ def test_a_plan_says_what_it_names_and_does(names: PlanNames) -> None:
             "GROUP BY ?o ORDER BY ?n LIMIT 1",
             ["Idle Inc 0"],
         ),
+        ("SELECT ?p { ?p ((<captain of>|<works at>)/(<crew>|<country>))|<age> 22 }", ["Cy"]),
         ("SELECT ?x { ?x <partner of> ?x }", ["Crane"]),
         ("SELECT ?o { <Crane> <partner of> ?o FILTER(?o != <Crane>) }", ["Aurora Line"]),
         ("SELECT ?p { ?p <age> ?a FILTER NOT EXISTS { ?q <age> ?b FILTER(?b > ?a) } }", ["Ann", "Cy"]),
