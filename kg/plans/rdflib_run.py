@@ -13,7 +13,7 @@ import numpy as np
 from rdflib import Graph as RdflibGraph
 from rdflib import Literal as RdflibLiteral
 from rdflib import URIRef
-from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
+from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.paths import Path as RdflibPath
 from rdflib.plugins.sparql import CUSTOM_EVALS
 from rdflib.plugins.sparql.evaluate import evalPart
@@ -102,34 +102,33 @@ def _meant(part: Any, store: GraphStore) -> Any:
     if isinstance(part, tuple):
         return tuple(_meant(one, store) for one in part)
     if isinstance(part, RdflibPath):
-        ours = _path(part, store)
-        return part if ours is None else _OurPath(part, ours)
+        try:
+            return _OurPath(part, _path(part, store))
+        except LookupError:
+            return part
     return store.meant(part) if isinstance(part, Node) else part
 
 
-def _path(path: Any, store: GraphStore) -> of.Predicate | None:
-    """Our path for one of rdflib's; None if it has other predicates than relations."""
-    if isinstance(path, URIRef):
-        number = store.relation_number(path)
-        return None if number is None else of.Relations(str(path), (number,))
-    if isinstance(path, InvPath):
-        part = _path(path.arg, store)
-        return None if part is None else of.Inverse(part)
-    inside = [path.path] if isinstance(path, MulPath) else list(path.args)
-    parts = [_path(one, store) for one in inside]
-    known = tuple(one for one in parts if one is not None)
-    if len(known) < len(parts):
-        return None
+def _path(path: Any, store: GraphStore) -> of.Predicate:
+    """Our path for one of rdflib's.
+
+    Raises:
+        LookupError: it has other predicates than relations.
+    """
     match path:
+        case URIRef():
+            number = store.relation_number(path)
+            if number is None:
+                raise LookupError(path)
+            return of.Relations(str(path), (number,))
+        case InvPath():
+            return of.Inverse(_path(path.arg, store))
         case MulPath():
-            return of.Path(path.mod, known)
+            return of.Path(path.mod, (_path(path.path, store),))
         case SequencePath():
-            return of.Chain(known)
-        case AlternativePath():
-            return of.Path("|", known)
-        case NegatedPath():
-            return of.Path("!", known)
-    return None
+            return of.Chain(tuple(_path(one, store) for one in path.args))
+    operator = "|" if isinstance(path, AlternativePath) else "!"
+    return of.Path(operator, tuple(_path(one, store) for one in path.args))
 
 
 class _OurPath(RdflibPath):  # type: ignore[misc]
