@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from triplecheck.kg.functions.calls import Call, Caller, CallLimits
 from triplecheck.kg.functions.function import Function
-from triplecheck.kg.functions.shapes import Shape, text, values
+from triplecheck.kg.functions.shapes import DATATYPES, Shape, text, values
 from triplecheck.kg.graph import EdgeProperties, Edges, Graph, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
@@ -380,13 +380,7 @@ class FunctionGraph:
         return self._first_node + self._nodes.number(value) if found is None else found
 
 
-_JSON = {
-    XSD + "integer": "integer",
-    XSD + "decimal": "number",
-    XSD + "double": "number",
-    XSD + "date": "string date",
-    XSD + "dateTime": "string date-time",
-}
+_JSON = {XSD + datatype: form for form, datatype in DATATYPES.items()} | {XSD + "double": "number"}
 
 
 def _name(row: Mapping[str, Any], shape: Shape, at: int) -> str:

@@ -17,17 +17,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.patterns import BoundPattern, Domain, Link, Query, match, solutions
 from triplecheck.kg.patterns.adjacency import Adjacency, adjacency
-from triplecheck.kg.plans.algebra import (
-    Basic,
-    Classes,
-    Constant,
-    End,
-    IsA,
-    Labelled,
-    Relations,
-    TriplePattern,
-    Var,
-)
+from triplecheck.kg.plans.algebra import Basic, Classes, Constant, End, IsA, Labelled, Relations, TriplePattern, Var
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.paths import Paths, is_covered
 from triplecheck.kg.plans.tables import UNBOUND, Table, TooManyRowsError, codes, first_rows, joined

@@ -15,18 +15,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.patterns import BoundPattern, Link, Query, match
-from triplecheck.kg.plans.algebra import (
-    Basic,
-    Call,
-    Classes,
-    Constant,
-    End,
-    IsA,
-    Relations,
-    TriplePattern,
-    Var,
-    parts,
-)
+from triplecheck.kg.plans.algebra import Basic, Call, Classes, Constant, End, IsA, Relations, TriplePattern, Var, parts
 from triplecheck.kg.plans.basic import BasicSolver, NotCoveredError
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.notation import write_label

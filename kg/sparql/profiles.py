@@ -15,6 +15,7 @@ WIKIDATA = "http://www.wikidata.org/"
 DBPEDIA = "http://dbpedia.org/"
 _DIRECT = WIKIDATA + "prop/direct/"
 _WORDS = re.compile(r"\w+")
+_PAGE_FACTS = "WikiLink ExternalLink ID RevisionID Length Redirects Disambiguates"
 
 STATEMENTS = ("wikidata", "reification", "rdf-1.2")
 """Wikidata's qualifiers; statements with rdf:subject, rdf:predicate and rdf:object; and those with rdf:reifies."""
@@ -161,19 +162,8 @@ PROFILES: Mapping[str, Profile] = {
                     FOAF + "isPrimaryTopicOf",
                     "http://purl.org/linguistics/gold/hypernym",
                     "http://www.w3.org/ns/prov#wasDerivedFrom",
-                    *(
-                        DBPEDIA + "ontology/" + name
-                        for name in (
-                            "wikiPageWikiLink",
-                            "wikiPageExternalLink",
-                            "wikiPageID",
-                            "wikiPageRevisionID",
-                            "wikiPageLength",
-                            "wikiPageRedirects",
-                            "wikiPageDisambiguates",
-                            "thumbnail",
-                        )
-                    ),
+                    *(f"{DBPEDIA}ontology/wikiPage{name}" for name in _PAGE_FACTS.split()),
+                    DBPEDIA + "ontology/thumbnail",
                     DBPEDIA + "property/wikiPageUsesTemplate",
                 ),
             ),

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.plans import (
-    Answers,
-    PlanError,
-    PlanNames,
-    check,
-    read_plan,
-    run_plan,
-    write_label,
-)
+from triplecheck.kg.plans import Answers, PlanError, PlanNames, check, read_plan, run_plan, write_label
 from triplecheck.kg.plans.execute import Run
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.notation import encode, name_of, spellings
