@@ -47,11 +47,7 @@ DIALECTS = {
             relationship_types="CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipType",
             indexed="SHOW INDEXES YIELD labelsOrTypes, properties RETURN labelsOrTypes, properties",
         ),
-        Dialect(
-            "memgraph",
-            element="id({})",
-            relationship_types="MATCH ()-[r]->() RETURN DISTINCT type(r)",
-        ),
+        Dialect("memgraph", element="id({})", relationship_types="MATCH ()-[r]->() RETURN DISTINCT type(r)"),
         Dialect(
             LADYBUG,
             element="id({})",

@@ -33,11 +33,7 @@ class PlanNames:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        linker: Linker | None = None,
-        *,
-        topics: Mapping[str, Sequence[int]] | None = None,
+        self, graph: Graph, linker: Linker | None = None, *, topics: Mapping[str, Sequence[int]] | None = None
     ) -> None:
         self.graph = graph
         self._linker, self._schema = linker, SchemaNames(graph)

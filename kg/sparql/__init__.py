@@ -4,12 +4,4 @@ from triplecheck.kg.sparql.http import HttpClient
 from triplecheck.kg.sparql.terms import Term, TermKind
 from triplecheck.kg.vocabulary import Vocabulary
 
-__all__ = [
-    "HttpClient",
-    "TermKind",
-    "QueryLimits",
-    "QueryRefusedError",
-    "SparqlGraph",
-    "Term",
-    "Vocabulary",
-]
+__all__ = ["HttpClient", "TermKind", "QueryLimits", "QueryRefusedError", "SparqlGraph", "Term", "Vocabulary"]

@@ -24,6 +24,7 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _GROUPS_PER_QUERY = 20
+_EDGE = ("i", "k")  # a quoted triple at the other end leaves ?k unbound: it is not a node
 _COMMON_TYPES = ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime", "gYear", "anyURI")
 
 
@@ -87,10 +88,12 @@ class Lookup:
         id = None if relation is None else self.relations.key(relation)
         found: set[Found] = set()
         asked = self._askable(nodes, direction)
-        for _, rows in self.select(asked, lambda part: self.queries.edges(self._named(part), id, direction)):
-            for row in rows:
-                number = self._relation(row) if relation is None else relation
-                found.update(self._far(row, number))
+
+        def query_of(part: Sequence[tuple[int, int]]) -> str:
+            return self.queries.edges(self._named(part), id, direction)
+
+        for _, rows in self.select(asked, query_of, names=_EDGE):
+            found.update((int(row["i"].value), self._relation(row, relation), self.number(row["k"])) for row in rows)
         return sorted(found)
 
     def edges_of_groups(
@@ -106,10 +109,10 @@ class Lookup:
             pairs = [(text, iri(relation), i) for written, relation, i in texts for text in written]
             return self.queries.edges_of_pairs(pairs, direction)
 
-        for part, rows in self.select([g for g in groups if not self.is_blank(g[1])], query_of, size):
+        for part, rows in self.select([g for g in groups if not self.is_blank(g[1])], query_of, size, _EDGE):
             for row in rows:
                 place, _, relation = part[int(row["i"].value)]
-                found.update((place, relation, far) for _, _, far in self._far(row, relation))
+                found.add((place, relation, self.number(row["k"])))
         return sorted(found)
 
     def counts(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
@@ -117,9 +120,7 @@ class Lookup:
         found: list[Found] = []
         asked = self._askable(nodes, direction)
         for _, rows in self.select(asked, lambda part: self.queries.counts(self._named(part), id, direction)):
-            for row in rows:
-                number = self._relation(row) if relation is None else relation
-                found.append((int(row["i"].value), number, int(row["edges"].value)))
+            found += [(int(row["i"].value), self._relation(row, relation), int(row["edges"].value)) for row in rows]
         return sorted(found)
 
     def counts_together(self, nodes: Sequence[int], direction: Direction) -> dict[int, tuple[int, int]]:
@@ -130,7 +131,7 @@ class Lookup:
         asked = self._askable(nodes, direction)
         for _, rows in self.select(asked, query_of, names=("p", "edges", "nodes")):
             for row in rows:
-                relation = self._relation(row)
+                relation = self._relation(row, None)
                 edges, holders = total.get(relation, (0, 0))
                 total[relation] = edges + int(row["edges"].value), holders + int(row["nodes"].value)
         return total
@@ -180,12 +181,8 @@ class Lookup:
         kinds = (TermKind.IRI,) if direction is Direction.OUT else (TermKind.IRI, TermKind.LITERAL)
         return [(place, node) for place, node in enumerate(nodes) if self.nodes.key(node).kind in kinds]
 
-    def _relation(self, row: Binding) -> int:
-        return self.relations.number(row["p"].value)
-
-    def _far(self, row: Binding, relation: int) -> list[Found]:
-        # A quoted triple at the other end leaves ?k unbound: it is not a node.
-        return [(int(row["i"].value), relation, self.number(row["k"]))] if "k" in row else []
+    def _relation(self, row: Binding, given: int | None) -> int:
+        return self.relations.number(row["p"].value) if given is None else given
 
 
 # --- descriptions --------------------------------------------------------------------------------
