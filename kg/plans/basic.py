@@ -23,7 +23,7 @@ from triplecheck.kg.plans.paths import Paths, is_covered
 from triplecheck.kg.plans.tables import UNBOUND, Table, TooManyRowsError, codes, first_rows, joined
 from triplecheck.kg.plans.terms import NUMBER, Terms, Values
 from triplecheck.kg.plans.write import write_triple
-from triplecheck.kg.types import Direction, Literal
+from triplecheck.kg.types import Direction
 
 Bounds = Mapping[str, IntArray]
 """Nodes that a variable may have, ascending and distinct."""
@@ -121,22 +121,15 @@ class BasicSolver:
     def _nodes_of(self, end: Constant, patterns: Sequence[TriplePattern]) -> IntArray:
         """The nodes of a constant. A number that stands nowhere as it is written is looked for by its size."""
         nodes = np.array(end.nodes, np.int64)
-        if len(nodes) or end.literal is None or self._size(end.literal) is None:
+        if len(nodes) or end.literal is None:
             return nodes
-        found: list[IntArray] = [nodes]
-        for pattern in patterns:
-            if pattern.tail == end and isinstance(pattern.predicate, Relations):
-                found.append(self._equal_tails(pattern.predicate, end.literal))
-        return distinct(np.concatenate(found))
-
-    def _size(self, literal: Literal) -> Values | None:
-        values = self._terms.values(np.array([self._terms.constant(literal)]))
-        return values if values.kinds[0] >= NUMBER else None
-
-    def _equal_tails(self, relations: Relations, literal: Literal) -> IntArray:
-        tails = distinct(np.concatenate([self._scan(number)[1] for number in relations.numbers]))
-        values, wanted = self._terms.values(tails), self._size(literal)
-        assert wanted is not None
+        wanted = self._terms.values(np.array([self._terms.constant(end.literal)]))
+        if wanted.kinds[0] < NUMBER:
+            return nodes
+        predicates = (pattern.predicate for pattern in patterns if pattern.tail == end)
+        relations = {number for one in predicates if isinstance(one, Relations) for number in one.numbers}
+        tails = distinct(np.concatenate([nodes, *(self._scan(number)[1] for number in relations)]))
+        values = self._terms.values(tails)
         same = (values.kinds == wanted.kinds[0]) & (values.sizes == wanted.sizes[0]) & (values.rests == wanted.rests[0])
         found: IntArray = tails[same]
         return found
@@ -272,8 +265,8 @@ class BasicSolver:
         if table.length == 0 or all(column.min() == column.max() for column in columns):
             return table
         hidden = {one.column for one in constants}
-        found, number = codes([c for name, c in table.columns.items() if name not in hidden], table.length)
-        return table.take(first_rows(found, number))
+        shown = [column for name, column in table.columns.items() if name not in hidden]
+        return table.take(first_rows(*codes(shown, table.length)))
 
 
 def _key(end: End) -> str:
