@@ -87,7 +87,7 @@ class _Check:
     def run(self, plan: Plan) -> Iterator[Hint]:
         kinds = _kinds(plan)
         for basic in (one for one in parts(plan.algebra) if isinstance(one, Basic)):
-            hints = [hint for pattern in basic.patterns for hint in self._of_pattern(pattern, kinds)]
+            hints = [hint for pattern in basic.patterns if (hint := self._of_pattern(pattern, kinds))]
             yield from hints
             if not hints and len(basic.patterns) > 1 and self._solver.solve(basic, {}).length == 0:
                 if apart := next(self._apart(basic.patterns), None):
@@ -112,30 +112,26 @@ class _Check:
             return None
         return self._nodes_at(pattern.predicate, "head" if end == pattern.head else "tail")
 
-    def _of_pattern(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> Iterator[Hint]:
+    def _of_pattern(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> Hint | None:
         self._limits.check()
         if not isinstance(pattern.predicate, Relations) or isinstance(pattern.tail, Classes):
-            return
+            return None
         head, tail = (self._nodes(end, kinds) for end in (pattern.head, pattern.tail))
         if (head is None and tail is None) or self._matches(pattern.predicate, head, tail):
-            return
+            return None
         name = write_predicate(pattern.predicate)
         if pattern.head != pattern.tail and self._matches(pattern.predicate, tail, head):
             leads, here = self._ends(pattern.predicate), [self._said(end, kinds) for end in pattern.ends]
             text = f"{name} leads from {leads[0]} to {leads[1]}; here it leads from {here[0]} to {here[1]}"
-            yield Hint(text, turned=True)
-            return
-        far = {Direction.OUT: head, Direction.IN: tail}
-        for way, end in ((Direction.OUT, pattern.head), (Direction.IN, pattern.tail)):
-            nodes = far[way]
+            return Hint(text, turned=True)
+        for way, end, nodes in ((Direction.OUT, pattern.head, head), (Direction.IN, pattern.tail, tail)):
             if nodes is not None and not self._has(pattern.predicate, nodes, way):
                 whose = self._said(end, kinds)
                 others = [] if way is Direction.OUT else self._others(pattern, nodes, head)
                 does = f"; {' or '.join(others)} does" if others else ""
                 text = f"{whose} has no {name}" if way is Direction.OUT else f"no {name} leads to {whose}{does}"
-                yield Hint(text, instead=bool(others))
-                return
-        yield Hint(f"nothing matches {write_triple(pattern)}")
+                return Hint(text, instead=bool(others))
+        return Hint(f"nothing matches {write_triple(pattern)}")
 
     def _nodes(self, end: End, kinds: dict[End, Classes]) -> IntArray | None:
         """The nodes that an end may be; None: any, or values that have no node."""

@@ -6,12 +6,12 @@ label or alias in any spelling of its words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import Graph
-from triplecheck.kg.linking import Candidate, Linker
+from triplecheck.kg.linking import Linker
 from triplecheck.kg.patterns.bind import SchemaNames
 from triplecheck.kg.plans.algebra import Classes, Constant, IsA, Labelled, Relations
 from triplecheck.kg.plans.notation import name_of, spellings, write_label, write_value
@@ -118,11 +118,11 @@ class PlanNames:
             return tuple(sorted(found))
         candidates = () if self._linker is None else self._linker.candidates(name, limit=_HOMONYMS)
         exact = [one for one in candidates if one.is_exact]
-        best: Sequence[Candidate] = ()
-        for fits in _FITS:
-            best = best or [one for one in exact if fits(one, name)]
         if literal is not None:  # a value is written as it is
             best = [one for one in exact if one.label == literal.lexical]
+        else:
+            labelled = [one for one in exact if one.label == name]
+            best = labelled or [one for one in exact if one.source != "alias"] or exact
         return tuple(sorted(found | {one.node for one in best}))
 
     def _by_id(self, name: str) -> list[int]:
@@ -135,13 +135,6 @@ class PlanNames:
         listed = ", ".join(repr(label) for label in like if label != name)
         hint = f"; it is {other}" if other else f"; is it {listed}?" if listed else ""
         return PlanError(f"no {kind} {name!r} in the graph{hint}")
-
-
-_FITS: tuple[Callable[[Candidate, str], bool], ...] = (
-    lambda one, name: one.label == name,
-    lambda one, name: one.source != "alias",
-    lambda one, name: True,
-)
 
 
 def _singular(name: str) -> str:
