@@ -148,27 +148,22 @@ class SparqlGraph(DescribedGraph):
         """Node of an id: an IRI, else the lexical form of a value."""
         if isinstance(id, Literal):
             return self._find_literal(id)
-        entity = Term(TermKind.BLANK, id[2:]) if id.startswith("_:") else Term(TermKind.IRI, id)
-        known = self._look.nodes.known(entity)
+        known = self._look.nodes.known(Term(TermKind.BLANK, id[2:])) if id.startswith("_:") else None
         if known is not None:
             return known
-        return self._look.number(entity) if self._is_entity(id) else self._find_lexical(id)
-
-    def _is_entity(self, id: str) -> bool:
-        if not is_iri(id):
-            return False
         try:
-            return bool(self._client.select(self._queries.find_entities([id])))
+            found = self.find_entities([id])
         except QueryRefusedError:
             if _is_strict_iri(id):
                 raise
-            return False
+            found = {}
+        return found[id] if found else self._find_lexical(id)
 
     def find_entities(self, ids: Iterable[str]) -> dict[str, int]:
         """Nodes of the ids that are entities."""
-        asked = [id for id in dict.fromkeys(ids) if is_iri(id)]
+        asked = dict.fromkeys(ids)
         found = {id: number for id in asked if (number := self._look.nodes.known(Term(TermKind.IRI, id))) is not None}
-        unknown = [id for id in asked if id not in found]
+        unknown = [id for id in asked if id not in found and is_iri(id)]
         for part, rows in self._look.select(unknown, self._queries.find_entities, _ENTITIES_PER_QUERY):
             for row in rows:
                 id = part[int(row["i"].value)]
