@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Generic, Protocol, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg.graph import Edges, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.types import Direction, Entity, Relation
+from triplecheck.kg.errors import GraphUnavailableError
+from triplecheck.kg.graph import Edges, Graph, IntArray, RelationCount, RelationSchema
+from triplecheck.kg.types import Direction, Entity, Literal
 
 NODES_PER_QUERY = 200
+MOST_NODES_OF_TYPE = 100_000
 _KEPT_COUNTS = 50_000  # nodes whose relations are kept
 
 Key = TypeVar("Key", bound=Hashable)
@@ -31,6 +33,26 @@ def ints(numbers: IntArray | Sequence[int]) -> list[int]:
     """Numbers as a list of Python's."""
     found: list[int] = np.asarray(numbers, np.int64).tolist()
     return found
+
+
+def ranked(counts: Mapping[str, int]) -> list[tuple[str, int]]:
+    """Ids with their counts, most frequent first, equally frequent ones by id."""
+    return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+
+
+def not_too_many(store: str, type_id: str, nodes: Iterable[int]) -> IntArray:
+    """The distinct nodes of a type, ascending by number, shape (n,).
+
+    Raises:
+        GraphUnavailableError: there are more than 100,000.
+    """
+    found = list(nodes)
+    if len(found) > MOST_NODES_OF_TYPE:
+        raise GraphUnavailableError(
+            f"{store}: more than {MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
+            "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
+        )
+    return np.unique(np.array(found, np.int64))
 
 
 class Numbering(Generic[Key]):
@@ -71,16 +93,34 @@ class Numbering(Generic[Key]):
         return self._keys[number]
 
 
+class RemoteGraph(Graph, Protocol):
+    """A graph on a server, of which an index can be built."""
+
+    def known(self, id: str | Literal) -> int:
+        """Number of an entity or value that is known to be in the graph; nothing is queried."""
+
+    def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
+        """Query and keep the labels and the relations of many nodes at once."""
+
+    def nodes_named(self, names: Sequence[str]) -> Iterable[tuple[str, int, str]]:
+        """(name, node, "label" or "alias") of the entities with one of these names."""
+
+    def nodes_like(self, text: str, limit: int) -> Iterable[tuple[str, int]]:
+        """(name, node) of entities whose names the text index of the server finds; none without one."""
+
+    @property
+    def learned(self) -> dict[str, Any]:
+        """What was learned of the store, for the index; it is not asked for again."""
+
+    def entities_after(self, last: str | None, limit: int) -> list[Entity]:
+        """The next entities by id, with labels and aliases; none at the end only."""
+
+    def values_after(self, last: str | None, limit: int) -> list[Literal]:
+        """The next values by lexical form; none at the end only."""
+
+
 class EdgeLookup(Protocol):
     """Queries edges of numbered nodes."""
-
-    @property
-    def nodes(self) -> Numbering[Any]:
-        """The numbers of the nodes."""
-
-    @property
-    def relations(self) -> Numbering[str]:
-        """The numbers of the relations."""
 
     def edges(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
         """All edges of the nodes in one direction, ascending."""
@@ -100,28 +140,6 @@ class EdgeLookup(Protocol):
         """Indices of the triples that are edges."""
 
 
-class Descriptions(Protocol):
-    """Queries descriptions of numbered nodes and relations."""
-
-    def id(self, node: int) -> str:
-        """Id of an entity, lexical form of a literal."""
-
-    def labels(self, nodes: Sequence[int]) -> list[str]:
-        """Labels of entities, lexical forms of literals."""
-
-    def entity(self, node: int) -> Entity:
-        """The description of an entity."""
-
-    def types(self, node: int) -> tuple[str, ...]:
-        """Types of an entity, the datatype of a literal."""
-
-    def type_label(self, id: str) -> str:
-        """Label of a type or datatype."""
-
-    def relation(self, relation: int) -> Relation:
-        """The description of a relation."""
-
-
 class QueriedGraph:
     """The look-ups of `kg.graph.Graph` by queries. Thread-safe.
 
@@ -129,36 +147,17 @@ class QueriedGraph:
     edges a limit leaves out depends on the store.
     """
 
-    def __init__(self, look: EdgeLookup, describe: Descriptions, schemas: Iterable[RelationSchema] = ()) -> None:
-        self._edges, self._descriptions = look, describe
+    def __init__(self, look: EdgeLookup, schemas: Iterable[RelationSchema] = ()) -> None:
+        self._edges = look
         self._schemas = {schema.relation: schema for schema in schemas}
         self._counts: dict[int, list[RelationCount]] = {}
 
-    # --- descriptions ----------------------------------------------------------------------------
-    def node_id(self, node: int) -> str:
-        """Id of an entity (`_:label` for a blank node), lexical form of a literal."""
-        return self._descriptions.id(node)
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        """Labels of entities, made from their ids if they have none; lexical forms of literals. 200 in one query."""
+        raise NotImplementedError
 
     def label(self, node: int) -> str:
-        """Label of an entity, made from its id if it has none; lexical form of a literal."""
-        return self._descriptions.labels([node])[0]
-
-    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
-        """The same for many nodes, in one query per 200 nodes."""
-        return self._descriptions.labels(ints(nodes))
-
-    def entity(self, node: int) -> Entity:
-        return self._descriptions.entity(node)
-
-    def types(self, node: int) -> tuple[str, ...]:
-        return self._descriptions.types(node)
-
-    def type_label(self, type_id: str) -> str:
-        """Label of a type, made from its id if it has none."""
-        return self._descriptions.type_label(type_id)
-
-    def relation(self, relation: int) -> Relation:
-        return self._descriptions.relation(relation)
+        return self.labels([node])[0]
 
     # --- look-ups --------------------------------------------------------------------------------
     def degree(self, node: int) -> int:
@@ -171,7 +170,7 @@ class QueriedGraph:
     def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
         """Query and keep the labels and the relations of many nodes at once."""
         at = list(dict.fromkeys(ints(nodes)))
-        self._descriptions.labels(at)
+        self.labels(at)
         missing = [node for node in at if node not in self._counts]
         found: dict[int, list[RelationCount]] = {node: [] for node in missing}
         for direction in Direction:

@@ -6,17 +6,16 @@ import math
 import re
 import threading
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any
 
 from cachetools import LRUCache
 
-from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Candidate, spelling_fit
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
 from triplecheck.kg.names import composed, may_be_misspelt, normalize, respelt, similarity
-from triplecheck.kg.queried import chunks
+from triplecheck.kg.queried import RemoteGraph, chunks
 
 _LONGEST_NAME = 8  # words
 _MOST_WORDS = 80  # of a question; later words are not searched
@@ -37,13 +36,6 @@ class _CachedName:
     nodes: Mapping[int, str] = field(default_factory=dict)
 
 
-class PrefetchedGraph(Graph, Protocol):
-    """A graph that can be asked about many nodes at once."""
-
-    def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
-        """Query and keep the labels and the relations of many nodes at once."""
-
-
 class QueriedLinker:
     """Implements `kg.linking.Linker` by queries for names. Thread-safe.
 
@@ -52,18 +44,10 @@ class QueriedLinker:
     edges first.
     """
 
-    def __init__(self, graph: PrefetchedGraph) -> None:
+    def __init__(self, graph: RemoteGraph) -> None:
         self._graph = graph
         self._known: LRUCache[str, _CachedName] = LRUCache(_REMEMBERED)
         self._lock = threading.Lock()
-
-    def _named(self, texts: Sequence[str]) -> Iterable[tuple[str, int, str]]:
-        """(name, node, source) of all nodes that have one of these names."""
-        raise NotImplementedError
-
-    def _like(self, text: str, limit: int) -> Iterable[tuple[str, int]]:
-        """(name, node) of nodes whose names the text index finds."""
-        return ()
 
     def mentions(self, question: ReadText) -> list[Mention]:
         """Parts of the question that are names in the graph, most salient first."""
@@ -104,7 +88,7 @@ class QueriedLinker:
         if len(form) > _LONGEST_TEXT or not _WORD.search(written):
             return {}
         fits: dict[int, tuple[str, float]] = {}
-        for name, node in self._like(written, _MOST_SIMILAR):
+        for name, node in self._graph.nodes_like(written, _MOST_SIMILAR):
             fit = _fit(form, normalize(name))
             if fit[1] > fits.get(node, ("", 0.0))[1]:
                 fits[node] = fit
@@ -122,7 +106,7 @@ class QueriedLinker:
             for other in (text, *respelt(text)):
                 meant.setdefault(normalize(other), set()).add(forms[text])
         for part in chunks(list(dict.fromkeys(v for text in new for v in _variants(text))), _TEXTS_PER_QUERY):
-            for name, node, source in self._named(part):
+            for name, node, source in self._graph.nodes_named(part):
                 for form in meant.get(normalize(name), ()):
                     nodes = found[form]
                     nodes[node] = source if source == "label" else nodes.get(node, source)

@@ -11,7 +11,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Self, cast
 
 import dspy
 from dspy.primitives.module import ProgramMeta
@@ -22,7 +22,6 @@ from triplecheck.kg._atomic import replaced_directory, write_bytes
 from triplecheck.kg.documents import Documents
 from triplecheck.kg.functions import CallLimits, Function, FunctionGraph, FunctionLinker, FunctionSource
 from triplecheck.kg.functions.function import of_callable
-from triplecheck.kg.functions.graph import as_graph
 from triplecheck.kg.names import composed
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.progress import ProgressCallback, no_progress
@@ -146,7 +145,7 @@ class Sources:
         graph = FunctionGraph(self.graph, self.linker, given, limits)
         relations = None if self.relations is None else self.relations.extended(graph.added)
         return Sources(
-            as_graph(graph),
+            cast(Graph, graph),  # type checkers do not see what `__getattr__` passes on
             FunctionLinker(self.linker, graph),
             relations,
             self.knowledge_base,

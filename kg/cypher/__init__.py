@@ -7,9 +7,8 @@ if TYPE_CHECKING:
     from triplecheck.kg.cypher.client import CypherClient, LadybugClient
     from triplecheck.kg.cypher.dialects import DIALECTS, Dialect
     from triplecheck.kg.cypher.graph import CypherGraph
-    from triplecheck.kg.cypher.linker import CypherLinker
 
-__all__ = ["DIALECTS", "BoltClient", "CypherClient", "CypherGraph", "CypherLinker", "Dialect", "LadybugClient"]
+__all__ = ["DIALECTS", "BoltClient", "CypherClient", "CypherGraph", "Dialect", "LadybugClient"]
 
 __getattr__ = lazily(
     __name__,
@@ -18,6 +17,5 @@ __getattr__ = lazily(
         "client": "CypherClient LadybugClient",
         "dialects": "DIALECTS Dialect",
         "graph": "CypherGraph",
-        "linker": "CypherLinker",
     },
 )

@@ -26,8 +26,13 @@ Anchor = tuple[str | None, dict[Any, list[int]]]
 """Nodes of one query: their label where it is known, and the places of each by what identifies it there."""
 
 
+def element_id(cell: Any) -> str:
+    """The engine's id of a node as text."""
+    return f"{cell['table']}:{cell['offset']}" if isinstance(cell, dict) else str(cell)
+
+
 class Lookup:
-    """Queries edges through a client, and numbers nodes and relations. Thread-safe.
+    """Implements `kg.queried.EdgeLookup` through a client; numbers nodes and relations. Thread-safe.
 
     Args:
         words: the properties that describe nodes.
@@ -69,17 +74,13 @@ class Lookup:
         return declared if declared and declared.startswith(XSD) else None
 
     # --- nodes ---------------------------------------------------------------------------------
-    def element(self, cell: Any) -> str:
-        """The engine's id of a node as text."""
-        return f"{cell['table']}:{cell['offset']}" if isinstance(cell, dict) else str(cell)
-
     def number(self, cell: Any, key: Any) -> int:
         """Number of the node with this id of the engine and this key.
 
         Raises:
             KnowledgeBaseError: another node has the same key.
         """
-        element = self.element(cell)
+        element = element_id(cell)
         id = element if key is None else str(key)
         number = self.nodes.number(id)
         if self._elements.setdefault(number, element) != element:
@@ -118,8 +119,7 @@ class Lookup:
             for each in self.schema.properties
             if each.key == self.schema.key and label in (None, each.label) and not each.many
         }
-        keys = [value for kind in sorted(kinds) for value in natives(ids, kind)]
-        keys = list({(type(key), key): key for key in keys}.values())
+        keys = natives(ids, *sorted(kinds))
         rows = self.client.rows(self.queries.located(label), {"keys": keys}) if keys else []
         return {str(key): self.number(element, key) for element, key in rows if str(key) in ids}
 
@@ -135,9 +135,10 @@ class Lookup:
     def _anchors(self, elements: Iterable[tuple[int, str]]) -> list[Anchor]:
         """(place, engine's id) by query."""
         if not self.client.dialect.tables:
+            numbered = self.client.dialect.element.startswith("id(")
             whole: dict[Any, list[int]] = {}
             for place, element in elements:
-                whole.setdefault(int(element) if self._numbered else element, []).append(place)
+                whole.setdefault(int(element) if numbered else element, []).append(place)
             return [(None, whole)] if whole else []
         by_label: dict[str, dict[Any, list[int]]] = {}
         for place, element in elements:
@@ -146,10 +147,6 @@ class Lookup:
                 raise ValueError(element)
             by_label.setdefault(self.schema.numbers[int(table)], {}).setdefault(int(offset), []).append(place)
         return list(by_label.items())
-
-    @property
-    def _numbered(self) -> bool:
-        return self.client.dialect.element.startswith("id(")
 
     def anchored(self, nodes: Iterable[tuple[int, int]]) -> Iterator[Anchor]:
         """Some entities, given as (place, node), in groups of the size of one query."""
@@ -177,7 +174,6 @@ class Lookup:
 
     # --- edges ---------------------------------------------------------------------------------
     def edges(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
-        """All edges of the nodes in one direction, ascending."""
         id = None if relation is None else self.relations.key(relation)
         entities, values = self._split(nodes)
         found: set[Found] = set()
@@ -255,7 +251,7 @@ class Lookup:
             (kind, place)
             for key, kind, many in kinds
             for place in self.queries.places(key)
-            if place.many is many and place.kind in (None, kind)
+            if place.many is many and place.kind in ("", kind)
         ]
         for part in chunks(values, NODES_PER_QUERY):
             wanted, queries = set(part), {}
@@ -283,7 +279,6 @@ class Lookup:
     def edges_of_groups(
         self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int | None = None
     ) -> list[Found]:
-        """All edges of each (place, node, relation), or at most `limit` of them, ascending."""
         if limit is not None:
             return sorted(self._limited(groups, direction, limit)) if limit else []
         by_relation: dict[int, list[tuple[int, int]]] = defaultdict(list)
@@ -332,7 +327,6 @@ class Lookup:
             yield place, self.number(*far)
 
     def counts(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
-        """(place, relation, number of edges) in one direction, ascending."""
         id = None if relation is None else self.relations.key(relation)
         entities, values = self._split(nodes)
         total: dict[tuple[int, int], int] = defaultdict(int)
@@ -350,7 +344,6 @@ class Lookup:
         return sorted((place, number, edges) for (place, number), edges in total.items())
 
     def counts_together(self, nodes: Sequence[int], direction: Direction) -> dict[int, tuple[int, int]]:
-        """Edges and nodes with an edge, by relation."""
         total: dict[int, tuple[int, int]] = {}
         for _, relation, edges in self.counts(nodes, None, direction):
             before = total.get(relation, (0, 0))
@@ -358,7 +351,6 @@ class Lookup:
         return total
 
     def contained(self, triples: Sequence[tuple[int, int, int]]) -> set[int]:
-        """Indices of the triples that are edges."""
         by_relation: dict[int, list[int]] = defaultdict(list)
         for index, (head, relation, tail) in enumerate(triples):
             self.nodes.key(tail)
@@ -371,14 +363,10 @@ class Lookup:
                 heads = [(index, triples[index][0]) for index in part]
                 present = {(triples[index][0], far) for index, _, far in self._values_of(heads, id)}
                 if id in self.schema.types:
-                    present |= self._linked(id, [(triples[i][0], triples[i][2]) for i in part])
+                    linked = self.joined([head for _, head in heads], id, [triples[index][2] for index in part])
+                    present |= {(head, tail) for head, tail, _ in linked}
                 found.update(index for index in part if (triples[index][0], triples[index][2]) in present)
         return found
-
-    def _linked(self, type: str, pairs: Sequence[tuple[int, int]]) -> set[tuple[int, int]]:
-        """Those of the pairs, and perhaps others, that a relationship joins."""
-        tails = list(dict.fromkeys(tail for _, tail in pairs if isinstance(self.nodes.key(tail), str)))
-        return {(head, tail) for head, tail, _ in self.joined([head for head, _ in pairs], type, tails)}
 
     def joined(
         self, heads: Sequence[int], type: str, tails: Sequence[int], *, statements: bool = False
@@ -391,7 +379,7 @@ class Lookup:
         for label, at in self.anchored(enumerate(asked)) if to else ():
             query = self.queries.between(label, type, statements=statements)
             for place, (far, *about) in self.ask(query, at, to=to):
-                tail = of_element.get(self.element(far))
+                tail = of_element.get(element_id(far))
                 if tail is not None:
                     yield asked[place], tail, about[0] if about else {}
 

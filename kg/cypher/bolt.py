@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 import urllib.parse
 from collections.abc import Mapping
 from functools import cached_property
@@ -13,7 +12,7 @@ from triplecheck.kg.cypher.client import Row
 from triplecheck.kg.cypher.dialects import BOLT_SCHEMES, Dialect, detect
 from triplecheck.kg.errors import GraphUnavailableError, UserError, extra
 from triplecheck.kg.redaction import redacted
-from triplecheck.kg.sparql.client import Meter, QueryLimits, QueryRefusedError, too_slow
+from triplecheck.kg.sparql.client import Meter, QueryLimits, QueryRefusedError
 from triplecheck.kg.waiting import StillRunningError, within
 
 if TYPE_CHECKING:
@@ -94,7 +93,7 @@ class BoltClient:
         import neo4j
 
         rows: list[Row] = []
-        text = neo4j.Query(query, timeout=max(0.001, meter.end - time.monotonic()))
+        text = neo4j.Query(query, timeout=max(0.001, meter.left))
         settings: dict[str, Any] = {"default_access_mode": neo4j.READ_ACCESS, "fetch_size": _PAGE}
         with self._driver.session(database=self._database, **settings) as session:
             for record in session.run(text, parameters):
@@ -110,32 +109,31 @@ class BoltClient:
         tries = tenacity.Retrying(
             retry=tenacity.retry_if_exception(lambda e: isinstance(e, Neo4jError | DriverError) and e.is_retryable()),
             wait=tenacity.wait_exponential(_FIRST_WAIT),
-            stop=tenacity.stop_after_attempt(self._retries + 1)
-            | tenacity.stop_before_delay(max(0.0, meter.end - time.monotonic())),
+            stop=tenacity.stop_after_attempt(self._retries + 1) | tenacity.stop_before_delay(meter.left),
             reraise=True,
         )
         try:
             return tries(self._within, ask, meter)
         except (Neo4jError, DriverError) as error:
-            raise self._failure(error) from error
+            raise self._failure(error, meter) from error
         except (ValueError, TypeError, OSError) as error:
             raise GraphUnavailableError(f"{self.name} failed on a query: {self._said(error)}") from error
 
     def _within(self, ask: Any, meter: Meter) -> Any:
         """Ask in another thread: the driver waits without end for a server that has stopped."""
         try:
-            return within(max(0.0, meter.end - time.monotonic()) + _GRACE, ask)
+            return within(meter.left + _GRACE, ask)
         except StillRunningError:
-            raise too_slow(self.name, self._limits) from None
+            raise meter.too_slow() from None
 
-    def _failure(self, error: neo4j.exceptions.Neo4jError | neo4j.exceptions.DriverError) -> Exception:
+    def _failure(self, error: neo4j.exceptions.Neo4jError | neo4j.exceptions.DriverError, meter: Meter) -> Exception:
         from neo4j.exceptions import AuthError, ClientError, ConfigurationError, Neo4jError, ServiceUnavailable
 
         code = error.code or "" if isinstance(error, Neo4jError) else ""
         if isinstance(error, AuthError):
             return GraphUnavailableError(f"{self.name} refuses the user or the password; check user_env and key_env")
         if "TransactionTimedOut" in code or "TransactionTerminated" in code:
-            return too_slow(self.name, self._limits)
+            return meter.too_slow()
         if "DatabaseNotFound" in code:
             return UserError(f"{self.name}: there is no database {self._database!r}; name another one with `database`")
         if isinstance(error, ServiceUnavailable | ConfigurationError):

@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from triplecheck.kg.cypher.dialects import DIALECTS, Dialect
 from triplecheck.kg.errors import KnowledgeBaseError, extra
-from triplecheck.kg.sparql.client import Meter, QueryLimits, QueryRefusedError, too_slow
+from triplecheck.kg.sparql.client import Meter, QueryLimits, QueryRefusedError
 
 Row = list[Any]
 
@@ -79,7 +79,7 @@ class LadybugClient:
             result.close()
         except RuntimeError as error:
             if "Interrupted" in str(error):
-                raise too_slow(self.name, self._limits) from error
+                raise meter.too_slow() from error
             raise QueryRefusedError(f"{self.name} rejects a query: {_plain(error)}") from error
         meter.check_time()
         return rows

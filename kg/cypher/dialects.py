@@ -47,11 +47,7 @@ DIALECTS = {
             relationship_types="CALL db.relationshipTypes() YIELD relationshipType RETURN relationshipType",
             indexed="SHOW INDEXES YIELD labelsOrTypes, properties RETURN labelsOrTypes, properties",
         ),
-        Dialect(
-            "memgraph",
-            element="id({})",
-            relationship_types="MATCH ()-[r]->() RETURN DISTINCT type(r)",
-        ),
+        Dialect("memgraph", element="id({})", relationship_types="MATCH ()-[r]->() RETURN DISTINCT type(r)"),
         Dialect(
             LADYBUG,
             element="id({})",
@@ -65,17 +61,6 @@ DIALECTS = {
         ),
     )
 }
-
-
-def dialect_named(name: str) -> Dialect:
-    """The dialect of a name.
-
-    Raises:
-        UserError: there is none.
-    """
-    if name not in DIALECTS:
-        raise UserError(f"no Cypher profile {name!r}; there are: {', '.join(DIALECTS)}")
-    return DIALECTS[name]
 
 
 def detect(agent: str) -> Dialect:

@@ -16,17 +16,16 @@ from triplecheck.kg.cypher._lookup import Lookup
 from triplecheck.kg.cypher.client import CypherClient
 from triplecheck.kg.cypher.schema import WORDS, Schema, ladybug_name
 from triplecheck.kg.cypher.values import ANY, literals
-from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
-from triplecheck.kg.queried import QueriedGraph
+from triplecheck.kg.names import LONGEST_VALUE
+from triplecheck.kg.queried import MOST_NODES_OF_TYPE, NODES_PER_QUERY, QueriedGraph, ints, not_too_many, ranked
 from triplecheck.kg.readable import class_label, entity_label, relation_label
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
 
-_MOST_NODES_OF_TYPE = 100_000
-_NODES_AT_ONCE = 50_000  # of a page of all nodes
+_NODES_AT_ONCE = 50_000  # of all nodes: each page is sorted by the engine
 
 
 class CypherGraph(QueriedGraph):
@@ -47,6 +46,9 @@ class CypherGraph(QueriedGraph):
         schemas: the schema of each of these relations; None: counted by the store when asked for.
         type_ids: types of entities, most frequent first. None: counted over the whole graph on first use.
         learned: what `learned` of an earlier graph of the same store was; None: it is read.
+
+    Attributes:
+        lookup: its numbers, its schema and its client, for queries of others.
     """
 
     def __init__(
@@ -64,12 +66,13 @@ class CypherGraph(QueriedGraph):
     ) -> None:
         known = {name: replace(about, id=name) for about in described for name in (ladybug_name(about.id), about.id)}
         known |= {relation.id: relation for relation in relations or ()}
-        self._look = Lookup(client, words, key, Schema.of_json(learned) if learned else None, known)
+        self.lookup = self._look = Lookup(client, words, key, Schema.of_json(learned) if learned else None, known)
         self._client, self._words = client, words
-        self._describe = _Describer(self._look, type_labels or {})
-        super().__init__(self._look, self._describe, schemas or ())
+        super().__init__(self._look, schemas or ())
+        self._labels: dict[int, str] = {}
+        self._types: dict[int, tuple[str, ...]] = {}
+        self._type_labels = type_labels or {}
         self._given_types = None if type_ids is None else tuple(type_ids)
-        self._page: list[tuple[str, Entity]] = []
         for relation in relations or ():
             self._look.relations.number(relation.id)
 
@@ -77,16 +80,6 @@ class CypherGraph(QueriedGraph):
     def learned(self) -> dict[str, Any]:
         """What was learned of the store, for the index."""
         return self._look.schema.as_json()
-
-    @property
-    def lookup(self) -> Lookup:
-        """Its numbers, its schema and its client, for queries of others."""
-        return self._look
-
-    @property
-    def key(self) -> str | None:
-        """The property with the ids; None: the engine's own."""
-        return self._look.schema.key
 
     # --- sizes: queries over the whole graph, cached -----------------------------------------------
     @cached_property
@@ -97,8 +90,7 @@ class CypherGraph(QueriedGraph):
     @cached_property
     def num_relations(self) -> int:
         for id in sorted({*self._look.schema.types, *self._look.queries.edge_keys}):
-            if self.find_relation(id) is not None:
-                self._look.relations.number(id)
+            self.find_relation(id)
         return len(self._look.relations)
 
     @cached_property
@@ -113,20 +105,14 @@ class CypherGraph(QueriedGraph):
     def type_ids(self) -> tuple[str, ...]:
         if self._given_types is not None:
             return self._given_types
-        counts = Counter(dict(self._client.rows(self._look.queries.count_types())))
-        return tuple(sorted(counts, key=lambda type: (-counts[type], type)))
+        return tuple(type for type, _ in ranked(Counter(dict(self._client.rows(self._look.queries.count_types())))))
 
     def nodes_of_type(self, type_id: str) -> IntArray:
         """Entities of a type, ascending by number, at most 100,000; more are a `GraphUnavailableError`."""
         if type_id not in self.type_ids:
             return np.empty(0, np.int64)
-        rows = self._client.rows(self._look.queries.of_type(type_id, _MOST_NODES_OF_TYPE + 1), {"type": type_id})
-        if len(rows) > _MOST_NODES_OF_TYPE:
-            raise GraphUnavailableError(
-                f"{self._client.name}: more than {_MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
-                "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
-            )
-        return np.unique(np.array([self._look.number(*row) for row in rows], np.int64))
+        rows = self._client.rows(self._look.queries.of_type(type_id, MOST_NODES_OF_TYPE + 1), {"type": type_id})
+        return not_too_many(self._client.name, type_id, (self._look.number(*row) for row in rows))
 
     # --- ids ---------------------------------------------------------------------------------------
     def find(self, id: str | Literal) -> int | None:
@@ -161,12 +147,66 @@ class CypherGraph(QueriedGraph):
         return key if isinstance(key, Literal) else None
 
     def nodes_named(self, names: Sequence[str]) -> Iterator[tuple[str, int, str]]:
-        """(name, node, "label" or "alias") of the entities with one of these names."""
         sources = dict.fromkeys(self._words.aliases, "alias") | dict.fromkeys(self._words.labels, "label")
         asked = [each for each in self._look.schema.properties if each.key in sources and each.kind in ("string", ANY)]
         queries = {at: (self._look.queries.named(each, at), list(names)) for at, each in enumerate(asked)}
         for at, element, key, name in self._look.together(queries):
             yield str(name), self._look.number(element, key), sources[asked[at].key]
+
+    def nodes_like(self, text: str, limit: int) -> Iterable[tuple[str, int]]:
+        return ()
+
+    # --- descriptions: labels and types are kept ---------------------------------------------------
+    def node_id(self, node: int) -> str:
+        key = self._look.nodes.key(node)
+        return key.lexical if isinstance(key, Literal) else key
+
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
+        asked = ints(nodes)
+        keys = {node: self._look.nodes.key(node) for node in asked}
+        missing = [node for node, key in keys.items() if node not in self._labels and isinstance(key, str)]
+        look = self._look
+        for label, at in look.anchored(enumerate(missing)):
+            names = look.queries.present(look.words.labels, label)
+            for place, (types, *cells) in look.ask(look.queries.read(label, names, types=True), at):
+                self._labels[missing[place]] = _first(cells) or entity_label(self.node_id(missing[place]))
+                self._types[missing[place]] = tuple(dict.fromkeys(types))
+        return [
+            key.lexical if isinstance(key, Literal) else self._labels.get(node) or entity_label(key)
+            for node, key in ((node, keys[node]) for node in asked)
+        ]
+
+    def types(self, node: int) -> tuple[str, ...]:
+        key = self._look.nodes.key(node)
+        if isinstance(key, Literal):
+            return (key.datatype,)
+        if node not in self._types:
+            # Whoever asks for the types of a node asks for those of its neighbours, which were numbered next.
+            self.labels(range(node, min(node + NODES_PER_QUERY, len(self._look.nodes))))
+        return self._types.get(node, ())
+
+    def entity(self, node: int) -> Entity:
+        id, look = self.node_id(node), self._look
+        if isinstance(look.nodes.key(node), Literal):
+            return Entity(id, id)
+        description = ""
+        aliases: tuple[str, ...] = ()
+        for label, at in look.anchored([(0, node)]):
+            texts = look.queries.present(look.words.descriptions, label)
+            others = look.queries.present(look.words.aliases, label)
+            for _, (_, *cells) in look.ask(look.queries.read(label, [*texts, *others]), at):
+                description = _first(cells[: len(texts)]) or ""
+                aliases = _texts(cells[len(texts) :])
+        name = self.label(node)
+        return Entity(id, name, tuple(alias for alias in aliases if alias != name), description, self.types(node))
+
+    def type_label(self, type_id: str) -> str:
+        return self._type_labels.get(type_id) or class_label(type_id)
+
+    def relation(self, relation: int) -> Relation:
+        id = self._look.relations.key(relation)
+        # Types of relationships are usually written in capitals.
+        return self._look.described.get(id) or Relation(id, relation_label(id.lower() if id.isupper() else id))
 
     # --- edge properties ---------------------------------------------------------------------------
     @property
@@ -187,38 +227,42 @@ class CypherGraph(QueriedGraph):
 
     # --- everything, for an index ------------------------------------------------------------------
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
-        """The next entities by the engine's id, with their labels and aliases; at most `limit`, fewer at the end only.
+        """The next entities by the engine's id, with labels and aliases; `limit` or more, fewer at the end only.
 
         Args:
             last: the id after which to begin; None: at the first.
-            limit: most entities.
         """
+        limit = max(limit, _NODES_AT_ONCE)
+        look = self._look
+        at = None if last is None else look.elements([look.nodes.number(last)]).get(look.nodes.number(last))
+        labels: list[str | None] = [*look.schema.numbers.values()] or [None]
+        given: Any = None
+        if at is not None:
+            [(label, ids)] = look._anchors([(0, at)])
+            labels, given = labels[labels.index(label) :], next(iter(ids))
         found: list[Entity] = []
-        while len(found) < limit:
-            places = {entity.id: at for at, (_, entity) in enumerate(self._page)}
-            if last is None or last not in places or places[last] == len(self._page) - 1:
-                self._page = self._describe.after(last, max(limit, _NODES_AT_ONCE))
-                start = 0
-            else:
-                start = places[last] + 1
-            ahead = [entity for _, entity in self._page[start : start + limit - len(found)]]
-            if not ahead:
+        for label in labels:
+            names = look.queries.present(look.words.labels, label)
+            others = look.queries.present(look.words.aliases, label)
+            query = look.queries.after(label, [*names, *others], limit - len(found), first=given is None)
+            for element, key, *cells in look.client.rows(query, {} if given is None else {"last": given}):
+                id = self.node_id(look.number(element, key))
+                name = _first(cells[: len(names)]) or entity_label(id)
+                aliases = tuple(alias for alias in _texts(cells[len(names) :]) if alias != name)
+                found.append(Entity(id, name, aliases))
+            given = None
+            if len(found) >= limit:
                 break
-            found += ahead
-            last = found[-1].id
         return found
 
-    @cached_property
-    def _short_values(self) -> dict[int, list[Literal]]:
-        return {}
+    def values_after(self, last: str | None, limit: int) -> list[Literal]:
+        """The next values by lexical form, as `entities_after`; none is longer than `LONGEST_VALUE`."""
+        start = 0 if last is None else bisect.bisect_right(self._short_values, last, key=lambda value: value.lexical)
+        return self._short_values[start : start + limit]
 
-    def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
-        """The next values by lexical form, as `entities_after`; none is longer than `longest` characters."""
-        if longest not in self._short_values:
-            self._short_values[longest] = self._look.distinct_values(longest)
-        values = self._short_values[longest]
-        start = 0 if last is None else bisect.bisect_right(values, last, key=lambda value: value.lexical)
-        return values[start : start + limit]
+    @cached_property
+    def _short_values(self) -> list[Literal]:
+        return self._look.distinct_values(LONGEST_VALUE)
 
     # --- schema ------------------------------------------------------------------------------------
     def _count_schema(self, relation: int) -> RelationSchema:
@@ -233,97 +277,10 @@ class CypherGraph(QueriedGraph):
         edges += sum(datatypes.values())
         domain.update(heads_by_type)
         range.update(datatypes)
-        ranked = [sorted(found.items(), key=lambda pair: (-pair[1], pair[0])) for found in (domain, range)]
-        return RelationSchema(relation, edges, tuple(ranked[0]), tuple(ranked[1]))
+        return RelationSchema(relation, edges, tuple(ranked(domain)), tuple(ranked(range)))
 
     def close(self) -> None:
         self._client.close()
-
-
-class _Describer:
-    """Queries labels, descriptions and types; labels and types are cached."""
-
-    def __init__(self, look: Lookup, type_labels: Mapping[str, str]) -> None:
-        self._look = look
-        self._labels: dict[int, str] = {}
-        self._types: dict[int, tuple[str, ...]] = {}
-        self._type_labels = dict(type_labels)
-
-    def id(self, node: int) -> str:
-        key = self._look.nodes.key(node)
-        return key.lexical if isinstance(key, Literal) else key
-
-    def labels(self, nodes: Sequence[int]) -> list[str]:
-        keys = {node: self._look.nodes.key(node) for node in nodes}
-        missing = [node for node, key in keys.items() if node not in self._labels and isinstance(key, str)]
-        look = self._look
-        for label, at in look.anchored(enumerate(missing)):
-            names = look.queries.present(look.words.labels, label)
-            for place, (types, *cells) in look.ask(look.queries.read(label, names, types=True), at):
-                self._labels[missing[place]] = _first(cells) or entity_label(self.id(missing[place]))
-                self._types[missing[place]] = tuple(dict.fromkeys(types))
-        return [
-            key.lexical if isinstance(key, Literal) else self._labels.get(node) or entity_label(key)
-            for node, key in ((node, keys[node]) for node in nodes)
-        ]
-
-    def types(self, node: int) -> tuple[str, ...]:
-        key = self._look.nodes.key(node)
-        if isinstance(key, Literal):
-            return (key.datatype,)
-        if node not in self._types:
-            # Whoever asks for the types of a node asks for those of its neighbours, which were numbered next.
-            self.labels(range(node, min(node + 200, len(self._look.nodes))))
-        return self._types.get(node, ())
-
-    def entity(self, node: int) -> Entity:
-        id, look = self.id(node), self._look
-        if isinstance(look.nodes.key(node), Literal):
-            return Entity(id, id)
-        description = ""
-        aliases: tuple[str, ...] = ()
-        for label, at in look.anchored([(0, node)]):
-            texts = look.queries.present(look.words.descriptions, label)
-            others = look.queries.present(look.words.aliases, label)
-            for _, (_, *cells) in look.ask(look.queries.read(label, [*texts, *others]), at):
-                description = _first(cells[: len(texts)]) or ""
-                aliases = _texts(cells[len(texts) :])
-        name = self.labels([node])[0]
-        return Entity(id, name, tuple(alias for alias in aliases if alias != name), description, self.types(node))
-
-    def type_label(self, id: str) -> str:
-        if id not in self._type_labels:
-            self._type_labels[id] = class_label(id)
-        return self._type_labels[id]
-
-    def relation(self, relation: int) -> Relation:
-        id = self._look.relations.key(relation)
-        # Types of relationships are usually written in capitals.
-        return self._look.described.get(id) or Relation(id, relation_label(id.lower() if id.isupper() else id))
-
-    def after(self, last: str | None, limit: int) -> list[tuple[str, Entity]]:
-        """The next entities after an id, by the engine's id, each with it."""
-        look = self._look
-        at = None if last is None else look.elements([look.nodes.number(last)]).get(look.nodes.number(last))
-        labels: list[str | None] = [*look.schema.numbers.values()] or [None]
-        given: Any = None
-        if at is not None:
-            [(label, ids)] = look._anchors([(0, at)])
-            labels, given = labels[labels.index(label) :], next(iter(ids))
-        found: list[tuple[str, Entity]] = []
-        for label in labels:
-            names = look.queries.present(look.words.labels, label)
-            others = look.queries.present(look.words.aliases, label)
-            query = look.queries.after(label, [*names, *others], limit - len(found), first=given is None)
-            for element, key, *cells in look.client.rows(query, {} if given is None else {"last": given}):
-                id = self.id(look.number(element, key))
-                name = _first(cells[: len(names)]) or entity_label(id)
-                aliases = tuple(alias for alias in _texts(cells[len(names) :]) if alias != name)
-                found.append((look.element(element), Entity(id, name, aliases)))
-            given = None
-            if len(found) >= limit:
-                break
-        return found
 
 
 def _first(cells: Iterable[Any]) -> str | None:

@@ -7,7 +7,6 @@ of the graph and are quoted. In all queries `x` is the near node, `y` the other 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 
 from triplecheck.kg.cypher.dialects import Dialect, quoted
 from triplecheck.kg.cypher.schema import TYPES, Property, Schema
@@ -16,22 +15,6 @@ from triplecheck.kg.types import Direction
 from triplecheck.kg.vocabulary import Vocabulary
 
 _ARROWS = {Direction.OUT: ("-", "->"), Direction.IN: ("<-", "-")}
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Nodes that hold values of one property: those with a label, or all.
-
-    Attributes:
-        label: the label; None: all nodes.
-        many: whether the values are in lists.
-        kind: kind of the values, if all are of one.
-    """
-
-    label: str | None
-    key: str
-    many: bool
-    kind: str | None
 
 
 class Queries:
@@ -57,17 +40,15 @@ class Queries:
         """The engine's id of a node."""
         return self._dialect.element.format(variable)
 
-    def key(self, variable: str) -> str:
-        """The key of a node; null without one."""
-        return "null" if self._schema.key is None else f"{variable}.{quoted(self._schema.key)}"
+    def key(self, variable: str, label: str | None = None) -> str:
+        """The key of a node; null without one, also where nodes with the label have none."""
+        key = self._schema.key
+        return "null" if key is None or key not in self._keys_of(label) else f"{variable}.{quoted(key)}"
 
-    def types(self, variable: str) -> str:
-        """The types of a node as a list."""
-        return self._types(variable, self._typed)
-
-    def _types(self, variable: str, keys: Iterable[str]) -> str:
+    def types(self, variable: str, label: str | None = None) -> str:
+        """The types of a node, of one with the label if it is given, as a list."""
         labels = self._dialect.labels.format(variable)
-        values = {key: f"{variable}.{quoted(key)}" for key in keys}
+        values = {key: f"{variable}.{quoted(key)}" for key in self.present(list(self._typed), label)}
         given = [
             value if self._typed[key] else f"CASE WHEN {value} IS NULL THEN NULL ELSE [{value}] END"
             for key, value in values.items()
@@ -84,28 +65,32 @@ class Queries:
         having = self._keys_of(label)
         return [key for key in keys if key in having]
 
+    def before(self, key: str, label: str | None = None) -> list[str]:
+        """The properties that come before one as the label of a node; none if it is no label."""
+        labels = self._words.labels
+        return self.present(labels[: labels.index(key)], label) if key in labels else []
+
     def _not_the_label(self, key: str, label: str | None) -> str | None:
         """A condition: the property is not the label of its node; None: it always is."""
         if key not in self._words.labels:
             return ""
-        before = self.present(self._words.labels[: self._words.labels.index(key)], label)
-        conditions = " OR ".join(f"x.{quoted(name)} IS NOT NULL" for name in before)
+        conditions = " OR ".join(f"x.{quoted(name)} IS NOT NULL" for name in self.before(key, label))
         return f" AND ({conditions})" if conditions else None
 
-    def places(self, key: str) -> list[Place]:
-        """Where the values of a property are, each once."""
+    def places(self, key: str) -> list[Property]:
+        """Where the values of a property are, each once; without a label and a kind: at all nodes."""
         of_key = [each for each in self._schema.properties if each.key == key]
         if self._dialect.tables:
-            return [Place(each.label, key, each.many, each.kind) for each in of_key]
-        return [Place(None, key, many, None) for many in (False, True) if any(each.many is many for each in of_key)]
+            return of_key
+        return [Property(None, key, "", many) for many in (False, True) if any(each.many is many for each in of_key)]
 
-    def _values(self, place: Place, where: str = "") -> str | None:
+    def _values(self, place: Property) -> str | None:
         """Everything up to x and v; None: nodes with this label have none."""
         allowed = self._not_the_label(place.key, place.label)
         if allowed is None:
             return None
         value = f"x.{quoted(place.key)}"
-        conditions = f"{value} IS NOT NULL{allowed}{where}"
+        conditions = f"{value} IS NOT NULL{allowed}"
         if self._dialect.kind:
             is_list = f"{self._dialect.kind.format(value)} STARTS WITH 'LIST'"
             mixed = len(self.places(place.key)) > 1
@@ -155,44 +140,35 @@ class Queries:
     # --- properties ----------------------------------------------------------------------------
     def read(self, label: str | None, keys: Sequence[str], *, types: bool = False) -> str:
         """Rows (x, types, value of each key) of the nodes in `$at`."""
-        cells = [self.near(label), self.types_at(label) if types else "null", *(f"x.{quoted(key)}" for key in keys)]
+        cells = [self.near(label), self.types("x", label) if types else "null", *(f"x.{quoted(key)}" for key in keys)]
         return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {columns(cells)}"
-
-    def types_at(self, label: str | None) -> str:
-        """The types of x, where only nodes with a label are looked at."""
-        return self._types("x", self.present(list(self._typed), label))
 
     def having(self, found: Property, index: int) -> str | None:
         """Rows (index, x, key of x, v): nodes with one of the `$values<index>`.
 
         None: no edge of theirs has this property.
         """
-        start = self._comparing(Place(found.label, found.key, found.many, found.kind), found.kind)
-        end = columns([f"{index:d}", self.element("x"), self.key_at("x", found.label), "v"])
-        return start and f"{start}RETURN DISTINCT {end}".replace("$values", f"$values{index:d}", 1)
+        start = self._comparing(found, found.kind, index)
+        end = columns([f"{index:d}", self.element("x"), self.key("x", found.label), "v"])
+        return start and f"{start}RETURN DISTINCT {end}"
 
-    def compared(self, place: Place, kind: str, index: int) -> str | None:
+    def compared(self, place: Property, kind: str, index: int) -> str | None:
         """Rows (index, v, number of nodes): those of the `$values<index>`, all of one kind, that occur."""
-        start = self._comparing(place, kind)
+        start = self._comparing(place, kind, index)
         end = columns([f"{index:d}", "v", f"count(DISTINCT {self._dialect.same.format('x')})"])
-        return start and f"{start}RETURN {end}".replace("$values", f"$values{index:d}", 1)
+        return start and f"{start}RETURN {end}"
 
-    def _comparing(self, place: Place, kind: str) -> str | None:
+    def _comparing(self, place: Property, kind: str, index: int) -> str | None:
         if place.many or kind in COMPARED:
             body = self._values(place)
             compared = {"text": self._dialect.text, "double": "CAST({} AS DOUBLE)"}.get(COMPARED.get(kind, ""), "{}")
-            return None if body is None else f"{body} WHERE {compared.format('v')} IN $values "
+            return None if body is None else f"{body} WHERE {compared.format('v')} IN $values{index:d} "
         value = f"x.{quoted(place.key)}"
         allowed = self._not_the_label(place.key, place.label)
         if allowed is None:
             return None
         # The comparison comes first and alone, so that an index can answer it.
-        return f"MATCH {node('x', place.label)} WHERE {value} IN $values{allowed} WITH x, {value} AS v "
-
-    def key_at(self, variable: str, label: str | None) -> str:
-        """The key, where only nodes with a label are looked at."""
-        key = self._schema.key
-        return "null" if key is None or key not in self._keys_of(label) else self.key(variable)
+        return f"MATCH {node('x', place.label)} WHERE {value} IN $values{index:d}{allowed} WITH x, {value} AS v "
 
     # --- nodes by key, name and type -----------------------------------------------------------
     def located(self, label: str | None) -> str:
@@ -205,21 +181,18 @@ class Queries:
 
     def exists(self, label: str | None) -> str:
         """Rows (x, key): the nodes in `$at`."""
-        cells = self.element("x"), self.key_at("x", label)
+        cells = self.element("x"), self.key("x", label)
         return f"MATCH {node('x', label)} WHERE {self._at(label)} RETURN {columns(cells)}"
 
     def named(self, found: Property, index: int) -> str:
         """Rows (index, x, key, v): nodes one of whose names in this property is one of `$values<index>`."""
         value, label = f"x.{quoted(found.key)}", found.label
-        end = f"RETURN DISTINCT {columns([f'{index:d}', self.element('x'), self.key_at('x', label), 'v'])}"
+        end = f"RETURN DISTINCT {columns([f'{index:d}', self.element('x'), self.key('x', label), 'v'])}"
         if found.many:
             is_list = f" AND {self._dialect.kind.format(value)} STARTS WITH 'LIST'" if self._dialect.kind else ""
             start = f"MATCH {node('x', label)} WHERE {value} IS NOT NULL{is_list} UNWIND {value} AS v WITH x, v "
             return f"{start}WHERE v IN $values{index:d} {end}"
-        before: Sequence[str] = ()
-        if found.key in self._words.labels:
-            before = self.present(self._words.labels[: self._words.labels.index(found.key)], label)
-        first = "".join(f" AND x.{quoted(other)} IS NULL" for other in before)
+        first = "".join(f" AND x.{quoted(other)} IS NULL" for other in self.before(found.key, label))
         return f"MATCH {node('x', label)} WHERE {value} IN $values{index:d}{first} WITH x, {value} AS v {end}"
 
     def of_type(self, type_id: str, limit: int) -> str:
@@ -242,10 +215,10 @@ class Queries:
     def after(self, label: str | None, keys: Sequence[str], limit: int, *, first: bool) -> str:
         """Rows (x, key, value of each key): the nodes after `$last` by the engine's id, or the first ones."""
         start = f"MATCH {node('x', label)}" + ("" if first else f" WHERE {self.near(label)} > $last")
-        cells = [self.element("x"), self.key_at("x", label), *(f"x.{quoted(key)}" for key in keys)]
+        cells = [self.element("x"), self.key("x", label), *(f"x.{quoted(key)}" for key in keys)]
         return f"{start} RETURN {columns(cells)} ORDER BY {self.near(label)} LIMIT {limit:d}"
 
-    def values(self, place: Place, longest: int | None) -> str | None:
+    def values(self, place: Property, longest: int | None) -> str | None:
         """Rows (v): the distinct values of a property."""
         body = self._values(place)
         short = "" if longest is None else f" WHERE size({self._dialect.text.format('v')}) <= {longest:d}"
@@ -260,7 +233,7 @@ class Queries:
         for variable in "xy":
             yield f"{start}, {self.types(variable)} AS ts UNWIND ts AS t RETURN t, count(*)"
 
-    def property_schema(self, place: Place) -> Iterator[str]:
+    def property_schema(self, place: Property) -> Iterator[str]:
         """Queries with rows (kind of the values, edges), and (type of a head, edges)."""
         body = self._values(place)
         if body is None:
@@ -268,7 +241,7 @@ class Queries:
         kind = self._dialect.kind.format("v") if self._dialect.kind else f"'{place.kind}'"
         same = self._dialect.same.format("x")
         yield f"{body} WITH DISTINCT {same} AS x_id, v RETURN {kind} AS k, count(*)"
-        types = self.types_at(place.label)
+        types = self.types("x", place.label)
         yield f"{body} WITH DISTINCT {same} AS x_id, {types} AS ts, v UNWIND ts AS t RETURN t, count(*)"
 
 

@@ -47,6 +47,7 @@ class Property:
 
     Attributes:
         label: the label; None: nodes without one.
+        kind: kind of its values (`kg.cypher.values.KINDS`); empty: several.
         many: whether a node has a list of them.
     """
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import datetime as dt
+import itertools
 import math
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection
 from decimal import Decimal, InvalidOperation
 from typing import Any
 
@@ -17,30 +18,12 @@ COMPARED = {"duration": "text", "decimal": "double"}
 """What values of some kinds are compared as: the engines do not compare them with those of the driver."""
 _TEMPORAL = {"Date": "date", "DateTime": "dateTime", "Time": "time", "Duration": "duration"}  # of the Neo4j driver
 # By the beginning of the engine's name of a type.
-_KINDS: tuple[tuple[str, str | None], ...] = (
-    ("STRING", "string"),
-    ("UUID", "uuid"),
-    ("INTERVAL", None),
-    ("INT128", "decimal"),
-    ("INT", "integer"),
-    ("UINT", "integer"),
-    ("SERIAL", "integer"),
-    ("FLOAT", "double"),
-    ("DOUBLE", "double"),
-    ("DECIMAL", "decimal"),
-    ("BOOL", "boolean"),
-    ("DATE", "date"),
-    ("TIMESTAMP", "dateTime"),
-    ("ZONED DATETIME", "dateTime"),
-    ("LOCAL DATETIME", "dateTime"),
-    ("ZONED_DATE_TIME", "dateTime"),
-    ("LOCAL_DATE_TIME", "dateTime"),
-    ("ZONED TIME", "time"),
-    ("LOCAL TIME", "time"),
-    ("LOCAL_TIME", "time"),
-    ("DURATION", "duration"),
-    ("ANY", ANY),
-)
+_KINDS: dict[str, str | None] = {"STRING": "string", "UUID": "uuid", "INTERVAL": None, "INT128": "decimal"}
+_KINDS |= dict.fromkeys(("INT", "UINT", "SERIAL"), "integer") | dict.fromkeys(("FLOAT", "DOUBLE"), "double")
+_KINDS |= {"DECIMAL": "decimal", "BOOL": "boolean", "DATE": "date", "DURATION": "duration", "ANY": ANY}
+_KINDS |= dict.fromkeys(("TIMESTAMP", "ZONED DATETIME", "LOCAL DATETIME"), "dateTime")
+_KINDS |= dict.fromkeys(("ZONED_DATE_TIME", "LOCAL_DATE_TIME"), "dateTime")
+_KINDS |= dict.fromkeys(("ZONED TIME", "LOCAL TIME", "LOCAL_TIME"), "time")
 
 
 def kind_of(type_name: str) -> tuple[str, bool] | None:
@@ -61,7 +44,7 @@ def kind_of(type_name: str) -> tuple[str, bool] | None:
         many = False
     if name.endswith((")", ">", "]")) and not name.startswith("DECIMAL"):
         return None  # STRUCT(...), MAP(...), lists of lists
-    kind = next((kind for start, kind in _KINDS if name.startswith(start)), None)
+    kind = next((kind for start, kind in _KINDS.items() if name.startswith(start)), None)
     if kind is None or (many and kind == "double"):
         return None
     return kind, many
@@ -130,10 +113,10 @@ KINDS = tuple(_READ)
 """Kinds of values: local names of XSD, and `uuid`."""
 
 
-def natives(lexicals: Iterable[str], kind: str) -> list[Any]:
-    """The values of a kind whose lexical forms these are; forms that no value of the kind has are left out."""
+def natives(lexicals: Collection[str], *kinds: str) -> list[Any]:
+    """The values of the kinds whose lexical forms these are; forms that no value of a kind has are left out."""
     found: list[Any] = []
-    for lexical in lexicals:
+    for kind, lexical in itertools.product(kinds, lexicals):
         for each in _OF_ANY if kind == ANY else (kind,):
             try:
                 value = _READ[each](lexical)

@@ -3,7 +3,7 @@ from typing import TYPE_CHECKING
 from triplecheck.kg._lazy import lazily
 
 if TYPE_CHECKING:
-    from triplecheck.kg.endpoints.index import EndpointIndex, IndexedEndpoint, RemoteGraph, build_index
+    from triplecheck.kg.endpoints.index import EndpointIndex, IndexedEndpoint, build_index
     from triplecheck.kg.endpoints.opening import Endpoint, index_path, open_endpoint
     from triplecheck.kg.endpoints.options import EndpointOptions, is_url
 
@@ -12,7 +12,6 @@ __all__ = [
     "EndpointIndex",
     "EndpointOptions",
     "IndexedEndpoint",
-    "RemoteGraph",
     "build_index",
     "index_path",
     "is_url",
@@ -22,7 +21,7 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "index": "EndpointIndex IndexedEndpoint RemoteGraph build_index",
+        "index": "EndpointIndex IndexedEndpoint build_index",
         "opening": "Endpoint index_path open_endpoint",
         "options": "EndpointOptions is_url",
     },

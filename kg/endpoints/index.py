@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
@@ -22,10 +22,11 @@ from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg._atomic import replaced_directory, write_text
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import KnowledgeBaseError
-from triplecheck.kg.graph import Graph, IntArray, RelationSchema
+from triplecheck.kg.graph import RelationSchema
 from triplecheck.kg.linking import Candidate, GraphLinker
-from triplecheck.kg.names import LONGEST_VALUE, NamedNode, NameIndex, TrigramIndex, write_names
+from triplecheck.kg.names import NamedNode, NameIndex, TrigramIndex, write_names
 from triplecheck.kg.progress import ProgressCallback, no_progress
+from triplecheck.kg.queried import RemoteGraph
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.values import parse_json
 
@@ -34,26 +35,6 @@ _NODES = "nodes.arrow"
 _ENDS = ("domain", "range")
 _PAGE = 2_000
 _NEW_RELATIONS = 4_096  # relations that the endpoint got after the index was built
-
-
-class RemoteGraph(Graph, Protocol):
-    """A graph on a server, of which an index can be built."""
-
-    def known(self, id: str | Literal) -> int:
-        """Number of an entity or value that is known to be in the graph; nothing is queried."""
-
-    def prefetch(self, nodes: IntArray | Sequence[int]) -> None:
-        """Query and keep the labels and the relations of many nodes at once."""
-
-    @property
-    def learned(self) -> dict[str, Any]:
-        """What was learned of the store, for the index; it is not asked for again."""
-
-    def entities_after(self, last: str | None, limit: int) -> list[Entity]:
-        """The next entities by id, with labels and aliases; none at the end only."""
-
-    def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
-        """The next values by lexical form; none at the end only."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +49,7 @@ class IndexedEndpoint:
         relations: descriptions of all relations, in the order of their vectors.
         schemas: number of edges, and the types at both ends, of each relation.
         encoder: name and fingerprint of the encoder of the vectors, or None.
-        learned: see `RemoteGraph`.
+        learned: see `kg.queried.RemoteGraph`.
     """
 
     endpoint: dict[str, Any]
@@ -182,7 +163,7 @@ def _collect(
                 break
         while "values" not in finished:
             progress("reading values", len(values), None)
-            found = graph.values_after(values[-1].lexical if values else None, _PAGE, LONGEST_VALUE)
+            found = graph.values_after(values[-1].lexical if values else None, _PAGE)
             # The next page begins after a lexical form, so one that may go on there is left to it.
             whole = [v for v in found if v.lexical != found[-1].lexical] or found
             values += whole
@@ -296,8 +277,7 @@ class EndpointLinker(GraphLinker):
         even_alone: bool = False,
     ) -> list[Candidate]:
         """See `GraphLinker.ground`."""
-        graph: Any = self._graph
-        graph.prefetch([candidate.node for candidate in candidates])
+        cast(RemoteGraph, self._graph).prefetch([candidate.node for candidate in candidates])
         return super().ground(candidates, question, top_k, even_alone=even_alone)
 
 

@@ -8,18 +8,23 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
+from urllib.parse import quote
 
-from triplecheck.kg.endpoints.index import EndpointIndex, RemoteGraph, is_index
+from triplecheck.kg.endpoints.index import EndpointIndex, is_index
 from triplecheck.kg.endpoints.options import EndpointOptions
 from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
 from triplecheck.kg.linking import Linker
+from triplecheck.kg.queried import RemoteGraph
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.readable import relation_label
-from triplecheck.kg.sparql import HttpClient, Manners, QueryLimits, SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph
 from triplecheck.kg.sparql._cache import ReplyCache
-from triplecheck.kg.sparql.profiles import STATEMENTS, detect, profile_named
+from triplecheck.kg.sparql.profiles import PROFILES, STATEMENTS, detect
 from triplecheck.kg.types import Relation
 from triplecheck.kg.vocabulary import Vocabulary
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -38,7 +43,7 @@ class Endpoint:
     graph: RemoteGraph
     linker: Linker
     index: EndpointIndex | None
-    counted: bool = True
+    counted: bool
 
     @property
     def identity(self) -> dict[str, Any]:
@@ -81,7 +86,9 @@ def open_endpoint(options: EndpointOptions, cache: Path, *, use_index: bool = Tr
         GraphUnavailableError: the server does not answer.
     """
     index = _index(options, cache) if use_index else None
-    return _cypher(options, index) if options.is_cypher else _sparql(options, cache, index)
+    profile, counted, graph = _cypher(options, index) if options.is_cypher else _sparql(options, cache, index)
+    linker: Linker = QueriedLinker(graph) if index is None else index.linker(graph)
+    return Endpoint(options, profile, graph, linker, index, counted)
 
 
 def index_path(options: EndpointOptions, cache: Path) -> Path:
@@ -109,7 +116,7 @@ def _index(options: EndpointOptions, cache: Path) -> EndpointIndex | None:
     return found
 
 
-def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) -> Endpoint:
+def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) -> tuple[str, bool, RemoteGraph]:
     replies = None
     user, password = options.credentials
     if options.cache_hours and options.cache_megabytes:
@@ -119,40 +126,32 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         replies = ReplyCache(path, options.cache_hours * 3600, options.cache_megabytes << 20)
     url = options.url
     if options.default_graph:
-        from urllib.parse import quote
-
         url += ("&" if "?" in url else "?") + f"default-graph-uri={quote(options.default_graph, safe='')}"
     client = HttpClient(
         url,
         QueryLimits(options.seconds, options.rows, options.megabytes << 20),
         user,
         password,
-        Manners(options.sent_headers, options.requests_per_second, options.retries),
-        replies,
+        headers=options.sent_headers,
+        requests_per_second=options.requests_per_second,
+        retries=options.retries,
+        cache=replies,
     )
-    client.most_rows = None if index is None else index.about.learned.get("most_rows")
-    profile = profile_named(options.profile) if options.profile else detect(options.name, client.server())
+    if index is not None:
+        client.most_rows = index.about.learned.get("most_rows")
+    given = _named(options.profile, PROFILES, "profile")
+    profile = given or detect(options.name, client.server())
     if options.statements is not None:
         if options.statements not in STATEMENTS:
             raise UserError(f"{options.name}: statements is {options.statements!r}; there are: {', '.join(STATEMENTS)}")
         profile = replace(profile, statements=options.statements)
-    words = _vocabulary(options, profile.vocabulary or Vocabulary())
-    graph = SparqlGraph(
-        client,
-        words,
-        type_ids=None if index is None else index.about.types,
-        relations=None if index is None else index.about.relations,
-        schemas=None if index is None else index.about.schemas,
-        type_labels=None if index is None else index.about.type_labels,
-        profile=profile,
-    )
-    linker = SparqlLinker(graph, client, words, profile) if index is None else index.linker(graph)
-    return Endpoint(options, profile.name, graph, linker, index, profile.counted)
+    words = _vocabulary(options, profile.vocabulary)
+    return profile.name, profile.counted, SparqlGraph(client, words, profile=profile, **_known(index))
 
 
-def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> Endpoint:
-    from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, CypherLinker, LadybugClient
-    from triplecheck.kg.cypher.dialects import LADYBUG, dialect_named
+def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> tuple[str, bool, RemoteGraph]:
+    from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, LadybugClient
+    from triplecheck.kg.cypher.dialects import DIALECTS, LADYBUG
     from triplecheck.kg.cypher.schema import WORDS
     from triplecheck.kg.readers import read_relations
 
@@ -161,7 +160,7 @@ def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> Endpoint:
     if options.scheme == LADYBUG:
         client = LadybugClient(options.path, limits)
     else:
-        dialect = dialect_named(options.profile) if options.profile else None
+        dialect = _named(options.profile, DIALECTS, "Cypher profile")
         user, password = options.credentials
         client = BoltClient(
             options.url, limits, user, password, database=options.database, retries=options.retries, dialect=dialect
@@ -172,14 +171,29 @@ def _cypher(options: EndpointOptions, index: EndpointIndex | None) -> Endpoint:
         _vocabulary(options, WORDS),
         options.key,
         described=[_relation(row) for row in described],
-        type_ids=None if index is None else index.about.types,
-        relations=None if index is None else index.about.relations,
-        schemas=None if index is None else index.about.schemas,
-        type_labels=None if index is None else index.about.type_labels,
         learned=None if index is None else index.about.learned,
+        **_known(index),
     )
-    linker: Linker = CypherLinker(graph) if index is None else index.linker(graph)
-    return Endpoint(options, client.dialect.name, graph, linker, index)
+    return client.dialect.name, True, graph
+
+
+def _named(name: str | None, known: Mapping[str, T], what: str) -> T | None:
+    if name and name not in known:
+        raise UserError(f"no {what} {name!r}; there are: {', '.join(known)}")
+    return known[name] if name else None
+
+
+def _known(index: EndpointIndex | None) -> dict[str, Any]:
+    """What an index says to a graph, so that the server is not asked for it."""
+    if index is None:
+        return {}
+    about = index.about
+    return {
+        "type_ids": about.types,
+        "relations": about.relations,
+        "schemas": about.schemas,
+        "type_labels": about.type_labels,
+    }
 
 
 def _relation(row: Mapping[str, Any]) -> Relation:

@@ -7,7 +7,7 @@ import inspect
 import itertools
 import typing
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
@@ -31,8 +31,6 @@ class Function:
         subject: name of the argument that is the entity: its label, or its id if the name ends in "id".
         datatype: JSON type and format of the subject, such as `string` or `string date`.
         call: takes the subject and returns plain JSON values.
-        bound: other arguments that this function is called with.
-        kinds: labels of the types of entities that it takes; empty: by the name of the subject.
     """
 
     id: str
@@ -42,8 +40,6 @@ class Function:
     datatype: str
     shape: Shape
     call: Callable[[str], Any]
-    bound: Mapping[str, Any] = field(default_factory=dict)
-    kinds: tuple[str, ...] = ()
 
     @property
     def takes_id(self) -> bool:
@@ -86,33 +82,29 @@ def bind(
     parameters: Sequence[Parameter],
     returns: Mapping[str, Any],
     call: Callable[[Mapping[str, Any]], Any],
-    subject: str | None = None,
-    kinds: Sequence[str] = (),
 ) -> list[Function]:
     """The functions of one subject that a function with several arguments is: one for each choice of the others.
+
+    The subject, the entity, is the argument that is required and no choice.
 
     Args:
         returns: JSON schema of its result.
         call: takes the arguments by name.
-        subject: the argument that is the entity; None: the first one that is required and no choice.
-        kinds: labels of the types of entities that it takes.
 
     Raises:
         UserError: no argument is the subject, another one has neither default nor choices, or it returns nothing.
     """
     shape = read_shape(id, returns)
     free = [p for p in parameters if p.required and p.choices is None]
-    chosen = next((p for p in (parameters if subject else free) if subject in (None, p.name)), None)
-    if chosen is None:
+    if not free:
+        raise UserError(f"{id}: no argument is an entity: one must have neither a default nor a list of values")
+    subject, *others = free
+    if others:
         raise UserError(
-            f"{id}: no argument is an entity{f' called {subject!r}' if subject else ''}; name one: subject="
+            f"{id}: the argument {others[0].name!r} has neither a default nor a list of values (Literal, enum); give "
+            f"it one, or bind it with functools.partial"
         )
-    if others := [p.name for p in free if p is not chosen]:
-        raise UserError(
-            f"{id}: the argument {others[0]!r} has neither a default nor a list of values (Literal, enum); give it "
-            f"one, or bind it with functools.partial"
-        )
-    choices = {p.name: p.choices or [] for p in parameters if p.required and p is not chosen}
+    choices = {p.name: p.choices or [] for p in parameters if p.required and p is not subject}
     combined = list(itertools.islice(itertools.product(*choices.values()), _MOST_CHOICES + 1))
     if len(combined) > _MOST_CHOICES:
         raise UserError(f"{id}: its arguments have more than {_MOST_CHOICES} combinations of values; bind some of them")
@@ -125,26 +117,21 @@ def bind(
                 f"{id}{''.join(f';{name}={value}' for name, value in bound.items())}",
                 f"{relation_label(id)}{said}",
                 description,
-                chosen.name,
-                chosen.datatype,
+                subject.name,
+                subject.datatype,
                 shape,
-                lambda value, own=bound: call({chosen.name: value, **own}),  # type: ignore[misc]
-                bound,
-                tuple(kinds),
+                lambda value, own=bound: call({subject.name: value, **own}),  # type: ignore[misc]
             )
         )
     return found
 
 
-def of_callable(function: FunctionSource, subject: str | None = None, kinds: Sequence[str] = ()) -> list[Function]:
+def of_callable(function: FunctionSource) -> list[Function]:
     """The functions that an annotated Python function is.
 
     Args:
         function: its docstring describes it, its annotations say what it takes and returns (a pydantic model, a
             dataclass, a `TypedDict`, numbers, texts, dates, lists of them).
-        subject: the argument that is the entity; None: the first one without a default.
-        kinds: labels of the types of entities that it takes; empty: the types that the subject's name names
-            (`city`, `team_name`), or any.
 
     Raises:
         UserError: no annotations, types that have no JSON schema, or arguments that `bind` refuses.
@@ -175,7 +162,7 @@ def of_callable(function: FunctionSource, subject: str | None = None, kinds: Seq
         result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
         return returns.dump_python(returns.validate_python(result), mode="json")
 
-    return bind(name, description, parameters, schema, call, subject, kinds)
+    return bind(name, description, parameters, schema, call)
 
 
 def reason_of(error: BaseException) -> str:

@@ -6,18 +6,17 @@ function is called when the edges of its relation are expanded, which is when a 
 
 from __future__ import annotations
 
-import contextlib
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from triplecheck.kg.functions.calls import Call, Caller, CallLimits
 from triplecheck.kg.functions.function import Function
-from triplecheck.kg.functions.shapes import Shape, text, values
+from triplecheck.kg.functions.shapes import DATATYPES, Shape, text, values
 from triplecheck.kg.graph import EdgeProperties, Edges, Graph, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
@@ -29,8 +28,8 @@ _PREFIX = "function:"
 _TITLES = ("name", "title", "label")
 _NOT_KIND = {"name", "id", "title"}
 
-_Key = tuple[str, ...]
-"""A node that is not in the graph: ("value", lexical form, datatype), ("row", id, label, type) or ("name", text)."""
+_Key = Entity | Literal
+"""A node that is not in the graph: a value, an object of a result (it has a type), or a name that was asked for."""
 
 
 @dataclass(frozen=True)
@@ -79,8 +78,8 @@ class FunctionGraph:
         kinds = {normalize(graph.type_label(id)): id for id in graph.type_ids}
         self._kinds: dict[str, tuple[str, ...]] = {}
         for function in functions:
-            named = function.kinds or (" ".join(w for w in _words(function.subject) if w not in _NOT_KIND),)
-            self._kinds[function.id] = tuple(kinds[normalize(k)] for k in named if normalize(k) in kinds)
+            named = normalize(" ".join(w for w in relation_label(function.subject).split() if w not in _NOT_KIND))
+            self._kinds[function.id] = (kinds[named],) if named in kinds else ()
             self._offer(function)
 
     def __getattr__(self, name: str) -> Any:
@@ -124,21 +123,17 @@ class FunctionGraph:
 
     @property
     def num_nodes(self) -> int:
-        """Number of entities and values, with those that results have added."""
         return self._first_node + len(self._nodes)
 
     @property
     def num_relations(self) -> int:
-        """Number of relations, with those that functions add."""
         return self._first_relation + len(self._offered)
 
     def relation(self, relation: int) -> Relation:
-        """The description of a relation."""
         offered = self.offered(relation)
         return self.stored.relation(relation) if offered is None else offered.relation
 
     def find_relation(self, id: str) -> int | None:
-        """Relation of an id."""
         own = (self._first_relation + at for at, offered in enumerate(self._offered) if offered.relation.id == id)
         return next(own, None) if id.startswith(_PREFIX) else self.stored.find_relation(id)
 
@@ -157,58 +152,51 @@ class FunctionGraph:
 
     def named(self, name: str) -> int:
         """The node of a name that no entity of the graph has: functions may know it."""
-        return self._first_node + self._nodes.number(("name", name))
+        return self._first_node + self._nodes.number(Entity(name, name))
 
     def find(self, id: str | Literal) -> int | None:
-        """Node of an id."""
         found = self.stored.find(id)
         if found is not None:
             return found
-        key = ("value", id.lexical, id.datatype) if isinstance(id, Literal) else ("name", id)
-        known = self._nodes.known(key)
+        known = self._nodes.known(Entity(id, id) if isinstance(id, str) else id)
         if known is None and isinstance(id, str):
-            rows = (key for key in map(self._nodes.key, range(len(self._nodes))) if key[:2] == ("row", id))
-            known = self._nodes.known(next(rows, ()))
+            added = range(self._first_node, self.num_nodes)
+            return next((node for node in added if self.literal(node) is None and self.node_id(node) == id), None)
         return None if known is None else self._first_node + known
 
     def node_id(self, node: int) -> str:
-        """Id of an entity, lexical form of a literal."""
         key = self._key(node)
-        return self.stored.node_id(node) if key is None else key[1]
+        return self.stored.node_id(node) if key is None else key.lexical if isinstance(key, Literal) else key.id
 
     def label(self, node: int) -> str:
-        """Label of an entity, lexical form of a literal."""
         key = self._key(node)
-        return self.stored.label(node) if key is None else key[2] if key[0] == "row" else key[1]
+        return self.stored.label(node) if key is None else key.lexical if isinstance(key, Literal) else key.label
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
-        """Labels of many nodes."""
         at = ints(nodes)
         known = iter(self.stored.labels([node for node in at if node < self._first_node]))
         return [next(known) if node < self._first_node else self.label(node) for node in at]
 
     def entity(self, node: int) -> Entity:
         """Label and types; an entity of the graph has more."""
-        if self._key(node) is None:
+        key = self._key(node)
+        if key is None:
             return self.stored.entity(node)
-        return Entity(self.node_id(node), self.label(node), types=self.types(node))
+        return Entity(key.lexical, key.lexical, types=(key.datatype,)) if isinstance(key, Literal) else key
 
     def literal(self, node: int) -> Literal | None:
-        """The value of a literal node, None for an entity."""
         key = self._key(node)
         if key is None:
             return self.stored.literal(node)
-        return Literal(key[1], key[2]) if key[0] == "value" else None
+        return key if isinstance(key, Literal) else None
 
     def types(self, node: int) -> tuple[str, ...]:
-        """Type ids of an entity, the datatype of a literal."""
         key = self._key(node)
         if key is None:
             return self.stored.types(node)
-        return (key[2],) if key[0] == "value" else (key[3],) if key[0] == "row" else ()
+        return (key.datatype,) if isinstance(key, Literal) else key.types
 
     def type_label(self, type_id: str) -> str:
-        """Label of a type."""
         own = type_id.startswith(_PREFIX)
         return type_id.removeprefix(_PREFIX) if own else self.stored.type_label(type_id)
 
@@ -219,24 +207,20 @@ class FunctionGraph:
         value = self.literal(node)
         if value is not None:
             return function.datatype == _JSON.get(value.datatype, "")
-        if key is not None and key[0] == "row":
+        if key is not None and self.types(node):
             return False
         kinds = self._kinds[function.id]
         return function.datatype == "string" and (key is not None or not kinds or bool({*kinds} & {*self.types(node)}))
 
     def _counts(self, nodes: Sequence[int]) -> Iterator[RelationCount]:
-        for relation in range(self._first_relation, self.num_relations):
-            offered = self._offered[relation - self._first_relation]
-            found = [len(self._tails.get((node, relation), ())) for node in nodes]
-            if offered.function is not None:
-                function = offered.function
-                found = [max(n, self.takes(node, function)) for n, node in zip(found, nodes, strict=True)]
-            if edges := sum(found):
-                yield RelationCount(relation, Direction.OUT, edges, sum(n > 0 for n in found))
-        for relation in range(self._first_relation, self.num_relations):
-            found = [len(self._heads.get((node, relation), ())) for node in nodes]
-            if edges := sum(found):
-                yield RelationCount(relation, Direction.IN, edges, sum(n > 0 for n in found))
+        for direction, ends in ((Direction.OUT, self._tails), (Direction.IN, self._heads)):
+            for relation, offered in enumerate(self._offered, self._first_relation):
+                found = [len(ends.get((node, relation), ())) for node in nodes]
+                if offered.function is not None and direction is Direction.OUT:
+                    taken = (self.takes(node, offered.function) for node in nodes)
+                    found = [max(pair) for pair in zip(found, taken, strict=True)]
+                if edges := sum(found):
+                    yield RelationCount(relation, direction, edges, sum(n > 0 for n in found))
 
     def _of_stored(self, nodes: IntArray | Sequence[int]) -> list[int]:
         return [node for node in ints(nodes) if node < self._first_node]
@@ -259,7 +243,6 @@ class FunctionGraph:
     def neighbors(
         self, node: int, relation: int, direction: Direction = Direction.OUT, limit: int | None = None
     ) -> IntArray:
-        """Nodes at the other end of the edges of one (node, relation, direction), ascending."""
         edges = self.expand([node], relation, direction, limit)
         return np.unique(edges.tails if direction is Direction.OUT else edges.heads)
 
@@ -321,12 +304,10 @@ class FunctionGraph:
         return tail in self._tails.get((head, relation), ())
 
     def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
-        """Which of the edges there are, shape (n,)."""
         rows = zip(ints(heads), ints(relations), ints(tails), strict=True)
         return np.array([self.contains(*row) for row in rows], bool)
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """The properties of an edge of the graph."""
         if max(head, tail) >= self._first_node or relation >= self._first_relation:
             return ()
         return self.stored.edge_properties(head, relation, tail)
@@ -372,7 +353,7 @@ class FunctionGraph:
                 tails[self._value(one, shape.datatype or XSD + "string")] = None
                 continue
             title, own = f"{_PREFIX}{shape.title}", f"{place}({self.label(head)})/{at + 1}"
-            row = self._first_node + self._nodes.number(("row", own, _name(one, shape, at), title))
+            row = self._first_node + self._nodes.number(Entity(own, _name(one, shape, at), types=(title,)))
             tails[row] = None
             for key, _, part in shape.fields:
                 self._tie(row, self._at[title, key], part, one.get(key), f"{own}/{key}")
@@ -389,29 +370,17 @@ class FunctionGraph:
             named = [c.node for c in self._linker.candidates(lexical, limit=3) if c.source == "label"]
             if len(named) == 1 and normalize(self.stored.label(named[0])) == normalize(lexical):
                 return named[0]
-        elif datatype in _JSON and _JSON[datatype] in ("integer", "number"):
-            with contextlib.suppress(ValueError):
+        elif _JSON.get(datatype) in ("integer", "number"):
+            try:
                 float(lexical)
-                return self._literal(lexical, datatype)
-            datatype = XSD + "string"  # the server does not keep to its own schema
-        return self._literal(lexical, datatype)
-
-    def _literal(self, lexical: str, datatype: str) -> int:
-        found = self.stored.find(Literal(lexical, datatype))
-        return self._first_node + self._nodes.number(("value", lexical, datatype)) if found is None else found
+            except ValueError:  # the server does not keep to its own schema
+                datatype = XSD + "string"
+        value = Literal(lexical, datatype)
+        found = self.stored.find(value)
+        return self._first_node + self._nodes.number(value) if found is None else found
 
 
-_JSON = {
-    XSD + "integer": "integer",
-    XSD + "decimal": "number",
-    XSD + "double": "number",
-    XSD + "date": "string date",
-    XSD + "dateTime": "string date-time",
-}
-
-
-def _words(name: str) -> list[str]:
-    return relation_label(name).split()
+_JSON = {XSD + datatype: form for form, datatype in DATATYPES.items()} | {XSD + "double": "number"}
 
 
 def _name(row: Mapping[str, Any], shape: Shape, at: int) -> str:
@@ -437,8 +406,3 @@ def is_function(graph: Graph, relation: int) -> bool:
 def calls_at(graph: Graph, nodes: Sequence[int], relation: int) -> list[Call]:
     """The calls of a function about some nodes; none where a relation takes no call."""
     return graph.calls(nodes, relation) if isinstance(graph, FunctionGraph) else []
-
-
-def as_graph(graph: FunctionGraph) -> Graph:
-    """The same for a type checker, which does not see what `__getattr__` passes on."""
-    return cast(Graph, graph)

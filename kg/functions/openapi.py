@@ -49,7 +49,6 @@ def read_openapi(
     server: str | None = None,
     headers: Mapping[str, str] | None = None,
     only: Sequence[str] = (),
-    subjects: Mapping[str, str] | None = None,
 ) -> list[Function]:
     """The GET operations of an OpenAPI 3 file as functions.
 
@@ -58,7 +57,6 @@ def read_openapi(
         server: where requests go; None: the first server of the file.
         headers: sent with each request, such as a key.
         only: the operations to take, by id; empty: all that can be called about an entity.
-        subjects: by operation, the parameter that is the entity; else the first required one that is no choice.
 
     Raises:
         UserError: no such file, no OpenAPI 3, no server, no such operation, or one of `only` that cannot be called.
@@ -86,7 +84,7 @@ def read_openapi(
         if only and name not in only:
             continue
         try:
-            found += _functions(name, path, item, content, client, (subjects or {}).get(name))
+            found += _functions(name, path, item, content, client)
         except UserError:
             if only:
                 raise
@@ -108,9 +106,7 @@ def _content(file: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
     return content
 
 
-def _functions(
-    name: str, path: str, item: _PathItem, root: Mapping[str, Any], client: httpx.Client, subject: str | None
-) -> list[Function]:
+def _functions(name: str, path: str, item: _PathItem, root: Mapping[str, Any], client: httpx.Client) -> list[Function]:
     operation = item.get
     assert operation is not None
     given = [resolved(name, one, root) for one in (*item.parameters, *operation.parameters)]
@@ -130,7 +126,7 @@ def _functions(
         return _get(client, where, query)
 
     description = (operation.summary or operation.description).partition("\n")[0]
-    return bind(name, description, parameters, _reply(name, operation, root), call, subject)
+    return bind(name, description, parameters, _reply(name, operation, root), call)
 
 
 def _reply(name: str, operation: _Operation, root: Mapping[str, Any]) -> Mapping[str, Any]:

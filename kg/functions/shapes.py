@@ -10,13 +10,9 @@ from triplecheck.kg.errors import UserError
 from triplecheck.kg.readable import relation_label
 from triplecheck.kg.types import XSD
 
-_DATATYPES = {
-    "integer": "integer",
-    "number": "decimal",
-    "boolean": "boolean",
-    "string date": "date",
-    "string date-time": "dateTime",
-}
+DATATYPES = {"integer": "integer", "number": "decimal", "boolean": "boolean", "string date": "date"}
+DATATYPES |= {"string date-time": "dateTime"}
+"""Local names of XSD's datatypes, by JSON type and format."""
 _DEEPEST = 3  # objects within objects
 
 
@@ -81,7 +77,7 @@ def _read(function: str, schema: Mapping[str, Any], root: Mapping[str, Any], dep
         return replace(_read(function, schema.get("items") or {}, root, depth), many=True)
     if kind != "object":
         form = f"{kind} {schema.get('format', '')}".strip()
-        return Shape(datatype=XSD + _DATATYPES.get(form, _DATATYPES.get(str(kind), "string")))
+        return Shape(datatype=XSD + DATATYPES.get(form, DATATYPES.get(str(kind), "string")))
     title = str(schema.get("title") or name or relation_label(function))
     properties = schema.get("properties")
     if not properties or depth == _DEEPEST:

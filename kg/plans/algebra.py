@@ -290,6 +290,13 @@ def positive(node: object) -> Iterator[TriplePattern]:
             yield from positive(one)
 
 
+def group_of(node: Operator) -> Group | None:
+    """The groups of a query, below what is computed with them and asked of them; None without groups."""
+    while isinstance(node, Extend | Filter):
+        node = node.of
+    return node if isinstance(node, Group) else None
+
+
 def variables(node: object) -> set[str]:
     """The names of all variables in a value of the algebra, also of those that it only computes with."""
     found: set[str] = set()

@@ -22,7 +22,6 @@ Cell: TypeAlias = int | Literal | None
 
 SECONDS, ROWS = 10.0, 10_000
 """Default limits of a run: time, and rows of the result."""
-WITHOUT_PROOF = "this query has no proof"
 
 
 @dataclass(frozen=True)
@@ -60,11 +59,6 @@ class Answers:
     def has_proof(self) -> bool:
         """Whether the triples behind rows and what was looked through are known; rdflib and servers tell neither."""
         return self._proofs is not None
-
-    def nodes(self, column: str | None = None) -> list[int]:
-        """The distinct nodes of a column (the first if not named), in the order of the rows."""
-        at = 0 if column is None else self.columns.index(column)
-        return list(dict.fromkeys(row[at] for row in self.rows if isinstance(row[at], int)))  # type: ignore[misc]
 
     def texts(self) -> list[tuple[str, ...]]:
         """The rows as texts: labels of nodes, values as they are written; unbound cells are empty."""
@@ -123,36 +117,29 @@ def run_plan(graph: Graph, plan: Plan, *, seconds: float = SECONDS, rows: int = 
     if not isinstance(graph, ColumnarGraph):
         from triplecheck.kg.plans.remote import ask_server
 
-        found, total, note = ask_server(graph, plan, seconds, rows)
-        return without_proof(graph, plan, found, total, rows, (note,))
+        return _without_proof(graph, plan, rows, *ask_server(graph, plan, seconds, rows))
     limits = Limits(seconds)
     run = Run(graph, limits)
     try:
         selected = run.select(plan.algebra)
     except NotCoveredError as error:
-        return _evaluated(graph, plan, limits, rows, str(error))
+        # Few queries need it, and it takes a tenth of a second to load.
+        from triplecheck.kg.plans.rdflib_run import MOST_ROWS, evaluate
+        from triplecheck.kg.plans.store import GraphStore
+
+        found, total = evaluate(GraphStore(graph, replace(limits, rows=MOST_ROWS)), plan, rows)
+        note = f"{error} is evaluated triple by triple: this query has no proof"
+        return _without_proof(graph, plan, rows, found, total, note)
     return _answers(plan, run, selected, np.arange(selected.start, selected.stop), rows)
 
 
-def _evaluated(graph: ColumnarGraph, plan: Plan, limits: Limits, rows: int, reason: str) -> Answers:
-    """The answers by rdflib's evaluator."""
-    # Few queries need it, and it takes a tenth of a second to load.
-    from triplecheck.kg.plans.rdflib_run import evaluate, limits_of_rows
-    from triplecheck.kg.plans.store import GraphStore
-
-    found, total = evaluate(GraphStore(graph, limits_of_rows(limits)), plan, rows)
-    note = f"{reason} is evaluated triple by triple: {WITHOUT_PROOF}"
-    return without_proof(graph, plan, found, total, rows, (note,))
-
-
-def without_proof(
-    graph: Graph, plan: Plan, found: Sequence[tuple[Cell, ...]], total: int, limit: int, notes: tuple[str, ...]
+def _without_proof(
+    graph: Graph, plan: Plan, limit: int, found: Sequence[tuple[Cell, ...]], total: int, note: str
 ) -> Answers:
     """Answers that something else than a run of the plan gave; of an ask one row if it is true."""
-    is_ask = plan.kind == "ask"
-    rows = () if is_ask else tuple(found)
-    boolean = bool(found) if is_ask else None
-    return Answers(plan, plan.variables, rows, 0 if is_ask else total, boolean, 0, notes, graph, limit)
+    if plan.kind == "ask":
+        return Answers(plan, (), (), 0, bool(found), 0, (note,), graph, limit)
+    return Answers(plan, plan.variables, tuple(found), total, None, 0, (note,), graph, limit)
 
 
 def _answers(plan: Plan, run: Run, selected: Selected, places: IntArray, limit: int) -> Answers:

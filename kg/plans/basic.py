@@ -6,6 +6,7 @@ triples that it is made of. A name stands for any of its nodes: rows that differ
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -16,23 +17,13 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.patterns import BoundPattern, Domain, Link, Query, match, solutions
 from triplecheck.kg.patterns.adjacency import Adjacency, adjacency
-from triplecheck.kg.plans.algebra import (
-    Basic,
-    Classes,
-    Constant,
-    End,
-    IsA,
-    Labelled,
-    Relations,
-    TriplePattern,
-    Var,
-)
+from triplecheck.kg.plans.algebra import Basic, Classes, Constant, End, IsA, Labelled, Relations, TriplePattern, Var
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.paths import Paths, is_covered
 from triplecheck.kg.plans.tables import UNBOUND, Table, TooManyRowsError, codes, first_rows, joined
 from triplecheck.kg.plans.terms import NUMBER, Terms, Values
 from triplecheck.kg.plans.write import write_triple
-from triplecheck.kg.types import Direction, Literal
+from triplecheck.kg.types import Direction
 
 Bounds = Mapping[str, IntArray]
 """Nodes that a variable may have, ascending and distinct."""
@@ -91,9 +82,11 @@ class BasicSolver:
             match pattern.predicate, pattern.tail:
                 case IsA(), Classes(_, ids):
                     self._narrow(domains, pattern.head, self._of_types(ids))
+                case Labelled(), Constant(nodes=nodes):
+                    entities = [node for node in nodes if node < self._graph.num_entities]
+                    self._narrow(domains, pattern.head, np.array(entities, np.int64))
                 case ((IsA() | Labelled()), _):
-                    if not self._narrow_by_text(domains, pattern):
-                        later.append(pattern)
+                    later.append(pattern)
                 case Relations(), _:
                     linked.append(pattern)
                 case predicate, tail if is_covered(predicate) and not isinstance(tail, Classes):
@@ -111,7 +104,7 @@ class BasicSolver:
         while paths:
             paths.sort(key=lambda pattern: min(self._choices(tables, end, domains) for end in pattern.ends))
             tables = self._with_path(tables, paths.pop(0), domains)
-        table = self._join_all(tables)
+        table = functools.reduce(self._joined, sorted(tables, key=len), Table.one())
         for pattern in later:
             table = self._with_texts(table, pattern)
         return self._named_once(table, basic.patterns)
@@ -128,22 +121,15 @@ class BasicSolver:
     def _nodes_of(self, end: Constant, patterns: Sequence[TriplePattern]) -> IntArray:
         """The nodes of a constant. A number that stands nowhere as it is written is looked for by its size."""
         nodes = np.array(end.nodes, np.int64)
-        if len(nodes) or end.literal is None or self._size(end.literal) is None:
+        if len(nodes) or end.literal is None:
             return nodes
-        found: list[IntArray] = [nodes]
-        for pattern in patterns:
-            if pattern.tail == end and isinstance(pattern.predicate, Relations):
-                found.append(self._equal_tails(pattern.predicate, end.literal))
-        return distinct(np.concatenate(found))
-
-    def _size(self, literal: Literal) -> Values | None:
-        values = self._terms.values(self._terms.constants([literal]))
-        return values if values.kinds[0] >= NUMBER else None
-
-    def _equal_tails(self, relations: Relations, literal: Literal) -> IntArray:
-        tails = distinct(np.concatenate([self._scan(number)[1] for number in relations.numbers]))
-        values, wanted = self._terms.values(tails), self._size(literal)
-        assert wanted is not None
+        wanted = self._terms.values(np.array([self._terms.constant(end.literal)]))
+        if wanted.kinds[0] < NUMBER:
+            return nodes
+        predicates = (pattern.predicate for pattern in patterns if pattern.tail == end)
+        relations = {number for one in predicates if isinstance(one, Relations) for number in one.numbers}
+        tails = distinct(np.concatenate([nodes, *(self._scan(number)[1] for number in relations)]))
+        values = self._terms.values(tails)
         same = (values.kinds == wanted.kinds[0]) & (values.sizes == wanted.sizes[0]) & (values.rests == wanted.rests[0])
         found: IntArray = tails[same]
         return found
@@ -213,12 +199,6 @@ class BasicSolver:
                 assert nodes is not None
                 yield Table({key: nodes}, len(nodes))
 
-    def _join_all(self, tables: Sequence[Table]) -> Table:
-        result = Table.one()
-        for table in sorted(tables, key=len):
-            result = self._joined(result, table)
-        return result
-
     def _joined(self, left: Table, right: Table) -> Table:
         try:
             found = joined(left, right, self._limits.rows)
@@ -241,10 +221,7 @@ class BasicSolver:
             heads = tails = heads[heads == tails]
         joining = [table for table in tables if head in table.columns or tail in table.columns]
         others = [table for table in tables if not any(table is one for one in joining)]
-        result = Table({head: heads, tail: tails}, len(heads))
-        for table in joining:
-            result = self._joined(result, table)
-        return [*others, result]
+        return [*others, functools.reduce(self._joined, joining, Table({head: heads, tail: tails}, len(heads)))]
 
     def _choices(self, tables: Sequence[Table], end: End, domains: Bounds) -> int:
         """How many nodes an end of a path may be."""
@@ -253,14 +230,6 @@ class BasicSolver:
         return min(sizes) if sizes else len(domains[key]) if key in domains else self._graph.num_nodes
 
     # --- labels and classes as values ------------------------------------------------------------
-    def _narrow_by_text(self, domains: dict[str, IntArray], pattern: TriplePattern) -> bool:
-        """Narrow the head by a label that is given; False if the label is a variable."""
-        if not isinstance(pattern.predicate, Labelled) or not isinstance(pattern.tail, Constant):
-            return False
-        nodes = [node for node in pattern.tail.nodes if node < self._graph.num_entities]
-        self._narrow(domains, pattern.head, np.array(nodes, np.int64))
-        return True
-
     def _with_texts(self, table: Table, pattern: TriplePattern) -> Table:
         """With the labels, or the classes, of a column in another."""
         assert isinstance(pattern.tail, Var)
@@ -296,8 +265,8 @@ class BasicSolver:
         if table.length == 0 or all(column.min() == column.max() for column in columns):
             return table
         hidden = {one.column for one in constants}
-        found, number = codes([c for name, c in table.columns.items() if name not in hidden], table.length)
-        return table.take(first_rows(found, number))
+        shown = [column for name, column in table.columns.items() if name not in hidden]
+        return table.take(first_rows(*codes(shown, table.length)))
 
 
 def _key(end: End) -> str:
@@ -306,11 +275,6 @@ def _key(end: End) -> str:
 
 def _names(patterns: Sequence[TriplePattern]) -> set[str]:
     return {_key(end) for pattern in patterns for end in pattern.ends}
-
-
-def columns_of(basic: Basic) -> list[str]:
-    """The columns of its solutions."""
-    return list(dict.fromkeys(_key(end) for pattern in basic.patterns for end in pattern.ends))
 
 
 def bounds_of(table: Table, names: Sequence[str], at_most: int) -> dict[str, IntArray]:

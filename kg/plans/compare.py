@@ -23,6 +23,8 @@ _CLOSE = 1e-12  # by which numbers differ, relatively, that are equal but for ro
 
 Flags = npt.NDArray[np.bool_]
 
+_OF_SIGN = {"=": np.equal, "!=": np.not_equal, "<": np.less, ">": np.greater}
+_OF_SIGN |= {"<=": np.less_equal, ">=": np.greater_equal}
 _OF_TEXT = {"=": pc.equal, "!=": pc.not_equal, "<": pc.less, ">": pc.greater}
 _OF_TEXT |= {"<=": pc.less_equal, ">=": pc.greater_equal}
 
@@ -101,18 +103,7 @@ def _sign(left: Values, right: Values) -> npt.NDArray[np.float64]:
 
 
 def _ordered(operator: str, sign: npt.NDArray[np.float64]) -> Flags:
-    match operator:
-        case "=":
-            return np.asarray(sign == 0)
-        case "!=":
-            return np.asarray(sign != 0)
-        case "<":
-            return np.asarray(sign < 0)
-        case ">":
-            return np.asarray(sign > 0)
-        case "<=":
-            return np.asarray(sign <= 0)
-    return np.asarray(sign >= 0)
+    return np.asarray(_OF_SIGN[operator](sign, 0))
 
 
 def _put(truth: Codes, where: Flags, found: Flags) -> None:

@@ -7,46 +7,35 @@ parameters, so that nothing in them is read as Cypher.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
+from triplecheck.kg.cypher.dialects import quoted
 from triplecheck.kg.cypher.graph import CypherGraph
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.cypher_patterns import COMPUTED, NODE, VALUE, Patterns, unknown
 from triplecheck.kg.plans.plan import Plan
-from triplecheck.kg.plans.write import spine, write_expression, write_pattern
+from triplecheck.kg.plans.write import write_expression, write_pattern
 
 _AGGREGATES = frozenset(("count", "sum", "avg", "min", "max"))
 
 
-@dataclass
-class CypherQuery:
-    """A plan as a query.
-
-    Attributes:
-        text: the query; its rows have two cells for a node, the engine's id and the key, and one for a value.
-        kinds: of each column, NODE, VALUE or COMPUTED, and the property of a VALUE.
-    """
-
-    text: str
-    parameters: dict[str, Any]
-    kinds: list[tuple[str, str]]
-
-
-def write_cypher(graph: CypherGraph, plan: Plan, rows: int) -> CypherQuery:
+def write_cypher(graph: CypherGraph, plan: Plan, rows: int) -> tuple[str, dict[str, Any], list[tuple[str, str]]]:
     """A plan as a query for a property graph.
 
     Args:
         graph: the graph whose names the plan was read with.
         rows: most rows that are wanted.
 
+    Returns:
+        The query, whose rows have two cells for a node, the engine's id and the key, and one for a value; its
+        parameters; and of each column NODE, VALUE or COMPUTED, and the property of a VALUE.
+
     Raises:
         PlanError: a part of it has no translation.
     """
     writer = _Writer(graph)
     text = writer.query(plan.algebra, plan.kind == "ask", rows)
-    kinds = [writer.scope.get(name, (COMPUTED, "")) for name in plan.variables]
-    return CypherQuery(text, writer.parameters, kinds)
+    return text, writer.parameters, [writer.scope.get(name, (COMPUTED, "")) for name in plan.variables]
 
 
 class _Writer(Patterns):
@@ -56,7 +45,7 @@ class _Writer(Patterns):
         if ask:
             return " ".join([*self.clauses, "RETURN 1 LIMIT 1"])
         missing = [name for name in query.names if name not in self.scope]
-        shown = [self._name(name) for name in query.names if name not in missing]
+        shown = [quoted(name) for name in query.names if name not in missing]
         order = [key for one, down in query.order for key in self._keys(one, down)]
         kept = shown if query.distinct else self._kept()
         if query.distinct:
@@ -74,13 +63,13 @@ class _Writer(Patterns):
         if name not in self.scope:
             return ["null"]
         if self.scope[name][0] == NODE:
-            return [self._queries.element(self._name(name)), self._queries.key(self._name(name))]
-        return [self._name(name)]
+            return [self._queries.element(quoted(name)), self._queries.key(quoted(name))]
+        return [quoted(name)]
 
     def _keys(self, expression: of.Expression, descending: bool) -> list[str]:
         way = " DESC" if descending else ""
         if isinstance(expression, of.Var) and self._kind(expression.name) == NODE:
-            text = self._label(self._name(expression.name))
+            text = self._label(quoted(expression.name))
         else:
             text = self.expression(expression)
         names = of.variables(expression)
@@ -105,7 +94,7 @@ class _Writer(Patterns):
                 if isinstance(value, of.Var) and value.name in self._aggregates:
                     self._rename(value.name, name)
                     return
-                self.clauses.append(self._handed_on(f"{self.expression(value)} AS {self._name(name)}"))
+                self.clauses.append(self._handed_on(f"{self.expression(value)} AS {quoted(name)}"))
                 self.scope[name] = (COMPUTED, "")
             case of.Minus(left, right):
                 self.operator(left)
@@ -127,14 +116,15 @@ class _Writer(Patterns):
 
     def _rename(self, old: str, new: str) -> None:
         self.scope[new] = self.scope.pop(old)
-        kept = [self._name(name) for name in self.scope if name != new]
-        self.clauses.append(f"WITH {', '.join([*kept, f'{self._name(old)} AS {self._name(new)}'])}")
+        kept = [quoted(name) for name in self.scope if name != new]
+        self.clauses.append(f"WITH {', '.join([*kept, f'{quoted(old)} AS {quoted(new)}'])}")
 
     def _values(self, name: str, listed: Sequence[of.Constant | None]) -> None:
-        nodes = [node for one in listed if one is not None and one.literal is None for node in one.nodes]
-        if len(nodes) < len(listed):
+        names = [one for one in listed if one is not None and one.literal is None]
+        if len(names) < len(listed):
             raise unknown("VALUES with other things than names")
-        self.clauses.append(f"MATCH ({self._name(name)}) WHERE {self._is_one_of(self._name(name), nodes)}")
+        nodes = [node for one in names for node in one.nodes]
+        self.clauses.append(f"MATCH ({quoted(name)}) WHERE {self._is_one_of(quoted(name), nodes)}")
         self.scope[name] = (NODE, "")
 
     def _group(self, node: of.Group) -> None:
@@ -143,21 +133,20 @@ class _Writer(Patterns):
         for key in node.keys:
             if not isinstance(key, of.Var) or key.name not in self.scope:
                 raise unknown(f"GROUP BY {write_expression(key)}")
-            cells.append(self._name(key.name))
+            cells.append(quoted(key.name))
             scope[key.name] = self.scope[key.name]
         for one in node.aggregates:
             if one.name not in _AGGREGATES or (one.of is None and one.distinct):
                 raise unknown(one.name.upper())
             inner = "*" if one.of is None else self.expression(one.of)
-            if one.of is not None and one.name == "count" and isinstance(one.of, of.Var) and one.of.name in self.scope:
-                is_node = self._kind(one.of.name) == NODE
-                inner = self._look.client.dialect.same.format(inner) if is_node else inner
+            if one.name == "count" and isinstance(one.of, of.Var) and self._kind(one.of.name) == NODE:
+                inner = self._look.client.dialect.same.format(inner)
             cell = f"{one.name}({'DISTINCT ' * one.distinct}{inner})"
             if one.name in ("sum", "avg") and of.variables(one.of) & self.optional:  # unbound values make an error
                 cell = f"CASE WHEN count(*) = count({inner}) THEN {cell} ELSE NULL END"
-            cells.append(f"{cell} AS {self._name(one.result)}")
+            cells.append(f"{cell} AS {quoted(one.result)}")
             scope[one.result] = (COMPUTED, "")
-        self._aggregates |= dict.fromkeys((one.result for one in spine(node)), "")
+        self._aggregates |= {one.result for one in node.aggregates}
         self.clauses.append(f"WITH {', '.join(cells)}")
         self.scope = scope
 
@@ -175,14 +164,14 @@ class _Writer(Patterns):
         else:
             if not isinstance(pattern.head, of.Var) or pattern.head.name not in self.scope:
                 raise unknown(f"OPTIONAL {{ {write_pattern(node)} }}")
-            value, is_list = self._read(self._name(pattern.head.name), key)
+            value, is_list = self._read(quoted(pattern.head.name), key)
             if is_list or not isinstance(pattern.tail, of.Var) or pattern.tail.name in self.scope:
                 raise unknown(f"OPTIONAL {{ {write_pattern(node)} }}")
-            name = self._name(pattern.tail.name)
+            name = quoted(pattern.tail.name)
             self.clauses.append(self._handed_on(f"{value} AS {name}"))
             self.scope[pattern.tail.name] = (VALUE, key)
             if condition is not None:
-                kept = [self._name(one) for one in before]
+                kept = [quoted(one) for one in before]
                 case = f"CASE WHEN {self.expression(condition)} THEN {name} ELSE NULL END AS {name}"
                 self.clauses.append(f"WITH {', '.join([*kept, case])}")
         self.optional |= self.scope.keys() - before.keys()

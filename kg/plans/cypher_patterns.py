@@ -48,7 +48,7 @@ class Patterns:
         self._look = self.graph.lookup
         self._queries, self._words = self._look.queries, self._look.words
         self._fresh = itertools.count(1)
-        self._aggregates: dict[str, str] = {}
+        self._aggregates: set[str] = set()
         self._read_as: dict[str, str] = {}  # variables of values inside of EXISTS
 
     # --- names -----------------------------------------------------------------------------------
@@ -57,13 +57,10 @@ class Patterns:
         return f"coalesce({', '.join([f'{node}.{quoted(key)}' for key in present] + [chr(39) * 2])})"
 
     def _kept(self) -> list[str]:
-        return [self._name(name) for name in self.scope]
+        return [quoted(name) for name in self.scope]
 
     def _handed_on(self, *more: str, distinct: bool = False) -> str:
         return f"WITH {'DISTINCT ' * distinct}{', '.join([*self._kept(), *more]) or '1 AS one'}"
-
-    def _name(self, variable: str) -> str:
-        return quoted(variable)
 
     def _new(self, kind: str) -> str:
         """A name that no variable has."""
@@ -93,7 +90,7 @@ class Patterns:
         return 1
 
     def _triple(self, pattern: of.TriplePattern) -> None:
-        head = self._head(pattern)
+        head = quoted(pattern.head.name) if isinstance(pattern.head, of.Var) else ""
         match pattern.predicate, pattern.tail:
             case of.IsA(), of.Classes(ids=ids):
                 types = self._queries.types(head)
@@ -101,7 +98,7 @@ class Patterns:
                 self._bind(pattern.head, f"({conditions})")
             case of.Labelled(), of.Var(name) if name not in self.scope:
                 self._bind(pattern.head)
-                self.clauses.append(self._handed_on(f"{self._label(head)} AS {self._name(name)}"))
+                self.clauses.append(self._handed_on(f"{self._label(head)} AS {quoted(name)}"))
                 self.scope[name] = (COMPUTED, "")
             case of.Labelled(), of.Constant(literal=Literal(lexical)):
                 self._bind(pattern.head, f"{self._label(head)} = {self._parameter(lexical)}")
@@ -115,9 +112,6 @@ class Patterns:
             case _:
                 raise unknown(write_triple(pattern))
 
-    def _head(self, pattern: of.TriplePattern) -> str:
-        return self._name(pattern.head.name) if isinstance(pattern.head, of.Var) else ""
-
     def _bind(self, end: of.End, condition: str = "") -> None:
         """Bind a node, if it is not yet, and check a condition."""
         if not isinstance(end, of.Var) or self._kind(end.name) in (VALUE, COMPUTED):
@@ -125,7 +119,7 @@ class Patterns:
         where = f" WHERE {condition}" if condition else ""
         if end.name not in self.scope:
             self.scope[end.name] = (NODE, "")
-            self.clauses.append(f"MATCH ({self._name(end.name)}){where}")
+            self.clauses.append(f"MATCH ({quoted(end.name)}){where}")
         elif where:
             self.clauses.append(self._handed_on() + where)
 
@@ -154,7 +148,7 @@ class Patterns:
                 if self._kind(end.name) in (VALUE, COMPUTED):
                     raise unknown(f"?{end.name}, which is a value and a node,")
                 self.scope[end.name] = (NODE, "")
-                ends.append(f"({self._name(end.name)})")
+                ends.append(f"({quoted(end.name)})")
             else:
                 name = self._new("n")
                 conditions.append(self._is_one_of(name, end.nodes))
@@ -174,29 +168,25 @@ class Patterns:
     def _with_property(self, pattern: of.TriplePattern, key: str) -> None:
         if isinstance(pattern.head, of.Var):
             self._bind(pattern.head)
-            head = self._name(pattern.head.name)
+            head = quoted(pattern.head.name)
         else:
             head = self._new("n")
             self.clauses.append(f"MATCH ({head}) WHERE {self._is_one_of(head, pattern.head.nodes)}")
         value, is_list = self._read(head, key)
         name = self._new("v")
         tail = pattern.tail
+        self.clauses.append(f"{self._handed_on(f'{value} AS {name}')} WHERE {name} IS NOT NULL")
         if is_list:
-            one = self._new("v")
-            self.clauses.append(
-                f"{self._handed_on(f'{value} AS {name}')} WHERE {name} IS NOT NULL UNWIND {name} AS {one}"
-            )
-            name = one
-        else:
-            self.clauses.append(f"{self._handed_on(f'{value} AS {name}')} WHERE {name} IS NOT NULL")
+            whole, name = name, self._new("v")
+            self.clauses.append(f"UNWIND {whole} AS {name}")
         if isinstance(tail, of.Constant):
             self.clauses.append(f"{self._handed_on(name)} WHERE {name} IN {self._natives(tail, key)}")
         elif isinstance(tail, of.Var) and tail.name in self.scope:
             if self._kind(tail.name) == NODE:
                 raise unknown(f"?{tail.name}, which is a value and a node,")
-            self.clauses.append(f"{self._handed_on(name)} WHERE {name} = {self._name(tail.name)}")
+            self.clauses.append(f"{self._handed_on(name)} WHERE {name} = {quoted(tail.name)}")
         elif isinstance(tail, of.Var):
-            self.clauses.append(self._handed_on(f"{name} AS {self._name(tail.name)}"))
+            self.clauses.append(self._handed_on(f"{name} AS {quoted(tail.name)}"))
             self.scope[tail.name] = (VALUE, key)
 
     def _read(self, head: str, key: str) -> tuple[str, bool]:
@@ -206,8 +196,7 @@ class Patterns:
             raise unknown(f"{key!r}, which is a list at some nodes,")
         value = f"{head}.{quoted(key)}"
         if key in self._words.labels:
-            before = self._queries.present(self._words.labels[: self._words.labels.index(key)])
-            others = " OR ".join(f"{head}.{quoted(one)} IS NOT NULL" for one in before) or "false"
+            others = " OR ".join(f"{head}.{quoted(one)} IS NOT NULL" for one in self._queries.before(key)) or "false"
             value = f"CASE WHEN {others} THEN {value} ELSE NULL END"
         return value, several == {True}
 
@@ -216,8 +205,7 @@ class Patterns:
         lexicals = [one.literal.lexical] if one.literal is not None else []
         lexicals += [value.lexical for node in one.nodes if isinstance(value := self._look.nodes.key(node), Literal)]
         kinds = {each.kind for each in self._look.schema.properties if each.key == key}
-        found = [value for kind in sorted(kinds) for value in natives(dict.fromkeys(lexicals), kind)]
-        return self._parameter(list({(type(value), value): value for value in found}.values()))
+        return self._parameter(natives(dict.fromkeys(lexicals), *sorted(kinds)))
 
     # --- expressions -----------------------------------------------------------------------------
     def expression(self, expression: of.Expression) -> str:
@@ -226,7 +214,7 @@ class Patterns:
             case of.Var(name):
                 if name in self._read_as:
                     return f"({self._read_as[name]})"
-                return self._name(name) if name in self.scope else "null"
+                return quoted(name) if name in self.scope else "null"
             case of.Constant(literal=Literal() as literal):
                 return self._literal(literal)
             case of.Exists(pattern, negated):
@@ -281,10 +269,10 @@ class Patterns:
         conditions = []
         for other in others:
             if isinstance(other, of.Constant) and other.literal is None:
-                conditions.append(self._is_one_of(self._name(one.name), other.nodes))
+                conditions.append(self._is_one_of(quoted(one.name), other.nodes))
             elif isinstance(other, of.Var) and self._kind(other.name) == NODE:
                 element = self._queries.element
-                conditions.append(f"{element(self._name(one.name))} = {element(self._name(other.name))}")
+                conditions.append(f"{element(quoted(one.name))} = {element(quoted(other.name))}")
             else:
                 raise unknown("a comparison of a node with a value")
         return f"({'NOT ' * negated}({' OR '.join(conditions)}))"
@@ -313,7 +301,7 @@ class Patterns:
             if not isinstance(pattern.head, of.Var):
                 raise unknown(f"EXISTS {{ {write_pattern(node)} }}")
             if pattern.head.name not in self.scope or not matches:
-                matches.append(f"({self._name(pattern.head.name)})")
+                matches.append(f"({quoted(pattern.head.name)})")
             self.scope.setdefault(pattern.head.name, (NODE, ""))
             where.append(self._inside(pattern, key))
         where += [self.expression(one) for one in conditions]
@@ -327,15 +315,15 @@ class Patterns:
         if key is None:
             if not isinstance(pattern.tail, of.Classes):
                 raise unknown(f"EXISTS {{ {write_triple(pattern)} }}")
-            types = self._queries.types(self._name(pattern.head.name))
+            types = self._queries.types(quoted(pattern.head.name))
             return f"({' OR '.join(f'{self._parameter(id)} IN {types}' for id in pattern.tail.ids)})"
-        value, is_list = self._read(self._name(pattern.head.name), key)
+        value, is_list = self._read(quoted(pattern.head.name), key)
         if isinstance(pattern.tail, of.Constant):
             if is_list:
                 raise unknown(f"EXISTS {{ {write_triple(pattern)} }}")
             return f"{value} IN {self._natives(pattern.tail, key)}"
         assert isinstance(pattern.tail, of.Var)
         if pattern.tail.name in self.scope:
-            return f"{value} = {self._name(pattern.tail.name)}"
+            return f"{value} = {quoted(pattern.tail.name)}"
         self._read_as[pattern.tail.name] = value
         return f"{value} IS NOT NULL"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -61,7 +62,6 @@ class Selected:
     """The rows of a query.
 
     Attributes:
-        table: the sorted rows that are wanted, with hidden columns.
         rows: for each sorted row, wanted or not, its number in `base`; the first of equal ones if rows are distinct.
         keys: for each sorted row, the place of its sort key; rows with equal places are ties.
         start, stop: which of the sorted rows are wanted.
@@ -70,7 +70,6 @@ class Selected:
         groups: the rows that were grouped and the group of each; None without groups.
     """
 
-    table: Table
     rows: IntArray
     keys: IntArray
     start: int
@@ -144,7 +143,7 @@ class Run:
         start = min(query.start, len(rows))
         stop = len(rows) if query.length is None else min(start + query.length, len(rows))
         self.limits.check()
-        return Selected(base.take(rows[start:stop]), rows, keys, start, stop, base, same, groups)
+        return Selected(rows, keys, start, stop, base, same, groups)
 
     # --- patterns --------------------------------------------------------------------------------
     def table(self, node: of.Operator, bounds: Bounds) -> Table:
@@ -185,7 +184,8 @@ class Run:
                 self._depth -= 1
                 self.selects.append(found)
                 places = np.arange(found.start, found.stop)
-                return found.table.only(names).extended(f"{SELECT}{len(self.selects) - 1}", places)
+                table = found.base.take(found.rows[places]).only(names)
+                return table.extended(f"{SELECT}{len(self.selects) - 1}", places)
         raise AssertionError(node)
 
     def _narrowed(self, bounds: Bounds, table: Table, node: of.Operator) -> dict[str, IntArray]:
@@ -294,13 +294,9 @@ class Run:
         return result
 
     def _values(self, names: Sequence[str], rows: Sequence[Sequence[of.Constant | None]]) -> Table:
-        listed: list[list[int]] = []
+        listed: list[tuple[int, ...]] = []
         for row in rows:
-            ways: list[list[int]] = [[]]
-            for one in row:
-                terms = [UNBOUND] if one is None else self._terms_of(one)
-                ways = [[*way, term] for way in ways for term in terms]
-            listed += ways
+            listed += itertools.product(*([UNBOUND] if one is None else self._terms_of(one) for one in row))
         columns = np.array(listed, np.int64).reshape(len(listed), len(names))
         return Table({name: columns[:, at] for at, name in enumerate(names)}, len(listed))
 

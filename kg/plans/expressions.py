@@ -15,18 +15,7 @@ from triplecheck.kg.plans.basic import NotCoveredError
 from triplecheck.kg.plans.compare import both, compare, either, negated, one_of, truth_of
 from triplecheck.kg.plans.quantities import time_parts
 from triplecheck.kg.plans.tables import UNBOUND, Table
-from triplecheck.kg.plans.terms import (
-    BOOLEAN,
-    DECIMAL,
-    DOUBLE,
-    ERROR,
-    INTEGER,
-    NUMBER,
-    TIME,
-    Codes,
-    Terms,
-    Values,
-)
+from triplecheck.kg.plans.terms import BOOLEAN, DECIMAL, DOUBLE, ERROR, INTEGER, NUMBER, TIME, Codes, Terms, Values
 from triplecheck.kg.plans.write import write_expression
 from triplecheck.kg.types import XSD
 

@@ -33,11 +33,9 @@ def grouped(terms: Terms, values_of: ValuesOf, group: Group, table: Table) -> tu
     """
     keys = [_key(terms, values_of, key, table) for key in group.keys]
     found, number = codes(keys, table.length) if keys else (np.zeros(table.length, np.int64), 1)
-    columns: dict[str, IntArray] = {}
-    first = first_rows(found, number) if keys else None
-    for key, column in zip(group.keys, keys, strict=True):
-        if isinstance(key, Var) and first is not None:
-            columns[key.name] = column[first]
+    first = first_rows(found, number)
+    named = zip(group.keys, keys, strict=True)
+    columns: dict[str, IntArray] = {key.name: column[first] for key, column in named if isinstance(key, Var)}
     notes: list[str] = []
     for one in group.aggregates:
         columns[one.result] = _Aggregation(terms, values_of, table, found, number, notes).run(one)
@@ -65,7 +63,7 @@ class _Aggregation:
         values = self._values_of(one.of, self._table)
         rows: IntArray = np.arange(self._table.length)
         if one.distinct:
-            rows = _once(self._groups, self._terms.ids(values))
+            rows = first_rows(*codes([self._groups, self._terms.ids(values)], len(rows)))
         match one.name:
             case "count":
                 bound = rows[values.kinds[rows] != ERROR]
@@ -82,8 +80,7 @@ class _Aggregation:
         groups = self._groups
         if distinct:
             shown = [column for name, column in self._table.columns.items() if not name.startswith(HIDDEN)]
-            rows, number = codes([groups, *shown], self._table.length)
-            groups = groups[first_rows(rows, number)]
+            groups = groups[first_rows(*codes([groups, *shown], self._table.length))]
         return self._integers(np.bincount(groups, minlength=self._number))
 
     def _sample(self, values: Values) -> IntArray:
@@ -149,12 +146,6 @@ class _Aggregation:
     def _integers(self, numbers: IntArray) -> IntArray:
         n = len(numbers)
         return self._terms.ids(Values.of_numbers(numbers.astype(np.float64), INTEGER, np.ones(n, bool)))
-
-
-def _once(groups: IntArray, ids: IntArray) -> IntArray:
-    """The first row of each value in each group."""
-    found, number = codes([groups, ids], len(groups))
-    return first_rows(found, number)
 
 
 def _most_frequent(groups: IntArray, units: IntArray, number: int) -> IntArray:

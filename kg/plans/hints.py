@@ -15,18 +15,7 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.patterns import BoundPattern, Link, Query, match
-from triplecheck.kg.plans.algebra import (
-    Basic,
-    Call,
-    Classes,
-    Constant,
-    End,
-    IsA,
-    Relations,
-    TriplePattern,
-    Var,
-    parts,
-)
+from triplecheck.kg.plans.algebra import Basic, Call, Classes, Constant, End, IsA, Relations, TriplePattern, Var, parts
 from triplecheck.kg.plans.basic import BasicSolver, NotCoveredError
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.notation import write_label
@@ -82,14 +71,9 @@ def excluding_nothing(graph: Graph, plan: Plan) -> frozenset[int]:
     Args:
         graph: the graph whose names it was read with.
     """
-    kinds = {
-        pattern.head: set(pattern.tail.ids)
-        for pattern in _all_patterns(plan)
-        if isinstance(pattern.predicate, IsA) and isinstance(pattern.tail, Classes)
-    }
-    found: set[int] = set()
+    kinds, found = _kinds(plan), set[int]()
     for call in (one for one in parts(plan.algebra) if isinstance(one, Call) and one.name == "!="):
-        own = {id for one in call.arguments if isinstance(one, Var) for id in kinds.get(one, ())}
+        own = {id for one in call.arguments if isinstance(one, Var) and one in kinds for id in kinds[one].ids}
         excluded = [node for one in call.arguments if isinstance(one, Constant) for node in one.nodes]
         found.update(node for node in excluded if own and own.isdisjoint(graph.types(node)))
     return frozenset(found)
@@ -101,13 +85,9 @@ class _Check:
         self._solver = BasicSolver(Terms(graph), limits)
 
     def run(self, plan: Plan) -> Iterator[Hint]:
+        kinds = _kinds(plan)
         for basic in (one for one in parts(plan.algebra) if isinstance(one, Basic)):
-            kinds = {
-                pattern.head: pattern.tail
-                for pattern in _all_patterns(plan)
-                if isinstance(pattern.predicate, IsA) and isinstance(pattern.tail, Classes)
-            }
-            hints = [hint for pattern in basic.patterns for hint in self._of_pattern(pattern, kinds)]
+            hints = [hint for pattern in basic.patterns if (hint := self._of_pattern(pattern, kinds))]
             yield from hints
             if not hints and len(basic.patterns) > 1 and self._solver.solve(basic, {}).length == 0:
                 if apart := next(self._apart(basic.patterns), None):
@@ -132,30 +112,26 @@ class _Check:
             return None
         return self._nodes_at(pattern.predicate, "head" if end == pattern.head else "tail")
 
-    def _of_pattern(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> Iterator[Hint]:
+    def _of_pattern(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> Hint | None:
         self._limits.check()
         if not isinstance(pattern.predicate, Relations) or isinstance(pattern.tail, Classes):
-            return
+            return None
         head, tail = (self._nodes(end, kinds) for end in (pattern.head, pattern.tail))
         if (head is None and tail is None) or self._matches(pattern.predicate, head, tail):
-            return
+            return None
         name = write_predicate(pattern.predicate)
         if pattern.head != pattern.tail and self._matches(pattern.predicate, tail, head):
-            leads, here = self._ends(pattern.predicate), self._ends_here(pattern, kinds)
+            leads, here = self._ends(pattern.predicate), [self._said(end, kinds) for end in pattern.ends]
             text = f"{name} leads from {leads[0]} to {leads[1]}; here it leads from {here[0]} to {here[1]}"
-            yield Hint(text, turned=True)
-            return
-        far = {Direction.OUT: head, Direction.IN: tail}
-        for way, end in ((Direction.OUT, pattern.head), (Direction.IN, pattern.tail)):
-            nodes = far[way]
+            return Hint(text, turned=True)
+        for way, end, nodes in ((Direction.OUT, pattern.head, head), (Direction.IN, pattern.tail, tail)):
             if nodes is not None and not self._has(pattern.predicate, nodes, way):
                 whose = self._said(end, kinds)
                 others = [] if way is Direction.OUT else self._others(pattern, nodes, head)
                 does = f"; {' or '.join(others)} does" if others else ""
                 text = f"{whose} has no {name}" if way is Direction.OUT else f"no {name} leads to {whose}{does}"
-                yield Hint(text, instead=bool(others))
-                return
-        yield Hint(f"nothing matches {write_triple(pattern)}")
+                return Hint(text, instead=bool(others))
+        return Hint(f"nothing matches {write_triple(pattern)}")
 
     def _nodes(self, end: End, kinds: dict[End, Classes]) -> IntArray | None:
         """The nodes that an end may be; None: any, or values that have no node."""
@@ -207,17 +183,15 @@ class _Check:
         node = int(np.searchsorted(offsets, at, "right")) - 1
         return f"{self._graph.label(node)!r}", f"{self._graph.label(int(ends[at]))!r} (for example)"
 
-    def _ends_here(self, pattern: TriplePattern, kinds: dict[End, Classes]) -> tuple[str, ...]:
-        return tuple(self._said(end, kinds) for end in pattern.ends)
-
     def _said(self, end: End, kinds: dict[End, Classes]) -> str:
         if isinstance(end, Constant):
             return end.text
-        return self._class_labels(kinds[end]) if end in kinds else f"?{end.name}" if isinstance(end, Var) else ""
+        if end in kinds:
+            return " or ".join(dict.fromkeys(self._graph.type_label(id) for id in kinds[end].ids))
+        return f"?{end.name}"
 
-    def _class_labels(self, classes: Classes) -> str:
-        return " or ".join(dict.fromkeys(self._graph.type_label(id) for id in classes.ids))
 
-
-def _all_patterns(plan: Plan) -> Sequence[TriplePattern]:
-    return [one for one in parts(plan.algebra) if isinstance(one, TriplePattern)]
+def _kinds(plan: Plan) -> dict[End, Classes]:
+    """The classes that a plan asks of its variables and names."""
+    patterns = (one for one in parts(plan.algebra) if isinstance(one, TriplePattern))
+    return {one.head: one.tail for one in patterns if isinstance(one.predicate, IsA) and isinstance(one.tail, Classes)}

@@ -6,12 +6,12 @@ label or alias in any spelling of its words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import Graph
-from triplecheck.kg.linking import Candidate, Linker
+from triplecheck.kg.linking import Linker
 from triplecheck.kg.patterns.bind import SchemaNames
 from triplecheck.kg.plans.algebra import Classes, Constant, IsA, Labelled, Relations
 from triplecheck.kg.plans.notation import name_of, spellings, write_label, write_value
@@ -29,20 +29,14 @@ class PlanNames:
 
     Args:
         linker: finds its nodes by name; None: by id and value only.
-        schema: names of its relations and types; read from the graph if not given.
         topics: nodes of names that are known beforehand; they are used before all others.
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        linker: Linker | None = None,
-        *,
-        schema: SchemaNames | None = None,
-        topics: Mapping[str, Sequence[int]] | None = None,
+        self, graph: Graph, linker: Linker | None = None, *, topics: Mapping[str, Sequence[int]] | None = None
     ) -> None:
         self.graph = graph
-        self._linker, self._schema = linker, schema or SchemaNames(graph)
+        self._linker, self._schema = linker, SchemaNames(graph)
         self._topics = {name: tuple(sorted(set(nodes))) for name, nodes in (topics or {}).items()}
 
     # --- predicates and classes ------------------------------------------------------------------
@@ -57,7 +51,7 @@ class PlanNames:
             return IsA()
         for spelling in spellings(name):
             if numbers := self._schema.relations(spelling):
-                return Relations(self._shown(spelling), numbers)
+                return Relations(write_label(spelling), numbers)
         if name == RDFS + "label":
             return Labelled()
         if self.graph.has_types and name.casefold() in _TYPE_WORDS:
@@ -78,7 +72,7 @@ class PlanNames:
         for form in (str, _singular):
             for spelling in spellings(name):
                 if ids := self._schema.type_ids(form(spelling)):
-                    return Classes(self._shown(spelling), ids)
+                    return Classes(write_label(spelling), ids)
         plain = spellings(name)[-1]
         kind = "a relation" if self._schema.relations(plain) else self._value(plain)
         raise self._unknown("class", plain, self._schema.like_type(plain), kind)
@@ -102,7 +96,7 @@ class PlanNames:
         name = name_of(iri)
         for spelling in spellings(name):
             if nodes := self._named(spelling):
-                return Constant(self._shown(spelling), nodes)
+                return Constant(write_label(spelling), nodes)
         plain = spellings(name)[-1]
         kind = "a class" if self._schema.type_ids(plain) else "a relation" if self._schema.relations(plain) else ""
         like = [] if self._linker is None else [one.label for one in self._linker.candidates(plain, limit=3)]
@@ -124,11 +118,11 @@ class PlanNames:
             return tuple(sorted(found))
         candidates = () if self._linker is None else self._linker.candidates(name, limit=_HOMONYMS)
         exact = [one for one in candidates if one.is_exact]
-        best: Sequence[Candidate] = ()
-        for fits in _FITS:
-            best = best or [one for one in exact if fits(one, name)]
         if literal is not None:  # a value is written as it is
             best = [one for one in exact if one.label == literal.lexical]
+        else:
+            labelled = [one for one in exact if one.label == name]
+            best = labelled or [one for one in exact if one.source != "alias"] or exact
         return tuple(sorted(found | {one.node for one in best}))
 
     def _by_id(self, name: str) -> list[int]:
@@ -141,16 +135,6 @@ class PlanNames:
         listed = ", ".join(repr(label) for label in like if label != name)
         hint = f"; it is {other}" if other else f"; is it {listed}?" if listed else ""
         return PlanError(f"no {kind} {name!r} in the graph{hint}")
-
-    def _shown(self, name: str) -> str:
-        return write_label(name)
-
-
-_FITS: tuple[Callable[[Candidate, str], bool], ...] = (
-    lambda one, name: one.label == name,
-    lambda one, name: one.source != "alias",
-    lambda one, name: True,
-)
 
 
 def _singular(name: str) -> str:

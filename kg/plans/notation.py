@@ -120,30 +120,22 @@ def encode(text: str) -> Encoded:
     masked: list[str] = []
     places = [(0, 0)]
     at = length = 0
-
-    def put(piece: str, original: str, shown: str) -> None:
-        nonlocal length
-        done.append(piece)
-        masked.append(shown)
-        length += len(piece)
-        if len(piece) != len(original):
-            places.append((length, at + len(original)))
-
     while at < len(text):
         match = _TOKEN.match(text, at)
-        if match is None:
-            piece = " " if text[at] == "\t" else text[at]
-            put(piece, text[at], piece)
-            at += 1
-            continue
-        found = match[0]
-        kept = not match["name"] or found[1:-1].startswith(_KEPT) or "".join(done[-2:]) == "^^"
-        if match["name"] and not _is_name(found[1:-1]):
-            put("<", "<", "<")
-            at += 1
-            continue
-        put(found if kept else f"<{_NAME}{quote(found[1:-1], safe='', errors='replace')}>", found, " " * len(found))
-        at = match.end()
+        if match and match["name"] and not _is_name(match[0][1:-1]):
+            match = None
+        original = match[0] if match else text[at]
+        piece = shown = " " if original == "\t" else original
+        if match:
+            shown = " " * len(original)
+            if match["name"] and not original[1:-1].startswith(_KEPT) and "".join(done[-2:]) != "^^":
+                piece = f"<{_NAME}{quote(original[1:-1], safe='', errors='replace')}>"
+        done.append(piece)
+        masked.append(shown)
+        at += len(original)
+        length += len(piece)
+        if len(piece) != len(original):
+            places.append((length, at))
     return Encoded("".join(done), "".join(masked), tuple(places))
 
 

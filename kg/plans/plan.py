@@ -2,21 +2,22 @@
 
 from __future__ import annotations
 
+import itertools
 import re
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import encode, parse
-from triplecheck.kg.plans.shape import apart, bridges, compared, contradicted, doubled, has_cycle, stated
 from triplecheck.kg.plans.translate import translate
 from triplecheck.kg.plans.write import aggregated, spine, with_aggregates, write_expression, write_pattern
 from triplecheck.kg.values import valid
 
 _STAR = re.compile(r"\bSELECT\s+(?:DISTINCT\s+|REDUCED\s+)?\*", re.IGNORECASE)
 _VARIABLE = re.compile(r"[?$](\w+)")
-_COMPARED = frozenset(("=", "!=", "<", ">", "<=", ">=", "in", "not in"))
+_ORDERED = frozenset((">", ">=", "<", "<="))
 _COMPUTED = {"+": "plus", "-": "minus", "*": "times", "/": "divided by"}
 
 
@@ -96,40 +97,92 @@ class Plan:
 
     @property
     def bridges(self) -> list[tuple[int, ...]]:
-        """The relations of the triples that a variable joins which nothing else in the plan speaks of."""
-        return bridges(self.algebra)
+        """The relations of the triples at a variable that joins two triples and stands nowhere else, in no order."""
+        used = Counter(one.name for one in of.parts(self.algebra) if isinstance(one, of.Var))
+        used.update(self.algebra.names)
+        at = Counter(end.name for one in self._patterns for end in _joined(one))
+        middle = {name for name, count in at.items() if count == 2 and used[name] == 2}
+        return [
+            one.predicate.numbers
+            for one in self._patterns
+            if isinstance(one.predicate, of.Relations) and middle & {end.name for end in _joined(one)}
+        ]
 
     @property
     def stated(self) -> list[tuple[int, ...]]:
         """The relations of the triples whose two ends are things that the query names; empty for ASK."""
-        return [] if self.kind == "ask" else stated(self.algebra)
+        return [
+            one.predicate.numbers
+            for one in (self._patterns if self.kind == "select" else ())
+            if isinstance(one.predicate, of.Relations)
+            and not isinstance(one.tail, of.Classes)
+            and not any(isinstance(end, of.Var) for end in one.ends)
+        ]
 
     @property
     def apart(self) -> list[str]:
-        """The variables that nothing joins to the selected ones; empty for ASK."""
-        return [] if self.kind == "ask" else apart(self.algebra)
+        """The variables that no triple or expression joins to the selected ones; empty for ASK.
+
+        They only say that something exists. In the order of the triples.
+        """
+        if self.kind == "ask":
+            return []
+        together = [names for one in of.parts(self.algebra) if len(names := _together(one)) > 1]
+        reached, before = set(self.algebra.names), set[str]()
+        while reached != before:
+            before = reached
+            reached = reached.union(*(names for names in together if not names.isdisjoint(reached)))
+        ends = [end.name for one in of.positive(self.algebra) for end in one.ends if isinstance(end, of.Var)]
+        return [name for name in dict.fromkeys(ends) if name not in reached]
 
     @property
     def triples(self) -> int:
         """The number of its triples that have a relation."""
-        triples = (one for one in of.parts(self.algebra) if isinstance(one, of.TriplePattern))
-        return sum(not isinstance(one.predicate, of.IsA | of.Labelled) for one in triples)
+        return sum(not isinstance(one.predicate, of.IsA | of.Labelled) for one in self._patterns)
 
     @property
     def is_contradicted(self) -> bool:
-        """Whether it excludes what it requires."""
-        return not self.has("union", "optional") and contradicted(self.algebra)
+        """Whether it requires the triples that it excludes: { ?x <p> <A> . FILTER NOT EXISTS { ?x <p> <A> } }."""
+        if self.has("union", "optional"):
+            return False
+        required = set(of.positive(self.algebra))
+        denied = (one.pattern for one in of.parts(self.algebra) if isinstance(one, of.Exists) and one.negated)
+        return any(isinstance(one, of.Basic) and one.patterns and required.issuperset(one.patterns) for one in denied)
 
     @property
     def doubled(self) -> list[tuple[of.Constant, of.Constant]]:
-        """The pairs of names that one variable must have by the same relation; none of a union."""
-        return [] if self.has("union", "optional") else doubled(self.algebra)
+        """The pairs of names that one variable must have by the same relation, as in { ?x <p> <A> . ?x <p> <B> };
+        none of a union."""
+        if self.has("union", "optional"):
+            return []
+        named: dict[tuple[str, of.Predicate], dict[of.Constant, None]] = {}
+        for one in of.positive(self.algebra):
+            if isinstance(one.head, of.Var) and isinstance(one.tail, of.Constant):
+                named.setdefault((one.head.name, one.predicate), {})[one.tail] = None
+        return [pair for names in named.values() for pair in itertools.combinations(names, 2)]
 
     @property
     def compared(self) -> list[tuple[of.End, of.End, tuple[int, ...]]]:
-        """The things that its filters compare, the one with the greater value first, and the relation to the values;
-        none of a plan with a negation."""
-        return [] if self.has("not", "not exists", "minus pattern") else compared(self.algebra)
+        """The things whose values by one relation its filters compare, the one with the greater value first, and the
+        numbers of the relation; none of a plan with a negation."""
+        if self.has("not", "not exists", "minus pattern"):
+            return []
+        told = {
+            one.tail.name: (one.head, one.predicate.numbers)
+            for one in self._patterns
+            if isinstance(one.tail, of.Var) and isinstance(one.predicate, of.Relations)
+        }
+        found = []
+        for call in (one for one in of.parts(self.algebra) if isinstance(one, of.Call) and one.name in _ORDERED):
+            values = [told[one.name] for one in call.arguments if isinstance(one, of.Var) and one.name in told]
+            if len(values) == 2 and values[0][1] == values[1][1]:
+                greater, smaller = values[:: 1 if call.name.startswith(">") else -1]
+                found.append((greater[0], smaller[0], greater[1]))
+        return found
+
+    @property
+    def _patterns(self) -> list[of.TriplePattern]:
+        return [one for one in of.parts(self.algebra) if isinstance(one, of.TriplePattern)]
 
     def has(self, *names: str) -> bool:
         """Whether it does any of these operations."""
@@ -206,7 +259,7 @@ def _operations(node: object) -> Iterator[Operation]:
             yield from _operations(left)
             yield Operation("optional", write_pattern(right), tuple(_variables(right)))
             yield from _operations((right, condition))
-        case of.Basic(patterns) if has_cycle(patterns):
+        case of.Basic(patterns) if _has_cycle(patterns):
             yield Operation("cycle", write_pattern(node), tuple(_variables(node)))
         case of.Values():
             yield Operation("values", write_pattern(node), node.names)
@@ -250,3 +303,38 @@ def _variables(node: object) -> Iterator[str]:
 
 def _values(node: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(one.text for one in of.parts(node) if isinstance(one, of.Constant)))
+
+
+# --- its shape ---------------------------------------------------------------------------------
+def _has_cycle(patterns: Iterable[of.TriplePattern]) -> bool:
+    """Whether triples join variables in a cycle: two triples between the same two, or one from an end to itself."""
+    group: dict[str, str] = {}
+
+    def root(name: str) -> str:
+        while group.get(name, name) != name:
+            name = group[name]
+        return name
+
+    for pattern in patterns:
+        if pattern.head == pattern.tail:
+            return True
+        ends = [end.name for end in pattern.ends if isinstance(end, of.Var)]
+        if len(ends) == 2:
+            one, other = map(root, ends)
+            if one == other:
+                return True
+            group[one] = other
+    return False
+
+
+def _together(node: object) -> set[str]:
+    """The names of the variables that one part of a plan relates to each other."""
+    if isinstance(node, of.Group):
+        rows = [node.of] if any(one.of is None for one in node.aggregates) else []  # COUNT(*) is of all that they say
+        return {one.result for one in node.aggregates}.union(*map(of.variables, (*node.keys, *rows)))
+    return of.variables(node) if isinstance(node, of.TriplePattern | of.Call | of.Extend | of.Aggregate) else set()
+
+
+def _joined(pattern: of.TriplePattern) -> Sequence[of.Var]:
+    """The variables at the ends of a triple that says no class."""
+    return () if isinstance(pattern.tail, of.Classes) else [end for end in pattern.ends if isinstance(end, of.Var)]

@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
 import numpy as np
 
+from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import IntArray
-from triplecheck.kg.plans.algebra import TriplePattern, positive, variables
-from triplecheck.kg.plans.evidence import Evidence
+from triplecheck.kg.plans.algebra import (
+    Chain,
+    Classes,
+    End,
+    Inverse,
+    IsA,
+    Path,
+    Relations,
+    TriplePattern,
+    Var,
+    positive,
+    variables,
+)
 from triplecheck.kg.plans.execute import SELECT, Run, Selected, Step
+from triplecheck.kg.plans.limits import Limits
+from triplecheck.kg.plans.paths import Paths, is_covered
 from triplecheck.kg.plans.plan import Plan
-from triplecheck.kg.plans.tables import Table, matching
+from triplecheck.kg.plans.tables import Table, codes, first_rows, matching
 from triplecheck.kg.plans.write import write_expression
 from triplecheck.kg.types import Edge
+from triplecheck.kg.vocabulary import RDF
 
 EDGES = 50
 """Default maximum of triples that support a row."""
 _EXAMPLES = 10
+_SECONDS = 2.0  # to look for the ways of paths
+_TYPE_LABELS = frozenset(("type", "instance of", "is a"))
 
 
 @dataclass(frozen=True)
@@ -73,7 +90,7 @@ class Proofs:
         """Triples that support a row, and how many there are in all."""
         if not 0 <= row < len(self.places):
             return [], 0
-        return self._evidence.edges(self._parts(*self.selected.sources(self.places[[row]])), limit)
+        return self._edges(self._parts(*self.selected.sources(self.places[[row]])), limit)
 
     def _parts(self, table: Table, rows: IntArray) -> Iterator[tuple[Table, IntArray, Sequence[TriplePattern]]]:
         yield table, rows, self._patterns
@@ -98,7 +115,7 @@ class Proofs:
             given = set(self.places.tolist())
             others = [at for at in range(min(len(chosen.rows), len(given) + _EXAMPLES)) if at not in given]
             parts = [part for at in others for part in self._parts(*chosen.sources(np.array([at])))]
-            edges, _ = self._evidence.edges(parts, _EXAMPLES)
+            edges, _ = self._edges(parts, _EXAMPLES)
             text = ", ".join(f"{'DESC' if down else 'ASC'}({write_expression(one)})" for one, down in order)
             found.append(Looked("extreme", text, len(chosen.rows), len(given), tuple(edges)))
         return tuple(found)
@@ -115,16 +132,12 @@ class Proofs:
             gone[step.kept] = False
             table, rows = step.seen, np.flatnonzero(gone)[:_EXAMPLES]
             patterns = tuple(one for one in self._patterns if variables(one) & step.variables)
-        edges, _ = self._evidence.edges([(table, rows, patterns)], _EXAMPLES)
+        edges, _ = self._edges([(table, rows, patterns)], _EXAMPLES)
         return Looked(step.kind, step.text, seen, len(step.kept), tuple(edges))
 
     @cached_property
     def _patterns(self) -> tuple[TriplePattern, ...]:
         return tuple(dict.fromkeys(positive(self.plan.algebra)))
-
-    @cached_property
-    def _evidence(self) -> Evidence:
-        return Evidence(self.run.graph)
 
     @property
     def ties(self) -> int:
@@ -144,3 +157,86 @@ class Proofs:
         ranks = np.unique(chosen.keys, return_inverse=True)[1]
         assert query.length is not None
         return np.flatnonzero((ranks >= query.start) & (ranks < query.start + query.length))
+
+    # --- triples ---------------------------------------------------------------------------------
+    def _edges(
+        self, parts: Iterable[tuple[Table, IntArray, Sequence[TriplePattern]]], limit: int
+    ) -> tuple[list[Edge], int]:
+        """The distinct triples of rows of tables.
+
+        Args:
+            parts: a table, rows of it, and the patterns that hold for them.
+            limit: maximum number of triples to return.
+
+        Returns:
+            (head, relation, tail) row by row, and how many there are in all.
+        """
+        found = [one for part in parts for one in (*self._of_patterns(*part), *self._of_paths(*part, limit))]
+        if not found:
+            return [], 0
+        columns = [np.concatenate([one[at] for one in found]) for at in range(4)]
+        order = np.argsort(columns[0], kind="stable")
+        heads, relations, tails = (column[order] for column in columns[1:])
+        keys, number = codes([heads, relations, tails], len(heads))
+        first = np.sort(first_rows(keys, number))[:limit]
+        triples = zip(heads[first].tolist(), relations[first].tolist(), tails[first].tolist(), strict=True)
+        return list(triples), number
+
+    def _of_patterns(
+        self, table: Table, rows: IntArray, patterns: Sequence[TriplePattern]
+    ) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
+        """Place of the row, head, relation and tail of every triple, per pattern and relation."""
+        graph = self.run.graph
+        for pattern in patterns:
+            for relation, heads, tails in self._candidates(table, rows, pattern):
+                at = np.flatnonzero((np.minimum(heads, tails) >= 0) & (np.maximum(heads, tails) < graph.num_nodes))
+                at = at[graph.contains_many(heads[at], np.full(len(at), relation), tails[at])]
+                yield at, heads[at], np.full(len(at), relation), tails[at]
+
+    def _of_paths(
+        self, table: Table, rows: IntArray, patterns: Sequence[TriplePattern], limit: int
+    ) -> Iterator[tuple[IntArray, IntArray, IntArray, IntArray]]:
+        """As `_of_patterns`: a shortest way of each of the first rows, as many as are found in a short time."""
+        paths = Paths(self.run.graph, Limits(_SECONDS))
+        for pattern in patterns:
+            if not isinstance(pattern.predicate, Path | Inverse | Chain) or not is_covered(pattern.predicate):
+                continue
+            ends = [_column(table, rows[:limit], end) for end in pattern.ends]
+            if ends[0] is None or len(ends) < 2 or ends[1] is None:
+                continue
+            for place, (head, tail) in enumerate(zip(ends[0].tolist(), ends[1].tolist(), strict=True)):
+                if max(head, tail) >= self.run.graph.num_nodes or min(head, tail) < 0:
+                    continue
+                try:
+                    way = paths.trace(pattern.predicate, head, tail)
+                except PlanError:  # the time is over
+                    break
+                columns = np.array(way, np.int64).reshape(-1, 3).T
+                yield np.full(len(way), place), columns[0], columns[1], columns[2]
+
+    def _candidates(
+        self, table: Table, rows: IntArray, pattern: TriplePattern
+    ) -> Iterator[tuple[int, IntArray, IntArray]]:
+        heads = _column(table, rows, pattern.head)
+        if heads is None:
+            return
+        match pattern.predicate, pattern.tail:
+            case IsA(), Classes(_, ids):
+                nodes = [node for id in ids if (node := self.run.graph.find(id)) is not None]
+                for relation in self._type_relations:
+                    yield from ((relation, heads, np.full(len(rows), node, np.int64)) for node in nodes)
+            case Relations(_, numbers), tail if not isinstance(tail, Classes):
+                tails = _column(table, rows, tail)
+                if tails is not None:
+                    yield from ((number, heads, tails) for number in numbers)
+
+    @cached_property
+    def _type_relations(self) -> tuple[int, ...]:
+        """The relations from a node to its class, where the graph keeps them as edges."""
+        described = ((number, self.run.graph.relation(number)) for number in range(self.run.graph.num_relations))
+        return tuple(n for n, one in described if one.id == RDF + "type" or one.label in _TYPE_LABELS)
+
+
+def _column(table: Table, rows: IntArray, end: End) -> IntArray | None:
+    column = table.columns.get(end.name if isinstance(end, Var) else end.column)
+    return None if column is None else column[rows]

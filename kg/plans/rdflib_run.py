@@ -5,6 +5,7 @@ A whole query runs over `GraphStore`, within the limits of the run. Property pat
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
@@ -12,7 +13,7 @@ import numpy as np
 from rdflib import Graph as RdflibGraph
 from rdflib import Literal as RdflibLiteral
 from rdflib import URIRef
-from rdflib.paths import AlternativePath, InvPath, MulPath, NegatedPath, SequencePath
+from rdflib.paths import AlternativePath, InvPath, MulPath, SequencePath
 from rdflib.paths import Path as RdflibPath
 from rdflib.plugins.sparql import CUSTOM_EVALS
 from rdflib.plugins.sparql.evaluate import evalPart
@@ -23,7 +24,6 @@ from rdflib.term import Node, Variable
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans import algebra as of
-from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.notation import parsed
 from triplecheck.kg.plans.paths import Paths
 from triplecheck.kg.plans.plan import Plan
@@ -55,12 +55,12 @@ def evaluate(store: GraphStore, plan: Plan, rows: int) -> tuple[list[Row], int]:
         if plan.kind == "ask":
             return ([()] if found["askAnswer"] else []), int(found["askAnswer"])
         names = [Variable(name) for name in plan.variables]
-        cells = _Cells(store)
+        cell = functools.cache(functools.partial(_cell, store))
         listed: list[Row] = []
         total = 0
         for solution in found["bindings"]:
             if total < rows:
-                listed.append(tuple(cells.cell(solution.get(name)) for name in names))
+                listed.append(tuple(cell(solution.get(name)) for name in names))
             total += 1
         return listed, total
     except PlanError:
@@ -71,29 +71,17 @@ def evaluate(store: GraphStore, plan: Plan, rows: int) -> tuple[list[Row], int]:
         raise PlanError(f"the query cannot be evaluated: {str(error) or type(error).__name__}") from None
 
 
-class _Cells:
-    def __init__(self, store: GraphStore) -> None:
-        self._store = store
-        self._known: dict[Node, int | Literal] = {}
-
-    def cell(self, term: Node | None) -> int | Literal | None:
-        """A node, or what is none: a computed value, the label of a relation or a class."""
-        if term is None:
-            return None
-        if term not in self._known:
-            self._known[term] = self._cell(term)
-        return self._known[term]
-
-    def _cell(self, term: Node) -> int | Literal:
-        node = self._store.number(term)
-        if node is not None:
-            return node
-        if isinstance(term, RdflibLiteral):
-            return Literal(str(term), str(term.datatype or STRING))
-        relation = self._store.relation_number(term)
-        if relation is not None:
-            return Literal(self._store.graph.relation(relation).label)
-        return Literal(self._store.graph.type_label(plain_id(str(term))))
+def _cell(store: GraphStore, term: Node | None) -> int | Literal | None:
+    """A node, or what is none: a computed value, the label of a relation or a class."""
+    node = None if term is None else store.number(term)
+    if term is None or node is not None:
+        return node
+    if isinstance(term, RdflibLiteral):
+        return Literal(str(term), str(term.datatype or STRING))
+    relation = store.relation_number(term)
+    if relation is not None:
+        return Literal(store.graph.relation(relation).label)
+    return Literal(store.graph.type_label(plain_id(str(term))))
 
 
 # --- what the query means ------------------------------------------------------------------------
@@ -114,34 +102,33 @@ def _meant(part: Any, store: GraphStore) -> Any:
     if isinstance(part, tuple):
         return tuple(_meant(one, store) for one in part)
     if isinstance(part, RdflibPath):
-        ours = _path(part, store)
-        return part if ours is None else _OurPath(part, ours)
+        try:
+            return _OurPath(part, _path(part, store))
+        except LookupError:
+            return part
     return store.meant(part) if isinstance(part, Node) else part
 
 
-def _path(path: Any, store: GraphStore) -> of.Predicate | None:
-    """Our path for one of rdflib's; None if it has other predicates than relations."""
-    if isinstance(path, URIRef):
-        number = store.relation_number(path)
-        return None if number is None else of.Relations(str(path), (number,))
-    if isinstance(path, InvPath):
-        part = _path(path.arg, store)
-        return None if part is None else of.Inverse(part)
-    inside = [path.path] if isinstance(path, MulPath) else list(path.args)
-    parts = [_path(one, store) for one in inside]
-    known = tuple(one for one in parts if one is not None)
-    if len(known) < len(parts):
-        return None
+def _path(path: Any, store: GraphStore) -> of.Predicate:
+    """Our path for one of rdflib's.
+
+    Raises:
+        LookupError: it has other predicates than relations.
+    """
     match path:
+        case URIRef():
+            number = store.relation_number(path)
+            if number is None:
+                raise LookupError(path)
+            return of.Relations(str(path), (number,))
+        case InvPath():
+            return of.Inverse(_path(path.arg, store))
         case MulPath():
-            return of.Path(path.mod, known)
+            return of.Path(path.mod, (_path(path.path, store),))
         case SequencePath():
-            return of.Chain(known)
-        case AlternativePath():
-            return of.Path("|", known)
-        case NegatedPath():
-            return of.Path("!", known)
-    return None
+            return of.Chain(tuple(_path(one, store) for one in path.args))
+    operator = "|" if isinstance(path, AlternativePath) else "!"
+    return of.Path(operator, tuple(_path(one, store) for one in path.args))
 
 
 class _OurPath(RdflibPath):  # type: ignore[misc]
@@ -219,8 +206,3 @@ def _counted(store: GraphStore, rows: Iterable[Any]) -> Iterator[Any]:
         if number == store.limits.rows:
             raise store.limits.too_many()
         yield row
-
-
-def limits_of_rows(limits: Limits) -> Limits:
-    """The same time, and fewer rows."""
-    return Limits(limits.seconds, min(limits.rows, MOST_ROWS), limits.started)

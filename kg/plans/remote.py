@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from triplecheck.kg.cypher.graph import CypherGraph
@@ -17,7 +17,7 @@ from triplecheck.kg.plans.plan import Plan
 from triplecheck.kg.plans.sparql import write_query
 from triplecheck.kg.sparql.client import QueryRefusedError
 from triplecheck.kg.sparql.graph import SparqlGraph
-from triplecheck.kg.sparql.terms import Term, TermKind, iri, literal
+from triplecheck.kg.sparql.terms import Term, TermKind, iri, literal, string_variants
 from triplecheck.kg.types import Literal
 from triplecheck.kg.waiting import StillRunningError, within
 
@@ -31,15 +31,13 @@ def ask_server(graph: Graph, plan: Plan, seconds: float, rows: int) -> tuple[lis
         PlanError: the graph is of another kind, the server refuses the query, or the time is over.
         GraphUnavailableError: the server does not answer.
     """
-    asked: _Endpoint | _PropertyGraph
-    if isinstance(graph, SparqlGraph):
-        asked = _Endpoint(graph, plan)
-    elif isinstance(graph, CypherGraph):
-        asked = _PropertyGraph(graph, plan)
-    else:
+    if not isinstance(graph, SparqlGraph | CypherGraph):
         raise PlanError("queries are not supported on this kind of graph")
     try:
-        found = within(seconds, lambda: asked.rows(rows + 1))
+        if isinstance(graph, SparqlGraph):
+            found = within(seconds, partial(_Endpoint(graph, plan).rows, rows + 1))
+        else:
+            found = within(seconds, partial(_of_property_graph, graph, plan, rows + 1))
     except StillRunningError:
         raise PlanError(
             f"the server takes longer than {seconds:g} s; narrow the query, or allow more seconds"
@@ -56,7 +54,7 @@ class _Endpoint:
     """Implements `kg.plans.sparql.Spelling` for a SPARQL endpoint, and asks it."""
 
     def __init__(self, graph: SparqlGraph, plan: Plan) -> None:
-        self._graph, self._plan = graph, plan
+        self._graph, self._look, self._plan = graph, graph.lookup, plan
         words = graph.vocabulary
         self.types: Sequence[str] = [iri(one) for one in words.types]
         self.labels: Sequence[str] = [iri(one) for one in words.labels]
@@ -71,10 +69,10 @@ class _Endpoint:
 
     # --- terms -----------------------------------------------------------------------------------
     def relation(self, relation: int) -> str:
-        return self._graph.written_relation(relation)
+        return iri(self._look.relations.key(relation))
 
     def node(self, node: int) -> Sequence[str]:
-        return self._graph.written(node)
+        return [] if self._look.is_blank(node) else self._look.written(node)
 
     def type(self, id: str) -> str:
         return iri(id)
@@ -83,14 +81,14 @@ class _Endpoint:
         return literal(value.lexical, value.datatype)
 
     def texts(self, value: Literal) -> Sequence[str]:
-        return self._graph.written_text(value.lexical)
+        return string_variants(value.lexical, self._look.languages)
 
     # --- rows ------------------------------------------------------------------------------------
     def rows(self, most: int) -> list[Row]:
         """The first rows; of an ask one without cells if it is true."""
         is_ask, names = self._plan.kind == "ask", self._plan.variables
         query = write_query(self._plan.algebra, self, rows=1 if is_ask else most)
-        found = [tuple(self._cell(name, row.get(name)) for name in names) for row in self._graph.select(query)]
+        found = [tuple(self._cell(name, row.get(name)) for name in names) for row in self._look.client.select(query)]
         # A string in two languages is one node here.
         return list(dict.fromkeys(found)) if self._plan.algebra.distinct else found
 
@@ -101,41 +99,36 @@ class _Endpoint:
             return Literal(term.value, term.datatype)
         if term.kind is TermKind.IRI and term.value in self._relations:
             return Literal(self._relations[term.value])
-        return self._graph.number(term)
+        return self._look.number(term)
 
     @cached_property
     def _relations(self) -> dict[str, str]:
         """Labels of relations by id, if a variable stands for relations."""
-        variable = any(isinstance(one, of.TriplePattern) and isinstance(one.predicate, of.Var) for one in self._parts)
-        if not variable:
+        patterns = (one for one in of.parts(self._plan.algebra) if isinstance(one, of.TriplePattern))
+        if not any(isinstance(one.predicate, of.Var) for one in patterns):
             return {}
         found = (self._graph.relation(number) for number in range(self._graph.num_relations))
         return {one.id: one.label for one in found}
 
-    @property
-    def _parts(self) -> list[object]:
-        return list(of.parts(self._plan.algebra))
+
+def _of_property_graph(graph: CypherGraph, plan: Plan, most: int) -> list[Row]:
+    """The first rows; of an ask one without cells if it is true."""
+    text, parameters, kinds = write_cypher(graph, plan, most)
+    found = graph.lookup.client.rows(text, parameters)
+    if plan.kind == "ask":
+        return [()] if found else []
+    return [tuple(_cells(graph, iter(row), kinds)) for row in found]
 
 
-class _PropertyGraph:
-    def __init__(self, graph: CypherGraph, plan: Plan) -> None:
-        self._look, self._plan = graph.lookup, plan
-        self._graph = graph
-
-    def rows(self, most: int) -> list[Row]:
-        """The first rows; of an ask one without cells if it is true."""
-        query = write_cypher(self._graph, self._plan, most)
-        found = self._look.client.rows(query.text, query.parameters)
-        if self._plan.kind == "ask":
-            return [()] if found else []
-        return [tuple(self._row(iter(row), query.kinds)) for row in found]
-
-    def _row(self, cells: Iterator[Any], kinds: Sequence[tuple[str, str]]) -> Iterator[int | Literal | None]:
-        for kind, key in kinds:
-            cell = next(cells)
-            if kind == NODE:
-                node_key = next(cells)
-                yield None if cell is None else self._look.number(cell, node_key)
-                continue
-            value = next(iter(literals(cell, self._look.datatype(key) if kind == VALUE else None)), None)
-            yield self._look.nodes.number(value) if kind == VALUE and value is not None else value
+def _cells(
+    graph: CypherGraph, cells: Iterator[Any], kinds: Sequence[tuple[str, str]]
+) -> Iterator[int | Literal | None]:
+    look = graph.lookup
+    for kind, key in kinds:
+        cell = next(cells)
+        if kind == NODE:
+            node_key = next(cells)
+            yield None if cell is None else look.number(cell, node_key)
+            continue
+        value = next(iter(literals(cell, look.datatype(key) if kind == VALUE else None)), None)
+        yield look.nodes.number(value) if kind == VALUE and value is not None else value

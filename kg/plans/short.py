@@ -107,8 +107,8 @@ class _Writer:
                 yield token.text
                 at += 1
             elif compared := self._filter(at):
-                at, parts = compared
-                yield from self._compared(*parts)
+                at, written = compared
+                yield written
             elif token.is_term and before in ("{", "}", ".", ")"):
                 subject = token.text
                 found = self._triple(at + 1, subject)
@@ -128,16 +128,14 @@ class _Writer:
             return None
         start = "" if is_further else f"{subject} "
         if self._kind(end) == "compare" and self._is_term(end + 1):
-            value = self._tokens[end + 1].text
-            variable = self._new()
-            compared = f"{start}{predicate} {variable} . FILTER({variable} {self._tokens[end].text} {value})"
+            compared = f"{start}{self._compared(predicate, end)}"
             further = self._kind(end + 2) == "other" and self._tokens[end + 2].text == ";"
             return (end + 3, f"{compared} . {subject}") if further else (end + 2, compared)
         after, last = self._name(end)
         return (after, f"{start}{predicate} {last}") if last else None
 
-    def _filter(self, at: int) -> tuple[int, tuple[str, str, str, str]] | None:
-        """Behind FILTER(?x <relation> = value), and its parts; None if something else begins there."""
+    def _filter(self, at: int) -> tuple[int, str] | None:
+        """Behind FILTER(?x <relation> = value), and what it says; None if something else begins there."""
         if self._tokens[at].text.upper() != "FILTER" or at + 2 >= len(self._tokens):
             return None
         subject = self._tokens[at + 2].text
@@ -147,7 +145,7 @@ class _Writer:
             subject[0] in "?$" and predicate and closed and self._kind(end) == "compare" and self._is_term(end + 1)
         ):
             return None
-        return end + 3, (subject, predicate, self._tokens[end].text, self._tokens[end + 1].text)
+        return end + 3, f"{subject} {self._compared(predicate, end)}"
 
     def _bare(self, at: int) -> tuple[int, str] | None:
         """The end and the name of bare words after a comparison, `no` in `?x = no)`. None unless `)`, `&&` or `||` is
@@ -156,9 +154,11 @@ class _Writer:
         closed = self._kind(end) == "both" or (self._tokens[end : end + 1] and self._tokens[end].text == ")")
         return (end, name) if name and closed else None
 
-    def _compared(self, subject: str, predicate: str, operator: str, value: str) -> Iterator[str]:
-        variable = self._new()
-        yield f"{subject} {predicate} {variable} . FILTER({variable} {operator} {value})"
+    def _compared(self, predicate: str, at: int) -> str:
+        """A relation to a variable that is compared, by the operator at a place, with the term behind it."""
+        self._made += 1
+        operator, value = (token.text for token in self._tokens[at : at + 2])
+        return f"{predicate} ?of{self._made} . FILTER(?of{self._made} {operator} {value})"
 
     def _name(self, at: int) -> tuple[int, str]:
         """Behind a term, `a`, or words that are one name, and its text; empty if nothing of the kind begins there."""
@@ -182,7 +182,3 @@ class _Writer:
 
     def _is_term(self, at: int) -> bool:
         return at < len(self._tokens) and self._tokens[at].is_term
-
-    def _new(self) -> str:
-        self._made += 1
-        return f"?of{self._made}"

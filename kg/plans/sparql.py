@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Protocol
 
 from triplecheck.kg.plans import algebra as of
-from triplecheck.kg.plans.write import INFIX, spine
+from triplecheck.kg.plans.write import INFIX
+from triplecheck.kg.sparql.terms import literal
 from triplecheck.kg.types import Literal
 
 
@@ -56,28 +57,25 @@ def write_query(query: of.Select, spelling: Spelling, *, ask: bool = False, rows
 class _Writer:
     def __init__(self, spelling: Spelling) -> None:
         self._spelling = spelling
-        self._language = _quoted(spelling.language) if spelling.language else ""
+        self._language = literal(spelling.language) if spelling.language else ""
         self._fresh = itertools.count(1)
         self._aggregates: dict[str, str] = {}
 
     # --- queries ---------------------------------------------------------------------------------
     def query(self, query: of.Select, ask: bool = False, rows: int | None = None) -> str:
         outer, self._aggregates = self._aggregates, {}
-        pattern, computed, having, group = query.of, {}, [], None
-        if _is_grouped(pattern):
-            extended: list[of.Extend] = []
-            conditions: list[of.Expression] = []
-            while not isinstance(pattern, of.Group):
-                assert isinstance(pattern, of.Extend | of.Filter)
+        pattern, group = query.of, of.group_of(query.of)
+        computed: dict[str, str] = {}
+        having: list[str] = []
+        if group is not None:
+            self._aggregates = {one.result: self._aggregate(one) for one in group.aggregates}
+            while isinstance(pattern, of.Extend | of.Filter):
                 if isinstance(pattern, of.Extend):
-                    extended.append(pattern)
+                    computed[pattern.name] = self.expression(pattern.value)
                 else:
-                    conditions += pattern.conditions
+                    having += map(self.expression, pattern.conditions)
                 pattern = pattern.of
-            group, pattern = pattern, pattern.of
-            self._aggregates = {one.result: self._aggregate(one) for one in spine(query.of)}
-            computed = {one.name: self.expression(one.value) for one in extended}
-            having = [self.expression(one) for one in conditions]
+            pattern = group.of
         names = [f"({computed[name]} AS ?{name})" if name in computed else f"?{name}" for name in query.names]
         shown = " ".join(names) or f"(1 AS ?one{next(self._fresh)})"
         parts = [
@@ -104,7 +102,7 @@ class _Writer:
 
     def _aggregate(self, one: of.Aggregate) -> str:
         inner = "DISTINCT " * one.distinct + ("*" if one.of is None else self.expression(one.of))
-        separator = f"; SEPARATOR={_quoted(one.separator)}" if one.name == "group_concat" else ""
+        separator = f"; SEPARATOR={literal(one.separator)}" if one.name == "group_concat" else ""
         return f"{one.name.upper()}({inner}{separator})"
 
     # --- patterns --------------------------------------------------------------------------------
@@ -194,9 +192,9 @@ class _Writer:
         if isinstance(pattern.tail, of.Classes):
             return self._one_of([self._spelling.type(id) for id in pattern.tail.ids], listed)
         if isinstance(pattern.predicate, of.Labelled) and isinstance(pattern.tail, of.Constant):
-            literal = pattern.tail.literal
-            if literal is not None:
-                return self._one_of(list(self._spelling.texts(literal)), listed)
+            label = pattern.tail.literal
+            if label is not None:
+                return self._one_of(list(self._spelling.texts(label)), listed)
         return self._end(pattern.tail, listed)
 
     def _end(self, end: of.End, listed: dict[str, str]) -> str:
@@ -278,12 +276,6 @@ class _Writer:
                 yield self.expression(one)
 
 
-def _is_grouped(node: of.Operator) -> bool:
-    while isinstance(node, of.Extend | of.Filter):
-        node = node.of
-    return isinstance(node, of.Group)
-
-
 def _several(expression: of.Expression) -> bool:
     if isinstance(expression, of.Relations):
         return len(expression.numbers) > 1
@@ -296,10 +288,3 @@ def _variable(name: str) -> str:
 
 def _alternatives(predicates: Sequence[str]) -> tuple[str, bool]:
     return (predicates[0], False) if len(predicates) == 1 else (f"({'|'.join(predicates)})", True)
-
-
-_ESCAPES: Mapping[int, str] = {ord("\\"): "\\\\", ord('"'): '\\"', ord("\n"): "\\n", ord("\r"): "\\r", ord("\t"): "\\t"}
-
-
-def _quoted(text: str) -> str:
-    return f'"{text.translate(_ESCAPES)}"'

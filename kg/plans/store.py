@@ -170,11 +170,8 @@ class GraphStore(Store):  # type: ignore[misc]
 
     def _of_types(self, head: Node | None, tail: Node | None) -> Iterator[Found]:
         if head is not None:
-            node = self.number(head)
-            if node is not None and node < self.graph.num_entities:
-                terms = dict.fromkeys(self._type_terms[id] for id in self.graph.types(node))
-                terms |= dict.fromkeys(edge[2] for edge in self._type_edges(head, None))
-                yield from ((head, TYPE, term) for term in terms if tail in (None, term))
+            terms = dict.fromkeys((*self._types_of(head), *(edge[2] for edge in self._type_edges(head, None))))
+            yield from ((head, TYPE, term) for term in terms if tail in (None, term))
             return
         for id, term in self._type_terms.items():
             if tail in (None, term):
@@ -186,7 +183,9 @@ class GraphStore(Store):  # type: ignore[misc]
 
     def _types_of(self, head: Node) -> list[URIRef]:
         node = self.number(head)
-        return [] if node is None else [self._type_terms[id] for id in self.graph.types(node)]
+        if node is None or node >= self.graph.num_entities:
+            return []
+        return [self._type_terms[id] for id in self.graph.types(node)]
 
     def _type_edges(self, head: Node | None, tail: Node | None) -> Iterator[Found]:
         """The types that the graph keeps as edges."""

@@ -20,7 +20,7 @@ from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.quantities import has_zero, lacking, scale_of, size_in_words, units_of
 from triplecheck.kg.plans.tables import UNBOUND, codes, first_rows
 from triplecheck.kg.types import XSD, Literal
-from triplecheck.kg.values import quantities, quantity
+from triplecheck.kg.values import quantities
 
 FloatArray = npt.NDArray[np.float64]
 Codes = npt.NDArray[np.int8]
@@ -32,6 +32,8 @@ INTEGER, DECIMAL, DOUBLE = range(3)
 
 _FORMS = {INTEGER: XSD + "integer", DECIMAL: XSD + "decimal", DOUBLE: XSD + "double"}
 _DOUBLES = (XSD + "double", XSD + "float")
+_COLUMNS: Sequence[Any] = (np.int8, np.float64, np.float64, np.int8, np.int32)
+"""The types of kinds, sizes, rests, forms and units."""
 _MOST_KINDS = 100
 _DAYS = "days"
 
@@ -112,6 +114,7 @@ class Terms:
         self.kinds: list[str] = ["number", "time"]
         self._units: list[tuple[str, bool]] = [("", False)]
         self._read: npt.NDArray[np.bool_] | None = None
+        self._node_columns: list[npt.NDArray[Any]] = []  # kinds, sizes, rests, forms and units
         self._made: list[Made] = []
         self._numbers: dict[Made, int] = {}
         self._columns: tuple[int, Sequence[npt.NDArray[Any]]] | None = None
@@ -121,9 +124,7 @@ class Terms:
         """Read the quantities of nodes that were not read before."""
         if self._read is None:
             self._read = np.zeros(self.nodes, bool)
-            self._node_kinds, self._node_forms = np.zeros(self.nodes, np.int8), np.zeros(self.nodes, np.int8)
-            self._node_sizes, self._node_rests = np.zeros(self.nodes), np.zeros(self.nodes)
-            self._node_units = np.zeros(self.nodes, np.int32)
+            self._node_columns = [np.zeros(self.nodes, kind) for kind in _COLUMNS]
         fresh = nodes[~self._read[nodes]]
         if len(fresh) == 0:
             return
@@ -133,30 +134,38 @@ class Terms:
         else:
             flags[fresh] = True
             fresh = np.flatnonzero(flags)
-        texts, datatypes = self.graph.texts(fresh), self.graph.datatypes(fresh)
-        found = quantities(texts, datatypes)
+        plain = np.where(fresh < self.graph.num_entities, THING, TEXT).astype(np.int8)
+        found = self._measured(self.graph.texts(fresh), self.graph.datatypes(fresh), plain)
+        for column, values in zip(self._node_columns, found, strict=True):
+            column[fresh] = values
         self._read[fresh] = True
-        is_entity = fresh < self.graph.num_entities
-        kinds = np.where(is_entity, THING, TEXT).astype(np.int8)
+
+    def _measured(self, texts: pa.Array, datatypes: pa.Array, plain: Codes) -> tuple[npt.NDArray[Any], ...]:
+        """Kinds, sizes, rests, forms and units of values, each shape (n,).
+
+        Args:
+            plain: the kinds of those that are no quantities.
+        """
+        found = quantities(texts, datatypes)
+        kinds, rests, units = plain.copy(), np.zeros(len(plain)), np.zeros(len(plain), np.int32)
         coded = np.asarray(found.kinds.indices.fill_null(-1).to_numpy(zero_copy_only=False))
         for code, name in enumerate(found.kinds.dictionary.to_pylist()):
             kinds[coded == code] = self._kind(name)
         with_unit = np.flatnonzero(kinds > TIME)
         if len(with_unit):
             at = pa.array(with_unit)
-            units, names = units_of(texts.take(at), datatypes.take(at))
-            self._node_units[fresh[with_unit]] = np.array([self.unit(name) for name in names])[units]
+            codes_of_units, names = units_of(texts.take(at), datatypes.take(at))
+            units[with_unit] = np.array([self.unit(name) for name in names])[codes_of_units]
         sizes = np.array(found.sizes.fill_null(0.0), np.float64)
         is_boolean = np.array(pc.fill_null(pc.equal(datatypes.cast(pa.string()), XSD + "boolean"), False))
         if is_boolean.any():
             kinds[is_boolean] = BOOLEAN
             sizes[is_boolean] = np.array(pc.is_in(texts, value_set=pa.array(["true", "1"])))[is_boolean]
         is_double = np.array(pc.is_in(datatypes.cast(pa.string()), value_set=pa.array(_DOUBLES, pa.string())))
-        whole = sizes == np.floor(sizes)
-        self._node_kinds[fresh], self._node_sizes[fresh] = kinds, sizes
-        self._node_forms[fresh] = np.where(is_double, DOUBLE, np.where(whole, INTEGER, DECIMAL))
+        forms = np.where(is_double, DOUBLE, np.where(sizes == np.floor(sizes), INTEGER, DECIMAL)).astype(np.int8)
         for row, exact in found.exact.items():
-            self._node_rests[fresh[row]] = lacking(exact, float(sizes[row]))
+            rests[row] = lacking(exact, float(sizes[row]))
+        return kinds, sizes, rests, forms, units
 
     def _kind(self, name: str) -> int:
         if name not in self.kinds:
@@ -205,22 +214,13 @@ class Terms:
         node = self.graph.find(value)
         if node is not None:
             return node
-        found = quantities(pa.array([value.lexical], pa.string()), pa.array([value.datatype], pa.string()))
-        kind = found.kinds[0].as_py()
-        size = float(found.sizes[0].as_py() or 0.0) if kind is not None else 0.0
-        rest = lacking(found.exact[0], size) if 0 in found.exact else 0.0
-        code = TEXT if kind is None else self._kind(kind)
-        measured = quantity(value) if code > TIME else None
-        if value.datatype == XSD + "boolean":
-            code, size = BOOLEAN, float(value.lexical in ("true", "1"))
-        form = INTEGER if size == np.floor(size) else DECIMAL
-        if value.datatype in (XSD + "double", XSD + "float"):
-            form = DOUBLE
-        unit = 0 if measured is None else self.unit(measured.unit)
+        texts, datatypes = pa.array([value.lexical], pa.string()), pa.array([value.datatype], pa.string())
+        found = self._measured(texts, datatypes, np.array([TEXT], np.int8))
+        kind, size, rest, form, unit = (column.item() for column in found)
         written = value.lexical if value.datatype == XSD + "string" else f"{value.lexical}\x1f{value.datatype}"
-        if self._literal((code, form, size, rest, "", unit)) == value:
+        if self._literal((kind, form, size, rest, "", unit)) == value:
             written = ""  # as if it were computed
-        return self._number((code, form, size, rest, written, unit))
+        return self._number((kind, form, size, rest, written, unit))
 
     def ids(self, values: Values) -> IntArray:
         """The terms of values; computed ones are numbered."""
@@ -259,14 +259,12 @@ class Terms:
         is_node = (ids >= 0) & (ids < self.nodes)
         nodes = ids if is_node.all() else ids[is_node]
         self._look_at(nodes)
-        columns: list[npt.NDArray[Any]] = [self._node_kinds, self._node_sizes, self._node_rests, self._node_forms]
-        columns.append(self._node_units)
         if is_node.all():
-            kinds, sizes, rests, forms, units = (column[ids] for column in columns)
+            kinds, sizes, rests, forms, units = (column[ids] for column in self._node_columns)
             return Values(kinds, sizes, rests, forms, ids, units=units)
         is_made = ids >= self.nodes
-        found: list[npt.NDArray[Any]] = [np.zeros(len(ids), column.dtype) for column in columns]
-        for at, (column, made) in enumerate(zip(columns, self._made_columns(), strict=True)):
+        found = [np.zeros(len(ids), kind) for kind in _COLUMNS]
+        for at, (column, made) in enumerate(zip(self._node_columns, self._made_columns(), strict=True)):
             found[at][is_node] = column[nodes]
             found[at][is_made] = made[ids[is_made] - self.nodes]
         kinds, sizes, rests, forms, units = found
@@ -275,8 +273,8 @@ class Terms:
     def _made_columns(self) -> Sequence[npt.NDArray[Any]]:
         if self._columns is None or self._columns[0] != len(self._made):
             kinds, forms, sizes, rests, _, units = zip(*self._made, strict=True) if self._made else ((),) * 6
-            made = (np.array(kinds, np.int8), np.array(sizes, float), np.array(rests, float), np.array(forms, np.int8))
-            self._columns = len(self._made), (*made, np.array(units, np.int32))
+            made = zip((kinds, sizes, rests, forms, units), _COLUMNS, strict=True)
+            self._columns = len(self._made), [np.array(values, kind) for values, kind in made]
         return self._columns[1]
 
     def texts(self, values: Values) -> pa.Array:
@@ -314,10 +312,6 @@ class Terms:
         """The term of a class: its node, or else one that shows its label."""
         node = self.graph.find(id)
         return self._number((THING, 0, 0.0, 0.0, id, 0)) if node is None else node
-
-    def constants(self, literals: Sequence[Literal]) -> IntArray:
-        """The terms of several values, shape (n,)."""
-        return np.array([self.constant(one) for one in literals], np.int64)
 
     def _literal(self, made: Made) -> Literal:
         kind, form, size, rest, text, unit = made

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -64,7 +65,7 @@ class _Translation:
         self._aliases, self._meant = {}, {}
         inner = self.operator(found)
         order = tuple((self.expression(one.expr), one.order == "DESC") for one in conditions)
-        if _is_grouped(inner):
+        if to.group_of(inner):
             self._check_order(order, inner)
         self._aliases, self._meant = outer
         return to.Select(inner, tuple(dict.fromkeys(names)), order, distinct, start, length)
@@ -115,10 +116,7 @@ class _Translation:
         either: list[to.Operator] = []
         for head, predicate, tail in found.triples:
             self._triple(head, predicate, tail, patterns, either)
-        result: to.Operator = to.Basic(tuple(patterns))
-        for one in either:
-            result = one if result == to.Basic(()) else to.Join(result, one)
-        return result
+        return _together(patterns, either)
 
     def _triple(
         self, head: Any, predicate: Any, tail: Any, patterns: list[to.TriplePattern], either: list[to.Operator]
@@ -136,9 +134,7 @@ class _Translation:
                 there: list[to.TriplePattern] = []
                 more: list[to.Operator] = []
                 self._triple(head, one, tail, there, more)
-                part: to.Operator = to.Basic(tuple(there))
-                for other in more:
-                    part = to.Join(part, other) if there else other
+                part = _together(there, more)
                 both = part if both is None else to.Union(both, part)
             assert both is not None
             either.append(both)
@@ -175,14 +171,10 @@ class _Translation:
             return to.Var(str(found))
         if isinstance(found, BNode):
             return to.Var(self._unnamed.setdefault(str(found), f"_:{len(self._unnamed) + 1}"))
-        if isinstance(found, RdflibLiteral):
-            return self._names.value(_literal(found))
-        return self._names.node(str(found))
+        return self._listed(found)
 
     def _join(self, found: Any) -> to.Operator:
-        left, right = self.operator(found.p1), self.operator(found.p2)
-        nothing = to.Basic(())
-        return right if left == nothing else left if right == nothing else to.Join(left, right)
+        return _join(self.operator(found.p1), self.operator(found.p2))
 
     def _leftjoin(self, found: Any) -> to.LeftJoin:
         condition = None if found.expr.name == "TrueFilter" else self.expression(found.expr)
@@ -207,7 +199,7 @@ class _Translation:
             return self.operator(found.p)
         self._aliases[name] = found.expr
         of = self.operator(found.p)
-        if name in to.variables(of) and not _is_grouped(of):
+        if name in to.variables(of) and not to.group_of(of):
             raise PlanError(f"?{name} has a value already: compute with another variable")
         return to.Extend(of, name, self.expression(found.expr))
 
@@ -284,10 +276,13 @@ class _Translation:
                 yield self.expression(one)
 
 
-def _is_grouped(node: to.Operator) -> bool:
-    while isinstance(node, to.Extend | to.Filter):
-        node = node.of
-    return isinstance(node, to.Group)
+def _join(left: to.Operator, right: to.Operator) -> to.Operator:
+    nothing = to.Basic(())
+    return right if left == nothing else left if right == nothing else to.Join(left, right)
+
+
+def _together(patterns: Sequence[to.TriplePattern], others: Iterable[to.Operator]) -> to.Operator:
+    return functools.reduce(_join, others, to.Basic(tuple(patterns)))
 
 
 def _is_sample(found: Any) -> bool:

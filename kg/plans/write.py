@@ -121,9 +121,8 @@ def _group(operator: of.Operator) -> str:
 # --- aggregates ----------------------------------------------------------------------------------
 def spine(node: of.Operator) -> tuple[of.Aggregate, ...]:
     """The aggregates of a query, without those of queries in it."""
-    while isinstance(node, of.Extend | of.Filter):
-        node = node.of
-    return node.aggregates if isinstance(node, of.Group) else ()
+    group = of.group_of(node)
+    return () if group is None else group.aggregates
 
 
 def aggregated(one: of.Aggregate) -> str:

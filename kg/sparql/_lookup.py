@@ -9,10 +9,11 @@ from functools import cached_property
 from typing import TypeVar
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.graph import EdgeProperties
-from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, chunks
+from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
+from triplecheck.kg.queried import NODES_PER_QUERY, Found, Numbering, QueriedGraph, chunks, ints
 from triplecheck.kg.readable import class_label, entity_label, relation_alias, relation_label
-from triplecheck.kg.sparql.client import Binding, SparqlClient, bound, in_parts
+from triplecheck.kg.sparql.client import Binding, PartialResultsError, bound
+from triplecheck.kg.sparql.http import HttpClient
 from triplecheck.kg.sparql.profiles import WIKIDATA, Profile
 from triplecheck.kg.sparql.queries import Queries
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, string_variants
@@ -23,26 +24,22 @@ _log = logging.getLogger(__name__)
 
 T = TypeVar("T")
 _GROUPS_PER_QUERY = 20
+_EDGE = ("i", "k")  # a quoted triple at the other end leaves ?k unbound: it is not a node
 _COMMON_TYPES = ("string", "integer", "decimal", "double", "float", "boolean", "date", "dateTime", "gYear", "anyURI")
 
 
 class Lookup:
-    """Queries edges through a client, and numbers nodes and relations."""
+    """Implements `kg.queried.EdgeLookup` through a client; numbers nodes and relations.
 
-    def __init__(
-        self,
-        client: SparqlClient,
-        words: Vocabulary,
-        literal_kinds: tuple[tuple[str, str], ...] | None,
-        profile: Profile,
-    ) -> None:
-        self.client = client
-        self.queries = Queries(words, client.keeps_blank_nodes, profile.edges, profile.relations, profile.texts_apart)
-        self.profile = profile
+    Blank nodes have no edges: their labels are valid within one reply only.
+    """
+
+    def __init__(self, client: HttpClient, words: Vocabulary, profile: Profile) -> None:
+        self.client, self.profile = client, profile
+        self.queries = Queries(words, profile)
         self.nodes: Numbering[Term] = Numbering("node")
         self.relations: Numbering[str] = Numbering("relation")
         self._language = words.language
-        self._given_kinds = literal_kinds
 
     # --- numbers and terms -----------------------------------------------------------------------
     def number(self, term: Term) -> int:
@@ -68,12 +65,12 @@ class Lookup:
     @cached_property
     def literal_kinds(self) -> tuple[tuple[str, str], ...]:
         """(datatype, language) of all values; common ones if the store is too slow to list them."""
-        if self._given_kinds is not None:
-            return self._given_kinds
+        if self.profile.literal_kinds is not None:
+            return self.profile.literal_kinds
         try:
             rows = self.client.select(self.queries.literal_kinds())
         except GraphUnavailableError as error:
-            _log.warning("Values are searched in common datatypes only; give literal_kinds to be exact. %s", error)
+            _log.warning("Values are searched in common datatypes only. %s", error)
             return (*((XSD + name, "") for name in _COMMON_TYPES), (STRING, self._language))
         # Virtuoso gives a text with a language no datatype.
         kinds = ((row["l"].value if "l" in row else "", row) for row in rows)
@@ -88,24 +85,20 @@ class Lookup:
 
     # --- edges -----------------------------------------------------------------------------------
     def edges(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
-        """All edges of the nodes in one direction."""
         id = None if relation is None else self.relations.key(relation)
-        places = self._askable(nodes, direction)
         found: set[Found] = set()
-        named = [p for p in places if not self.is_blank(p[1])]
-        for _, rows in self.select(named, lambda part: self.queries.edges(self._named(part), id, direction)):
-            for row in rows:
-                number = self._relation(row) if relation is None else relation
-                found.update(self._far(row, number))
-        for place, node in places:
-            if self.is_blank(node):
-                found.update((place, r, far) for r, far in self._edges_of_blank(node, relation, direction))
+        asked = self._askable(nodes, direction)
+
+        def query_of(part: Sequence[tuple[int, int]]) -> str:
+            return self.queries.edges(self._named(part), id, direction)
+
+        for _, rows in self.select(asked, query_of, names=_EDGE):
+            found.update((int(row["i"].value), self._relation(row, relation), self.number(row["k"])) for row in rows)
         return sorted(found)
 
     def edges_of_groups(
         self, groups: Sequence[tuple[int, int, int]], direction: Direction, limit: int | None = None
     ) -> list[Found]:
-        """All edges of each (place, node, relation), or at most `limit` of them."""
         found: set[Found] = set()
         size = NODES_PER_QUERY if limit is None else _GROUPS_PER_QUERY
 
@@ -116,112 +109,80 @@ class Lookup:
             pairs = [(text, iri(relation), i) for written, relation, i in texts for text in written]
             return self.queries.edges_of_pairs(pairs, direction)
 
-        for part, rows in self.select([g for g in groups if not self.is_blank(g[1])], query_of, size):
+        for part, rows in self.select([g for g in groups if not self.is_blank(g[1])], query_of, size, _EDGE):
             for row in rows:
                 place, _, relation = part[int(row["i"].value)]
-                found.update((place, relation, far) for _, _, far in self._far(row, relation))
-        for place, node, relation in groups:
-            if self.is_blank(node):
-                edges = sorted(self._edges_of_blank(node, relation, direction))[:limit]
-                found.update((place, r, far) for r, far in edges)
+                found.add((place, relation, self.number(row["k"])))
         return sorted(found)
 
     def counts(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:
-        """(place, relation, number of edges) in one direction."""
         id = None if relation is None else self.relations.key(relation)
-        places = self._askable(nodes, direction)
         found: list[Found] = []
-        named = [p for p in places if not self.is_blank(p[1])]
-        for _, rows in self.select(named, lambda part: self.queries.counts(self._named(part), id, direction)):
-            for row in rows:
-                number = self._relation(row) if relation is None else relation
-                found.append((int(row["i"].value), number, int(row["edges"].value)))
-        for place, node in places:
-            if self.is_blank(node):
-                edges = self._edges_of_blank(node, relation, direction)
-                found += [(place, r, sum(1 for other, _ in edges if other == r)) for r in {r for r, _ in edges}]
+        asked = self._askable(nodes, direction)
+        for _, rows in self.select(asked, lambda part: self.queries.counts(self._named(part), id, direction)):
+            found += [(int(row["i"].value), self._relation(row, relation), int(row["edges"].value)) for row in rows]
         return sorted(found)
 
     def counts_together(self, nodes: Sequence[int], direction: Direction) -> dict[int, tuple[int, int]]:
-        """Edges and nodes with an edge, by relation."""
-        places = self._askable(nodes, direction)
-        found: list[Found] = []
-        named = [p for p in places if not self.is_blank(p[1])]
+        def query_of(part: Sequence[tuple[int, int]]) -> str:
+            return self.queries.counts_together(self._named(part), direction)
 
-        def ask(part: Sequence[tuple[int, int]]) -> list[Binding]:
-            return self.client.select(self.queries.counts_together(self._named(part), direction))
-
-        for _, rows in in_parts(named, NODES_PER_QUERY, ask):
-            for row in bound(rows, "p", "edges", "nodes"):
-                found.append((self._relation(row), int(row["edges"].value), int(row["nodes"].value)))
-        blank = [node for _, node in places if self.is_blank(node)]
-        found += [(relation, edges, 1) for _, relation, edges in self.counts(blank, None, direction)]
         total: dict[int, tuple[int, int]] = {}
-        for relation, edges, holders in found:
-            before = total.get(relation, (0, 0))
-            total[relation] = (before[0] + edges, before[1] + holders)
+        asked = self._askable(nodes, direction)
+        for _, rows in self.select(asked, query_of, names=("p", "edges", "nodes")):
+            for row in rows:
+                relation = self._relation(row, None)
+                edges, holders = total.get(relation, (0, 0))
+                total[relation] = edges + int(row["edges"].value), holders + int(row["nodes"].value)
         return total
 
     def contained(self, triples: Sequence[tuple[int, int, int]]) -> set[int]:
-        """Indices of the triples that are edges."""
-        found: set[int] = set()
-        named = [
-            (place, triple)
-            for place, triple in enumerate(triples)
-            if self.nodes.key(triple[0]).kind is TermKind.IRI and not self.is_blank(triple[2])
-        ]
-
-        def query_of(part: Sequence[tuple[int, tuple[int, int, int]]]) -> str:
-            return self.queries.contained(
-                [
-                    (iri(self.nodes.key(head).value), iri(self.relations.key(relation)), text, place)
-                    for place, (head, relation, tail) in part
-                    for text in self.written(tail)
-                ]
-            )
-
-        for _, rows in self.select(named, query_of):
-            found.update(int(row["i"].value) for row in rows)
+        named = []
         for place, (head, relation, tail) in enumerate(triples):
-            self.relations.key(relation)
-            if self.is_blank(head):
-                if (relation, tail) in self._edges_of_blank(head, relation, Direction.OUT):
-                    found.add(place)
-            elif self.is_blank(tail) and (relation, head) in self._edges_of_blank(tail, relation, Direction.IN):
-                found.add(place)
-        return found
+            subject, id, is_blank = self.nodes.key(head), self.relations.key(relation), self.is_blank(tail)
+            if subject.kind is TermKind.IRI and not is_blank:
+                named.append((iri(subject.value), iri(id), tail, place))
+
+        def query_of(part: Sequence[tuple[str, str, int, int]]) -> str:
+            return self.queries.contained([(x, p, text, at) for x, p, tail, at in part for text in self.written(tail)])
+
+        return {int(row["i"].value) for _, rows in self.select(named, query_of) for row in rows}
 
     # --- parts -----------------------------------------------------------------------------------
     def select(
-        self, items: Sequence[T], query_of: Callable[[Sequence[T]], str], size: int = NODES_PER_QUERY
+        self,
+        items: Sequence[T],
+        query_of: Callable[[Sequence[T]], str],
+        size: int = NODES_PER_QUERY,
+        names: Sequence[str] = ("i",),
     ) -> Iterator[tuple[Sequence[T], list[Binding]]]:
-        """Parts of some items, and the solutions of the query of each that have its place."""
-        for part, rows in in_parts(items, size, lambda some: self.client.select(query_of(some))):
-            yield part, bound(rows, "i")
+        """Parts of some items, and the solutions of the query of each that bind some names.
+
+        A part has at most `size` items, fewer where a server cuts the results.
+
+        Raises:
+            PartialResultsError: it cuts those for one item.
+        """
+        waiting = [*chunks(items, size)]
+        while waiting:
+            part = waiting.pop(0)
+            try:
+                rows = self.client.select(query_of(part))
+            except PartialResultsError:
+                if len(part) == 1:
+                    raise
+                half = len(part) // 2
+                waiting[:0] = [part[:half], part[half:]]
+            else:
+                yield part, bound(rows, *names)
 
     def _askable(self, nodes: Sequence[int], direction: Direction) -> list[tuple[int, int]]:
-        """(index, node), without literals if the direction is outgoing."""
-        kinds = [self.nodes.key(node).kind for node in nodes]
-        return [
-            (place, node)
-            for place, (node, kind) in enumerate(zip(nodes, kinds, strict=True))
-            if direction is Direction.IN or kind is not TermKind.LITERAL
-        ]
+        """(index, node) of those that a query can name, without literals if the direction is outgoing."""
+        kinds = (TermKind.IRI,) if direction is Direction.OUT else (TermKind.IRI, TermKind.LITERAL)
+        return [(place, node) for place, node in enumerate(nodes) if self.nodes.key(node).kind in kinds]
 
-    def _relation(self, row: Binding) -> int:
-        return self.relations.number(row["p"].value)
-
-    def _far(self, row: Binding, relation: int) -> list[Found]:
-        # A quoted triple at the other end leaves ?k unbound: it is not a node.
-        return [(int(row["i"].value), relation, self.number(row["k"]))] if "k" in row else []
-
-    def _edges_of_blank(self, node: int, relation: int | None, direction: Direction) -> set[tuple[int, int]]:
-        """(relation, other end). A query cannot name a blank node, so it is passed as a binding."""
-        if not self.client.keeps_blank_nodes:
-            return set()
-        rows = self.client.select(self.queries.edges_of_bound(direction), {"x": self.nodes.key(node)})
-        edges = {(self._relation(row), self.number(row["y"])) for row in bound(rows, "y", "p")}
-        return {edge for edge in edges if relation is None or edge[0] == relation}
+    def _relation(self, row: Binding, given: int | None) -> int:
+        return self.relations.number(row["p"].value) if given is None else given
 
 
 # --- descriptions --------------------------------------------------------------------------------
@@ -229,56 +190,72 @@ Properties = dict[str, list[Term]]
 """Objects by predicate."""
 
 
-class Describer:
-    """Queries labels, descriptions and types; labels are cached."""
+class DescribedGraph(QueriedGraph):
+    """The descriptions of `SparqlGraph`; all but whole entities are kept.
 
-    def __init__(self, look: Lookup, words: Vocabulary) -> None:
-        self._look, self._words = look, words
+    Args:
+        words: the predicates that describe.
+        relations: descriptions that are known; they are numbered in this order.
+        type_labels: labels of types that are known.
+        schemas: the schema of each of the relations.
+    """
+
+    def __init__(
+        self,
+        look: Lookup,
+        words: Vocabulary,
+        relations: Iterable[Relation],
+        type_labels: Mapping[str, str],
+        schemas: Iterable[RelationSchema],
+    ) -> None:
+        super().__init__(look, schemas)
+        self._look, self.vocabulary = look, words
         self._labels: dict[int, str] = {}
         self._types: dict[int, tuple[str, ...]] = {}
-        self._type_labels: dict[str, str] = {}
-        self._relations: dict[int, Relation] = {}
+        self._type_labels = dict(type_labels)
+        self._relations = {look.relations.number(one.id): one for one in relations}
 
-    def labels(self, nodes: Sequence[int]) -> list[str]:
+    def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
         """Labels of entities, lexical forms of literals; a boolean is "true" or "false"."""
-        terms = {node: self._look.nodes.key(node) for node in nodes}
+        at = ints(nodes)
+        terms = {node: self._look.nodes.key(node) for node in at}
         missing = [n for n, term in terms.items() if n not in self._labels and term.kind is not TermKind.LITERAL]
         if self._look.profile.label_service:
             self._fetch_served_labels(missing)
             missing = []
         # First a label in the preferred language: some entities have labels in 300 languages.
-        for language in (self._words.language, ""):
+        for language in (self.vocabulary.language, ""):
             missing = [node for node in missing if node not in self._labels]
-            for node, properties in zip(missing, self._properties(missing, self._words.labels, language), strict=True):
-                if found := self._texts(properties, self._words.labels):
+            properties = self._properties([self.node_id(node) for node in missing], self.vocabulary.labels, language)
+            for node in missing:
+                if found := self._texts(properties[self.node_id(node)], self.vocabulary.labels):
                     self._labels[node] = found[0]
         return [
             _text_of(term)
             if term.kind is TermKind.LITERAL
-            else self._labels.setdefault(node, entity_label(self.id(node)))
-            for node, term in ((node, terms[node]) for node in nodes)
+            else self._labels.setdefault(node, entity_label(self.node_id(node)))
+            for node, term in ((node, terms[node]) for node in at)
         ]
 
     def _fetch_served_labels(self, nodes: Sequence[int]) -> None:
         """Cache the labels that Wikibase's service gives, in one request per 200 nodes."""
-        look, languages = self._look, f"{','.join(self._words.tags)},mul,en,de,fr,es,it,nl,ru,zh,ja"
+        look, languages = self._look, f"{','.join(self.vocabulary.tags)},mul,en,de,fr,es,it,nl,ru,zh,ja"
         for part in chunks([node for node in nodes if not look.is_blank(node)], NODES_PER_QUERY):
             asked = [(iri(look.nodes.key(node).value), place) for place, node in enumerate(part)]
             for row in look.client.select(look.queries.labelled(asked, languages)):
                 if "v" in row and "i" in row and row["v"].value:
                     self._labels[part[int(row["i"].value)]] = row["v"].value
 
-    def id(self, node: int) -> str:
-        """Id of an entity, lexical form of a literal."""
+    def node_id(self, node: int) -> str:
+        """Id of an entity (`_:label` for a blank node), lexical form of a literal."""
         term = self._look.nodes.key(node)
         return f"_:{term.value}" if term.kind is TermKind.BLANK else term.value
 
     def entity(self, node: int) -> Entity:
-        """The description of an entity, in one query."""
-        id, words = self.id(node), self._words
+        id, words = self.node_id(node), self.vocabulary
         if self._look.nodes.key(node).kind is TermKind.LITERAL:
             return Entity(id, id)
-        properties = self._properties([node], words.described)[0]
+        properties = self._properties([id], words.described)[id]
         label, aliases = self._names(properties)
         descriptions = self._texts(properties, words.descriptions)
         return Entity(
@@ -290,7 +267,6 @@ class Describer:
         )
 
     def types(self, node: int) -> tuple[str, ...]:
-        """Types of an entity, the datatype of a literal."""
         term = self._look.nodes.key(node)
         if term.kind is TermKind.LITERAL:
             return (term.datatype,)
@@ -298,59 +274,55 @@ class Describer:
             # Whoever asks for the types of a node asks for those of its neighbours, which were numbered next.
             after = range(node + 1, min(node + NODES_PER_QUERY, len(self._look.nodes)))
             entities = (other for other in after if self._look.nodes.key(other).kind is TermKind.IRI)
-            asked = [node, *(other for other in entities if other not in self._types)]
-            for other, properties in zip(asked, self._properties(asked, self._words.types), strict=True):
-                self._types[other] = tuple(_ids(properties, self._words.types))
+            asked = {one: self.node_id(one) for one in (node, *entities) if one not in self._types}
+            properties = self._properties(list(asked.values()), self.vocabulary.types)
+            self._types |= {one: tuple(_ids(properties[id], self.vocabulary.types)) for one, id in asked.items()}
         return self._types[node]
 
-    def type_label(self, id: str) -> str:
-        """Label of a type or datatype; cached."""
-        if id not in self._type_labels:
-            self.fetch_type_labels([id])
-        return self._type_labels[id]
+    def type_label(self, type_id: str) -> str:
+        if type_id not in self._type_labels:
+            self._fetch_type_labels([type_id])
+        return self._type_labels[type_id]
 
-    def know_types(self, labels: Mapping[str, str]) -> None:
-        """Keep labels of types that are known from elsewhere."""
-        self._type_labels |= labels
-
-    def fetch_type_labels(self, ids: Sequence[str]) -> None:
+    def _fetch_type_labels(self, ids: Sequence[str]) -> None:
         """Query and cache the labels of many types at once, for `type_label`."""
         missing = [id for id in ids if id not in self._type_labels]
-        for id, properties in self._properties_of(missing, self._words.labels).items():
+        for id, properties in self._properties(missing, self.vocabulary.labels).items():
             self._type_labels[id] = self._names(properties)[0] or class_label(id)
 
     def relation(self, relation: int) -> Relation:
-        """The description of a relation; cached."""
         if relation not in self._relations:
-            self.fetch_relations([relation])
+            self._fetch_relations([relation])
         return self._relations[relation]
 
-    def fetch_relations(self, relations: Iterable[int]) -> None:
+    def _fetch_relations(self, relations: Iterable[int]) -> None:
         """Query and cache the descriptions of many relations at once, for `relation`."""
-        words = self._words
+        words = self.vocabulary
         ids = {relation: self._look.relations.key(relation) for relation in relations}
         asked = {relation: self._described_as(id) for relation, id in ids.items()}
-        properties = self._properties_of(
+        properties = self._properties(
             tuple(asked.values()), words.labels + words.aliases + words.descriptions + words.domains + words.ranges
         )
         for relation, id in ids.items():
             self._relations[relation] = self._as_relation(id, properties[asked[relation]])
 
-    def know_relations(self, relations: Iterable[Relation]) -> None:
-        """Number and keep descriptions that are known from elsewhere."""
-        for relation in relations:
-            self._relations[self._look.relations.number(relation.id)] = relation
-
-    def named(self, ids: Sequence[str]) -> list[Entity]:
+    def _described(self, ids: Sequence[str]) -> list[Entity]:
         """Label and aliases of entities."""
-        words, found = self._words, []
-        for id, properties in self._properties_of(ids, words.labels + words.aliases).items():
+        words, found = self.vocabulary, []
+        for id, properties in self._properties(ids, words.labels + words.aliases).items():
             label, aliases = self._names(properties)
             found.append(Entity(id, label or entity_label(id), aliases))
         return found
 
-    def statements(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """What is said about an edge, by statement, in the way of the profile; entities by their labels."""
+    @property
+    def has_edge_properties(self) -> bool:
+        """Whether edges may have properties: the profile says how statements about edges are written."""
+        return bool(self._look.profile.statements)
+
+    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
+        """What is said about an edge, (label of the property, value) of each statement; entities by their labels."""
+        if not self.has_edge_properties:
+            return ()
         look, moved = self._look, self._look.profile.described_as
         subject, id = look.nodes.key(head), look.relations.key(relation)
         if subject.kind is not TermKind.IRI or look.is_blank(tail) or not is_iri(id):
@@ -370,7 +342,7 @@ class Describer:
             by_statement[row["s"].value].append((self._property(row["q"].value), row["v"]))
         said = [pair for pairs in by_statement.values() for pair in pairs]
         entities = dict.fromkeys(term.value for _, term in said if term.kind is TermKind.IRI)
-        labels = self._properties_of([*dict.fromkeys(name for name, _ in said), *entities], self._words.labels)
+        labels = self._properties([*dict.fromkeys(name for name, _ in said), *entities], self.vocabulary.labels)
 
         def value(term: Term) -> Literal | str:
             if term.kind is TermKind.LITERAL:
@@ -399,7 +371,7 @@ class Describer:
         return moved[1] + relation.removeprefix(moved[0])
 
     def _as_relation(self, id: str, properties: Properties) -> Relation:
-        words = self._words
+        words = self.vocabulary
         label, aliases = self._names(properties)
         path = None if label else relation_alias(id)
         descriptions = self._texts(properties, words.descriptions)
@@ -414,46 +386,21 @@ class Describer:
         )
 
     # --- parts -----------------------------------------------------------------------------------
-    def _properties(self, nodes: Sequence[int], predicates: Iterable[str], language: str = "") -> list[Properties]:
-        look, predicates = self._look, tuple(predicates)
-        rows: list[tuple[int, Binding]] = []
-        if not predicates:
-            return [{} for _ in nodes]
-        named = [(place, node) for place, node in enumerate(nodes) if not look.is_blank(node)]
-
-        def query_of(part: Sequence[tuple[int, int]]) -> str:
-            texts = [(iri(look.nodes.key(node).value), place) for place, node in part]
-            return look.queries.described(texts, predicates, language)
-
-        for _, found in look.select(named, query_of):
-            rows += [(int(row["i"].value), row) for row in found]
-        for place, node in enumerate(nodes):
-            if look.is_blank(node) and look.client.keeps_blank_nodes:
-                found = look.client.select(look.queries.described_bound(predicates), {"x": look.nodes.key(node)})
-                rows += [(place, row) for row in found]
-        properties: list[Properties] = [defaultdict(list) for _ in nodes]
-        for place, row in rows:
-            if "v" in row and "p" in row:
-                properties[place][row["p"].value].append(row["v"])
-        return properties
-
-    def _properties_of(self, ids: Sequence[str], predicates: Sequence[str]) -> dict[str, Properties]:
-        """The same for IRIs that are not nodes."""
+    def _properties(self, ids: Sequence[str], predicates: Sequence[str], language: str = "") -> dict[str, Properties]:
+        """Properties of IRIs; other ids have none."""
         found: dict[str, Properties] = {id: defaultdict(list) for id in ids}
         asked = [id for id in found if is_iri(id)] if predicates else []
-        queries = self._look.queries
 
         def query_of(part: Sequence[str]) -> str:
-            return queries.described([(iri(id), place) for place, id in enumerate(part)], predicates)
+            return self._look.queries.described([(iri(id), at) for at, id in enumerate(part)], predicates, language)
 
         for part, rows in self._look.select(asked, query_of):
-            for row in rows:
-                if "v" in row and "p" in row:
-                    found[part[int(row["i"].value)]][row["p"].value].append(row["v"])
+            for row in bound(rows, "p", "v"):
+                found[part[int(row["i"].value)]][row["p"].value].append(row["v"])
         return found
 
     def _texts(self, properties: Properties, predicates: Sequence[str]) -> list[str]:
-        return self._words.best_first(
+        return self.vocabulary.best_first(
             (place, term.language, term.value)
             for place, predicate in enumerate(predicates)
             for term in properties.get(predicate, ())
@@ -461,8 +408,8 @@ class Describer:
         )
 
     def _names(self, properties: Properties) -> tuple[str | None, tuple[str, ...]]:
-        labels = self._texts(properties, self._words.labels)
-        others = dict.fromkeys(labels[1:] + self._texts(properties, self._words.aliases))
+        labels = self._texts(properties, self.vocabulary.labels)
+        others = dict.fromkeys(labels[1:] + self._texts(properties, self.vocabulary.aliases))
         label = labels[0] if labels else None
         return label, tuple(text for text in others if text != label)
 

@@ -1,11 +1,11 @@
-"""`SparqlGraph`: a read-only graph backed by a SPARQL engine, in process or over HTTP."""
+"""`SparqlGraph`: a read-only graph backed by a SPARQL endpoint."""
 
 from __future__ import annotations
 
 import functools
 import logging
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -13,13 +13,14 @@ import numpy as np
 import pyoxigraph
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.graph import EdgeProperties, IntArray, RelationSchema
-from triplecheck.kg.queried import QueriedGraph
-from triplecheck.kg.sparql._lookup import Describer, Lookup
-from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, SparqlClient, bound
+from triplecheck.kg.graph import IntArray, RelationSchema
+from triplecheck.kg.queried import MOST_NODES_OF_TYPE, not_too_many, ranked
+from triplecheck.kg.sparql._lookup import DescribedGraph, Lookup
+from triplecheck.kg.sparql.client import Binding, PartialResultsError, QueryRefusedError, bound
+from triplecheck.kg.sparql.http import HttpClient
 from triplecheck.kg.sparql.profiles import PROFILES, Profile
-from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, may_be, string_variants
-from triplecheck.kg.types import Direction, Entity, Literal, Relation
+from triplecheck.kg.sparql.terms import STRING, Term, TermKind, is_iri, literal, may_be, string_variants
+from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
 _log = logging.getLogger(__name__)
@@ -27,53 +28,47 @@ _log = logging.getLogger(__name__)
 _PAGE, _SMALLEST_PAGE = 1_000, 20  # solutions of a query at once, where a server gives a part of them
 _MOST_TYPES = 1000
 _TYPE_SAMPLE = 100_000  # type statements, if the store is too slow to count all
-_MOST_NODES_OF_TYPE = 100_000
 _ENTITIES_PER_QUERY = 8
 
 
-class SparqlGraph(QueriedGraph):
+class SparqlGraph(DescribedGraph):
     """Implements `kg.graph.Graph` by SPARQL queries. Thread-safe.
 
-    Over HTTP, edges at blank nodes are left out, because the label of a
-    blank node is valid only within one reply. Every look-up may raise `GraphUnavailableError` if the store does not
-    reply within the limits of the client.
+    Edges at blank nodes are left out, because the label of a blank node is valid only within one reply. Every look-up
+    may raise `GraphUnavailableError` if the store does not reply within the limits of the client.
 
     Args:
         client: answers the queries; closed with the graph.
-        vocabulary: predicates that describe nodes; they are not relations of the graph.
-        literal_kinds: (datatype IRI, language or "") of all values, needed to write a value in a query. None: queried
-            from the whole store on first use. Give them for a large public endpoint.
-        type_ids: types of entities, most frequent first. None: counted over the whole store on first use. Give them
-            (or none) for a large public endpoint.
+        vocabulary: predicates that describe nodes, which are not relations of the graph; None: those of the profile.
+        type_ids: types of entities, most frequent first. None: counted over the whole store on first use.
         relations: all relations, numbered in this order. None: queried from the whole store on first use.
         schemas: the schema of each of these relations; None: counted by the store when asked for.
-        profile: what is special about the server; its vocabulary and value types count where none are given.
+        profile: what is special about the server.
+
+    Attributes:
+        vocabulary: the predicates that describe nodes.
+        lookup: its numbers and its client, for queries of others.
     """
 
     def __init__(
         self,
-        client: SparqlClient,
+        client: HttpClient,
         vocabulary: Vocabulary | None = None,
-        literal_kinds: Iterable[tuple[str, str]] | None = None,
+        *,
         type_ids: Iterable[str] | None = None,
         relations: Sequence[Relation] | None = None,
         schemas: Iterable[RelationSchema] | None = None,
         type_labels: Mapping[str, str] | None = None,
         profile: Profile = PROFILES["general"],
     ) -> None:
-        self._words = vocabulary or profile.vocabulary or Vocabulary()
-        self._client = client
-        self._profile = profile
-        kinds = profile.literal_kinds if literal_kinds is None else tuple(literal_kinds)
-        self._look = Lookup(client, self._words, kinds, profile)
-        self._queries = self._look.queries
-        self._describe = Describer(self._look, self._words)
-        self._describe.know_types(type_labels or {})
-        super().__init__(self._look, self._describe, schemas or ())
+        self._client, self._text_search = client, profile.text_search
+        words = vocabulary or profile.vocabulary
+        self.lookup = look = Lookup(client, words, profile)
+        super().__init__(look, words, relations or (), type_labels or {}, schemas or ())
+        self._queries = look.queries
         self._given_types = None if type_ids is None else tuple(type_ids)
         if relations is not None:
             self.num_relations = len(relations)
-            self._describe.know_relations(relations)
 
     # --- sizes: one query over the whole store each, cached --------------------------------------
     @cached_property
@@ -84,7 +79,7 @@ class SparqlGraph(QueriedGraph):
     def num_relations(self) -> int:
         ids = sorted({row["p"].value for row in self._all(self._queries.relations(), "p")})
         numbers = [self._look.relations.number(id) for id in ids]
-        self._describe.fetch_relations(numbers)
+        self._fetch_relations(numbers)
         return len(self._look.relations)
 
     @cached_property
@@ -105,25 +100,20 @@ class SparqlGraph(QueriedGraph):
         ids = self._given_types
         if ids is None:
             try:
-                found = self._types(self._queries.types(_MOST_TYPES))
+                found = self._counted(self._queries.types(_MOST_TYPES))
             except GraphUnavailableError as error:
-                _log.warning("Types are counted on a sample only; give type_ids to be exact. %s", error)
-                found = self._types(self._queries.types_of_sample(_TYPE_SAMPLE, _MOST_TYPES))
-            ids = tuple(id for id, _ in found)
-        self._describe.fetch_type_labels(ids)
+                _log.warning("Types are counted on a sample only. %s", error)
+                found = self._counted(self._queries.types_of_sample(_TYPE_SAMPLE, _MOST_TYPES))
+            ids = tuple(id for id, _ in ranked(found))
+        self._fetch_type_labels(ids)
         return ids
 
     def nodes_of_type(self, type_id: str) -> IntArray:
         """Entities of a type, ascending by number, at most 100,000; more are a `GraphUnavailableError`."""
         if not is_iri(type_id):
             return np.empty(0, np.int64)
-        rows = self._client.select(self._queries.nodes_of_type(type_id, _MOST_NODES_OF_TYPE + 1))
-        if len(rows) > _MOST_NODES_OF_TYPE:
-            raise GraphUnavailableError(
-                f"{self._client.name}: more than {_MOST_NODES_OF_TYPE:,} nodes of the type {type_id}; "
-                "use a narrower type, or load the graph into a knowledge base (`triplecheck kb build`)"
-            )
-        return np.unique(np.array([self._look.number(row["x"]) for row in bound(rows, "x")], np.int64))
+        rows = self._client.select(self._queries.nodes_of_type(type_id, MOST_NODES_OF_TYPE + 1))
+        return not_too_many(self._client.name, type_id, (self._look.number(row["x"]) for row in bound(rows, "x")))
 
     def _all(self, query: str, name: str) -> list[Binding]:
         """All solutions of a query, page by page where the server gives a part at once."""
@@ -155,42 +145,25 @@ class SparqlGraph(QueriedGraph):
 
     # --- ids, labels -----------------------------------------------------------------------------
     def find(self, id: str | Literal) -> int | None:
-        """Node of an id: an IRI, `_:label` (in process only), else the lexical form of a value."""
+        """Node of an id: an IRI, else the lexical form of a value."""
         if isinstance(id, Literal):
             return self._find_literal(id)
-        entity = Term(TermKind.BLANK, id[2:]) if id.startswith("_:") else Term(TermKind.IRI, id)
-        known = self._look.nodes.known(entity)
+        known = self._look.nodes.known(Term(TermKind.BLANK, id[2:])) if id.startswith("_:") else None
         if known is not None:
             return known
-        if self._is_blank_node(entity) or self._is_entity(entity):
-            return self._look.number(entity)
-        return self._find_lexical(id)
-
-    def _is_blank_node(self, term: Term) -> bool:
-        if term.kind is not TermKind.BLANK or not self._client.keeps_blank_nodes:
-            return False
-        asked = [self._queries.edges_of_bound(way) for way in Direction]
-        asked.append(self._queries.described_bound(self._words.described))
         try:
-            return any(self._client.select(query, {"x": term}) for query in asked)
-        except ValueError:  # not a valid label of a blank node
-            return False
-
-    def _is_entity(self, term: Term) -> bool:
-        if term.kind is not TermKind.IRI or not is_iri(term.value):
-            return False
-        try:
-            return bool(self._client.select(self._queries.find_entities([term.value])))
+            found = self.find_entities([id])
         except QueryRefusedError:
-            if _is_strict_iri(term.value):
+            if _is_strict_iri(id):
                 raise
-            return False
+            found = {}
+        return found[id] if found else self._find_lexical(id)
 
     def find_entities(self, ids: Iterable[str]) -> dict[str, int]:
         """Nodes of the ids that are entities."""
-        asked = [id for id in dict.fromkeys(ids) if is_iri(id)]
+        asked = dict.fromkeys(ids)
         found = {id: number for id in asked if (number := self._look.nodes.known(Term(TermKind.IRI, id))) is not None}
-        unknown = [id for id in asked if id not in found]
+        unknown = [id for id in asked if id not in found and is_iri(id)]
         for part, rows in self._look.select(unknown, self._queries.find_entities, _ENTITIES_PER_QUERY):
             for row in rows:
                 id = part[int(row["i"].value)]
@@ -240,7 +213,7 @@ class SparqlGraph(QueriedGraph):
     def find_relation(self, id: str) -> int | None:
         """Number of a relation; None for predicates of the vocabulary."""
         known = self._look.relations.known(id)
-        if known is not None or id in self._words.not_edges or not is_iri(id):
+        if known is not None or id in self.vocabulary.not_edges or not is_iri(id):
             return known
         try:
             found = self._client.select(self._queries.find_relation(id))
@@ -250,51 +223,36 @@ class SparqlGraph(QueriedGraph):
             return None
         return self._look.relations.number(id) if found else None
 
+    def nodes_named(self, names: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+        """(name, node, "label" or "alias"): names without a language and in the languages of the vocabulary."""
+        words = self.vocabulary
+        rows = bound(self._client.select(self._queries.named(names)), "x", "p", "v")
+        numbers = self.find_entities(row["x"].value for row in rows if row["x"].kind is TermKind.IRI)
+        for row in rows:
+            if row["x"].value in numbers:  # not a class or a relation
+                source = "label" if row["p"].value in words.labels else "alias"
+                yield row["v"].value, numbers[row["x"].value], source
+
+    def nodes_like(self, text: str, limit: int) -> Iterator[tuple[str, int]]:
+        if self._text_search is None:
+            return
+        try:
+            rows = bound(self._client.select(self._text_search(text, self.vocabulary, limit)), "x", "v")
+        except QueryRefusedError as error:
+            _log.warning("The text index is not used: %s", error)
+            self._text_search = None
+            return
+        numbers = self.find_entities(row["x"].value for row in rows if row["x"].kind is TermKind.IRI)
+        yield from ((row["v"].value, numbers[row["x"].value]) for row in rows if row["x"].value in numbers)
+
     def literal(self, node: int) -> Literal | None:
         term = self._look.nodes.key(node)
         return Literal(term.value, term.datatype) if term.kind is TermKind.LITERAL else None
 
     @property
-    def has_edge_properties(self) -> bool:
-        """Whether edges may have properties: the profile says how statements about edges are written."""
-        return bool(self._profile.statements)
-
-    def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """What is said about an edge, (label of the property, value) of each statement; empty where nothing is."""
-        if not self.has_edge_properties:
-            return ()
-        return self._describe.statements(head, relation, tail)
-
-    @property
     def learned(self) -> dict[str, Any]:
         """How many solutions the server gives at most, if it was found out."""
         return {} if self._client.most_rows is None else {"most_rows": self._client.most_rows}
-
-    # --- queries of others -----------------------------------------------------------------------
-    @property
-    def vocabulary(self) -> Vocabulary:
-        """Predicates that describe nodes."""
-        return self._words
-
-    def select(self, query: str) -> list[Binding]:
-        """The solutions of a SELECT query."""
-        return self._client.select(query)
-
-    def written(self, node: int) -> list[str]:
-        """All terms of a node, as a query writes them; a blank node has none."""
-        return [] if self._look.is_blank(node) else self._look.written(node)
-
-    def written_relation(self, relation: int) -> str:
-        """The predicate of a relation, as a query writes it."""
-        return iri(self._look.relations.key(relation))
-
-    def written_text(self, text: str) -> list[str]:
-        """A string in all languages of the store, as a query writes it."""
-        return string_variants(text, self._look.languages)
-
-    def number(self, term: Term) -> int:
-        """The node of a term that the store returned."""
-        return self._look.number(term)
 
     # --- everything, for an index --------------------------------------------------------------
     def entities_after(self, last: str | None, limit: int) -> list[Entity]:
@@ -310,31 +268,27 @@ class SparqlGraph(QueriedGraph):
         if may_be_cut and bound(self._client.select(self._queries.entities_after(ids[-1], 1)), "n"):
             # The server gives fewer than there are, and does not say so: other queries are cut there, too.
             self._client.most_rows = len(rows)
-        return self._describe.named(ids)
+        return self._described(ids)
 
-    def values_after(self, last: str | None, limit: int, longest: int) -> list[Literal]:
-        """The next values by lexical form, as `entities_after`; none is longer than `longest` characters."""
-        rows = bound(self._page(lambda rows: self._queries.values_after(last, rows, longest), limit)[0], "y")
+    def values_after(self, last: str | None, limit: int) -> list[Literal]:
+        """The next values by lexical form, as `entities_after`; none is longer than `LONGEST_VALUE`."""
+        rows = bound(self._page(lambda rows: self._queries.values_after(last, rows), limit)[0], "y")
         return list(dict.fromkeys(Literal(row["y"].value, row["y"].datatype) for row in rows))
 
     # --- schema ----------------------------------------------------------------------------------
     def _count_schema(self, relation: int) -> RelationSchema:
         id, queries = self._look.relations.key(relation), self._queries
-        ranges = self._types(queries.count_types(id, "?y", _MOST_TYPES))
-        ranges += self._types(queries.count_datatypes(id, _MOST_TYPES))
-        return RelationSchema(
-            relation=relation,
-            edges=self._count(queries.count_edges(id)),
-            domain=tuple(self._types(queries.count_types(id, "?x", _MOST_TYPES))),
-            range=tuple(sorted(ranges, key=lambda pair: (-pair[1], pair[0]))),
-        )
+        ranges = self._counted(queries.count_types(id, "?y", _MOST_TYPES))
+        ranges.update(self._counted(queries.count_datatypes(id, _MOST_TYPES)))
+        domains = self._counted(queries.count_types(id, "?x", _MOST_TYPES))
+        edges = self._count(queries.count_edges(id))
+        return RelationSchema(relation, edges, tuple(ranked(domains)), tuple(ranked(ranges)))
 
-    def _types(self, query: str) -> list[tuple[str, int]]:
+    def _counted(self, query: str) -> Counter[str]:
         counts: Counter[str] = Counter()  # Virtuoso counts an IRI and its text apart
-        for row in self._client.select(query):
-            if "t" in row and "n" in row:
-                counts[row["t"].value] += int(row["n"].value)
-        return sorted(counts.items(), key=lambda pair: (-pair[1], pair[0]))
+        for row in bound(self._client.select(query), "t", "n"):
+            counts[row["t"].value] += int(row["n"].value)
+        return counts
 
     def close(self) -> None:
         self._client.close()

@@ -4,38 +4,30 @@ from __future__ import annotations
 
 import email.utils
 import json
-import math
 import threading
 import time
 import urllib.parse
 import zlib
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 from xml.etree import ElementTree
 
-import httpcore
 import httpx
 
 from triplecheck.kg.errors import GraphUnavailableError, UserError
 from triplecheck.kg.sparql._cache import ReplyCache
-from triplecheck.kg.sparql.client import (
-    Binding,
-    Meter,
-    PartialResultsError,
-    QueryLimits,
-    QueryRefusedError,
-    too_slow,
-)
+from triplecheck.kg.sparql.client import Binding, Meter, PartialResultsError, QueryLimits, QueryRefusedError
 from triplecheck.kg.sparql.terms import STRING, Term, TermKind
+from triplecheck.kg.waiting import StillRunningError, within
 
 # Longer queries are sent by POST: servers and proxies truncate long URLs.
 _LONGEST_GET = 1500
+_MOST_REDIRECTIONS = 20
 _LONGEST_WAIT = 30.0  # seconds that a server may make a query wait (`Retry-After`)
 _FIRST_WAIT = 0.5  # seconds before the second try, doubled with each try, if the server names no time
-_BUSY = (429, 503)
-_PASSING = (*_BUSY, 502, 504)
+_PASSING = (429, 502, 503, 504)
 _AGENT = "triplecheck (https://pypi.org/project/triplecheck)"
 _JSON = "application/sparql-results+json"
 _ACCEPTED = {"Accept": f"{_JSON}, application/sparql-results+xml;q=0.5", "Accept-Encoding": "gzip"}
@@ -43,36 +35,26 @@ _BLANKS = b" \t\r\n\xef\xbb\xbf"
 _XML_LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
-@dataclass(frozen=True, slots=True)
-class Manners:
-    """How a server is asked.
-
-    Attributes:
-        headers: sent with each query.
-        requests_per_second: most queries a second; None: no limit.
-        retries: further tries if the server is busy (429, 503), fails for the moment (502, 504) or hangs up. A wait
-            that the server names is obeyed up to 30 s; a longer one is an error that names it.
-    """
-
-    headers: Mapping[str, str] | None = None
-    requests_per_second: float | None = None
-    retries: int = 3
-
-
 class HttpClient:
     """Queries a SPARQL 1.1 endpoint over HTTP, for results in JSON or XML. Thread-safe.
 
     Args:
         endpoint: its URL (http or https); URL parameters such as `?default-graph-uri=...` are sent with each query.
-        manners: headers, rate and retries.
+        headers: sent with each query.
+        requests_per_second: most queries a second; None: no limit.
+        retries: further tries if the server is busy (429, 503), fails for the moment (502, 504) or hangs up. A wait
+            that the server names is obeyed up to 30 s; a longer one is an error that names it.
         cache: keeps replies; closed with the client.
-        keeps_blank_nodes: False, as labels of blank nodes need not outlive a reply.
+
+    Attributes:
+        name: the URL, without user, password and parameters.
+        most_rows: solutions that the server gives at most to one query, if it was found out; one with as many is a
+            `PartialResultsError`.
 
     Raises:
         UserError: the URL is not http or https.
     """
 
-    keeps_blank_nodes = False
     most_rows: int | None = None
 
     def __init__(
@@ -81,7 +63,10 @@ class HttpClient:
         limits: QueryLimits | None = None,
         user: str | None = None,
         password: str | None = None,
-        manners: Manners | None = None,
+        *,
+        headers: Mapping[str, str] | None = None,
+        requests_per_second: float | None = None,
+        retries: int = 3,
         cache: ReplyCache | None = None,
     ) -> None:
         parts = urllib.parse.urlsplit(endpoint)
@@ -89,37 +74,33 @@ class HttpClient:
             raise UserError(f"{endpoint}: not the URL of a SPARQL endpoint, such as https://host/sparql")
         host = parts.netloc.rpartition("@")[2]
         self._parameters = urllib.parse.parse_qsl(parts.query)
-        self._address = urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
+        self.name = urllib.parse.urlunsplit((parts.scheme, host, parts.path, "", ""))
         user = user or urllib.parse.unquote(parts.username or "")
         password = password or urllib.parse.unquote(parts.password or "")
-        self._limits, self._manners, self._cache = limits or QueryLimits(), manners or Manners(), cache
-        self._pace = _Pace(self._manners.requests_per_second)
-        self._time = _Time()
+        self._limits, self._retries, self._cache = limits or QueryLimits(), retries, cache
+        # A redirection may lead to another host: httpx drops user and password there, but no other header.
+        self._most_redirections = 0 if headers else _MOST_REDIRECTIONS
+        self._pace = _Pace(requests_per_second)
         self._http = httpx.Client(
             auth=(user, password) if user else None,
-            headers={"User-Agent": _AGENT, **(self._manners.headers or {}), **_ACCEPTED},
-            # A redirection may lead to another host: the client drops user and password there, but no header.
-            follow_redirects=not self._manners.headers,
-            transport=_LimitedTransport(self.name, self._limits.bytes, self._time),
+            headers={"User-Agent": _AGENT, **(headers or {}), **_ACCEPTED},
+            timeout=self._limits.seconds,
+            transport=httpx.HTTPTransport(),  # without the proxies of the environment
         )
-        self.asked = 0
-        """Requests so far, with retries."""
 
-    @property
-    def name(self) -> str:
-        """The URL, without user, password and parameters."""
-        return self._address
+    def select(self, query: str) -> list[Binding]:
+        """All solutions of a SELECT query.
 
-    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
-        if bindings:
-            raise ValueError("a remote endpoint takes no bindings")
+        Raises:
+            GraphUnavailableError: no reply, a late or too long reply, or no SPARQL results.
+        """
         kept = None if self._cache is None else self._cache.get(query)
         if kept is not None:
             return self._rows(kept, _JSON)
         meter = Meter(self.name, self._limits)
-        status, body, headers = self._ask(query, meter)
-        rows = self._rows(body, headers.get("Content-Type", ""))
-        self._check_whole(status, headers, len(rows))
+        reply, body = self._ask(query, meter)
+        rows = self._rows(body, reply.headers.get("Content-Type", ""))
+        self._check_whole(reply, len(rows))
         meter.check_rows(len(rows))
         if self._cache is not None:
             self._cache.put(query, body)
@@ -131,48 +112,59 @@ class HttpClient:
         Raises:
             GraphUnavailableError: as `select`.
         """
-        return self._ask("SELECT (1 AS ?one) WHERE {}", Meter(self.name, self._limits))[2]
+        return self._ask("SELECT (1 AS ?one) WHERE {}", Meter(self.name, self._limits))[0].headers
 
-    def _ask(self, query: str, meter: Meter) -> tuple[int, bytes, Mapping[str, str]]:
-        """Status, body and headers of the reply, after as many tries as allowed."""
+    def _ask(self, query: str, meter: Meter) -> tuple[httpx.Response, bytes]:
+        """The reply and its body, after as many tries as allowed."""
         tries = 0
         while True:
             tries += 1
             self._pace.wait()
-            self.asked += 1
-            last = tries > self._manners.retries
-            self._time.end = meter.end
+            last = tries > self._retries
             try:
-                with self._http.stream(**self._request(query), timeout=self._limits.seconds) as reply:
-                    if reply.is_success:
-                        return reply.status_code, self._read(reply, meter), reply.headers
-                    if last or reply.status_code not in _PASSING or not self._sleep(reply, tries, meter):
-                        raise self._failure(reply, meter)
-            except httpx.TimeoutException as error:
-                raise too_slow(self.name, self._limits) from error
+                # In another thread: a limit on each read alone never ends a trickle of headers.
+                reply, body = within(meter.left, partial(self._once, query, meter))
+            except (StillRunningError, httpx.TimeoutException) as error:
+                raise meter.too_slow() from error
             except (httpx.ConnectError, httpx.UnsupportedProtocol) as error:
                 raise GraphUnavailableError(
                     f"{self.name} is not reachable ({error}); check the URL and the network"
                 ) from error
             except httpx.HTTPError as error:
-                if last or time.monotonic() > meter.end:
+                if last or not meter.left:
                     raise GraphUnavailableError(
                         f"{self.name} closed the connection ({error!r}); try again, or use a limit"
                     ) from error
+                continue
+            if reply.is_success:
+                return reply, body
+            if last or reply.status_code not in _PASSING or not self._sleep(reply, tries, meter):
+                raise self._failure(reply, body)
 
-    def _request(self, query: str) -> dict[str, Any]:
+    def _once(self, query: str, meter: Meter) -> tuple[httpx.Response, bytes]:
         fields = [*self._parameters, ("query", query)]
         if len(query) <= _LONGEST_GET:
-            return {"method": "GET", "url": self._address, "params": fields}
-        form = urllib.parse.urlencode(fields).encode()
-        kind = {"Content-Type": "application/x-www-form-urlencoded"}
-        return {"method": "POST", "url": self._address, "content": form, "headers": kind}
+            request = self._http.build_request("GET", self.name, params=fields)
+        else:
+            form = urllib.parse.urlencode(fields).encode()
+            kind = {"Content-Type": "application/x-www-form-urlencoded"}
+            request = self._http.build_request("POST", self.name, content=form, headers=kind)
+        reply = self._http.send(request, stream=True)
+        try:
+            for _ in range(self._most_redirections):
+                if reply.next_request is None:
+                    break
+                reply.close()  # unread: only the body of an answer is limited
+                reply = self._http.send(reply.next_request, auth=None, stream=True)
+            return reply, self._read(reply, meter)
+        finally:
+            reply.close()
 
     def _sleep(self, reply: httpx.Response, tries: int, meter: Meter) -> bool:
         """Wait before the next try; False if the wait is longer than allowed."""
         asked = _retry_after(reply.headers.get("Retry-After", ""))
         seconds = _FIRST_WAIT * 2 ** (tries - 1) if asked is None else asked
-        if seconds > _LONGEST_WAIT or (asked is None and seconds > meter.end - time.monotonic()):
+        if seconds > _LONGEST_WAIT or (asked is None and seconds > meter.left):
             return False
         if asked is not None:
             self._pace.pause(seconds)  # other threads wait too
@@ -180,8 +172,8 @@ class HttpClient:
             time.sleep(seconds)
         return True
 
-    def _failure(self, reply: httpx.Response, meter: Meter) -> GraphUnavailableError:
-        status, text = reply.status_code, _first_line(self._read(reply, meter).decode("utf-8", "replace"))
+    def _failure(self, reply: httpx.Response, body: bytes) -> GraphUnavailableError:
+        status, text = reply.status_code, " ".join(body.decode("utf-8", "replace").split())[:200]
         if status == 400:
             return QueryRefusedError(f"{self.name} rejects a query (HTTP 400): {text}")
         said = f": {text}" if text else ""
@@ -190,19 +182,37 @@ class HttpClient:
         )
 
     def _read(self, reply: httpx.Response, meter: Meter) -> bytes:
-        """The body in pieces, with checks of time: a limit on each piece alone never ends a slow trickle."""
-        pieces = []
-        for piece in reply.iter_bytes():
-            pieces.append(piece)
+        """The body, which is unpacked here, so that it is never larger than allowed.
+
+        A limit on each piece alone would never end a slow trickle.
+        """
+        coding = reply.headers.get("Content-Encoding", "identity").strip().casefold()
+        if coding not in ("identity", "gzip", "deflate"):
+            raise GraphUnavailableError(f"{self.name}: the reply is packed as {coding}; only gzip is read")
+        unpack = None if coding == "identity" else zlib.decompressobj(wbits=47)
+        pieces, size = [], 0
+        for piece in reply.iter_raw():
+            try:
+                data = piece if unpack is None else unpack.decompress(piece, self._limits.bytes + 1)
+            except zlib.error as error:
+                raise httpx.DecodingError(str(error)) from error
+            size += len(data)
+            if size > self._limits.bytes:
+                raise GraphUnavailableError(
+                    f"{self.name}: reply of more than {self._limits.bytes:,} bytes; "
+                    "use a limit, or increase QueryLimits.bytes"
+                )
+            pieces.append(data)
             meter.check_time()
         return b"".join(pieces)
 
-    def _check_whole(self, status: int, headers: Mapping[str, str], rows: int) -> None:
+    def _check_whole(self, reply: httpx.Response, rows: int) -> None:
         """Virtuoso and others truncate results and report it in the headers or the status, or not at all."""
+        headers = reply.headers
         if headers.get("X-SQL-State"):
             message = headers.get("X-SQL-Message", headers["X-SQL-State"])
             raise PartialResultsError(f"{self.name} returns a part of the results ({message}); use a limit")
-        if status == httpx.codes.PARTIAL_CONTENT:
+        if reply.status_code == httpx.codes.PARTIAL_CONTENT:
             raise PartialResultsError(f"{self.name} returns a part of the results (HTTP 206); use a limit")
         given = headers.get("X-SPARQL-MaxRows", "")
         most = int(given) if given.isdigit() else self.most_rows
@@ -227,97 +237,6 @@ class HttpClient:
         self._http.close()
         if self._cache is not None:
             self._cache.close()
-
-
-class _Time(threading.local):
-    """When the query of this thread must be over, by the monotonic clock."""
-
-    end = math.inf
-
-    def limited(self, timeout: float | None) -> float:
-        left = max(0.001, self.end - time.monotonic())
-        return left if timeout is None else min(left, timeout)
-
-
-class _LimitedTransport(httpx.HTTPTransport):
-    """Replies that are unpacked here, so that no body is larger than allowed, of a redirection neither.
-
-    Reads end with the query: a limit on each read alone never ends a trickle of headers.
-    """
-
-    def __init__(self, name: str, most: int, until: _Time) -> None:
-        super().__init__()
-        self._name, self._most = name, most
-        pool: Any = self._pool
-        pool._network_backend = _TimedBackend(pool._network_backend, until)
-
-    def handle_request(self, request: httpx.Request) -> httpx.Response:
-        reply = super().handle_request(request)
-        codings = [part.strip().casefold() for part in reply.headers.get("Content-Encoding", "identity").split(",")]
-        if codings not in (["identity"], ["gzip"], ["deflate"]):
-            reply.close()
-            raise GraphUnavailableError(f"{self._name}: the reply is packed as {', '.join(codings)}; only gzip is read")
-        if codings != ["identity"]:
-            del reply.headers["Content-Encoding"]
-        stream = _LimitedStream(reply.stream, self._name, self._most, codings != ["identity"])  # type: ignore[arg-type]
-        return httpx.Response(reply.status_code, headers=reply.headers, stream=stream, extensions=reply.extensions)
-
-
-class _LimitedStream(httpx.SyncByteStream):
-    def __init__(self, packed: httpx.SyncByteStream, name: str, most: int, is_packed: bool) -> None:
-        self._packed, self._name, self._most, self._is_packed = packed, name, most, is_packed
-
-    def __iter__(self) -> Iterator[bytes]:
-        unpack = zlib.decompressobj(wbits=47) if self._is_packed else None
-        size = 0
-        for piece in self._packed:
-            try:
-                data = piece if unpack is None else unpack.decompress(piece, self._most + 1)
-            except zlib.error as error:
-                raise httpx.DecodingError(str(error)) from error
-            size += len(data)
-            if size > self._most:
-                raise GraphUnavailableError(
-                    f"{self._name}: reply of more than {self._most:,} bytes; use a limit, or increase QueryLimits.bytes"
-                )
-            yield data
-
-    def close(self) -> None:
-        self._packed.close()
-
-
-class _TimedBackend(httpcore.NetworkBackend):
-    def __init__(self, backend: httpcore.NetworkBackend, until: _Time) -> None:
-        self._backend, self._until = backend, until
-
-    def connect_tcp(
-        self, host: str, port: int, timeout: float | None = None, *rest: Any, **more: Any
-    ) -> httpcore.NetworkStream:
-        stream = self._backend.connect_tcp(host, port, self._until.limited(timeout), *rest, **more)
-        return _TimedStream(stream, self._until)
-
-    def sleep(self, seconds: float) -> None:
-        self._backend.sleep(seconds)
-
-
-class _TimedStream(httpcore.NetworkStream):
-    def __init__(self, stream: httpcore.NetworkStream, until: _Time) -> None:
-        self._stream, self._until = stream, until
-
-    def read(self, max_bytes: int, timeout: float | None = None) -> bytes:
-        return self._stream.read(max_bytes, self._until.limited(timeout))
-
-    def write(self, buffer: bytes, timeout: float | None = None) -> None:
-        self._stream.write(buffer, self._until.limited(timeout))
-
-    def close(self) -> None:
-        self._stream.close()
-
-    def start_tls(self, *given: Any, **more: Any) -> httpcore.NetworkStream:
-        return _TimedStream(self._stream.start_tls(*given, **more), self._until)
-
-    def get_extra_info(self, info: str) -> Any:
-        return self._stream.get_extra_info(info)
 
 
 class _Pace:
@@ -393,11 +312,6 @@ def _of_xml(body: bytes) -> list[Binding]:
                 row[binding.attrib["name"]] = about | {"datatype": value.get("datatype", STRING)}
         rows.append(_row(row))
     return rows
-
-
-def _first_line(text: str) -> str:
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    return " ".join(lines)[:200]
 
 
 def _way_out(reply: httpx.Response) -> str:

@@ -7,7 +7,6 @@ import urllib.parse
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from triplecheck.kg.errors import UserError
 from triplecheck.kg.sparql.terms import iri, literal
 from triplecheck.kg.types import XSD
 from triplecheck.kg.vocabulary import DCTERMS, FOAF, OWL, RDF, RDFS, SKOS, Vocabulary
@@ -16,9 +15,12 @@ WIKIDATA = "http://www.wikidata.org/"
 DBPEDIA = "http://dbpedia.org/"
 _DIRECT = WIKIDATA + "prop/direct/"
 _WORDS = re.compile(r"\w+")
+_PAGE_FACTS = "WikiLink ExternalLink ID RevisionID Length Redirects Disambiguates"
 
 STATEMENTS = ("wikidata", "reification", "rdf-1.2")
 """Wikidata's qualifiers; statements with rdf:subject, rdf:predicate and rdf:object; and those with rdf:reifies."""
+
+_GENERAL = Vocabulary()
 
 TextSearch = Callable[[str, Vocabulary, int], str]
 """(text, vocabulary, limit) -> a query with rows (?x, ?p, ?v): nodes with a name like the text, ?p its predicate."""
@@ -29,7 +31,7 @@ class Profile:
     """How one graph or engine is queried.
 
     Attributes:
-        vocabulary: the predicates that describe; None: `Vocabulary()`.
+        vocabulary: the predicates that describe.
         edges: prefixes of the predicates that are edges; empty: all that the vocabulary does not name.
         relations: a query with rows (?p) of all relations, where the general one takes too long.
         described_as: (prefix of a relation, prefix of the IRI with its label), where they differ.
@@ -38,10 +40,12 @@ class Profile:
         text_search: finds names in the server's text index; None: it has none that works without a configuration.
         literal_kinds: (datatype, language) of the values; None: asked of the server, over the whole store.
         counted: whether the server can count the whole graph within a query's limits.
+        texts_apart: texts with a language are asked for apart from other values: Virtuoso 7 never answers a query that
+            makes both one column by `IF`.
     """
 
     name: str
-    vocabulary: Vocabulary | None = None
+    vocabulary: Vocabulary = _GENERAL
     edges: tuple[str, ...] = ()
     relations: str | None = None
     described_as: tuple[str, str] | None = None
@@ -107,7 +111,6 @@ def _graphdb(text: str, words: Vocabulary, limit: int) -> str:
     )
 
 
-_GENERAL = Vocabulary()
 _COMMON = (
     *((XSD + name, "") for name in ("string", "integer", "decimal", "double", "float", "date", "dateTime", "gYear")),
     (XSD + "string", "en"),
@@ -159,19 +162,8 @@ PROFILES: Mapping[str, Profile] = {
                     FOAF + "isPrimaryTopicOf",
                     "http://purl.org/linguistics/gold/hypernym",
                     "http://www.w3.org/ns/prov#wasDerivedFrom",
-                    *(
-                        DBPEDIA + "ontology/" + name
-                        for name in (
-                            "wikiPageWikiLink",
-                            "wikiPageExternalLink",
-                            "wikiPageID",
-                            "wikiPageRevisionID",
-                            "wikiPageLength",
-                            "wikiPageRedirects",
-                            "wikiPageDisambiguates",
-                            "thumbnail",
-                        )
-                    ),
+                    *(f"{DBPEDIA}ontology/wikiPage{name}" for name in _PAGE_FACTS.split()),
+                    DBPEDIA + "ontology/thumbnail",
                     DBPEDIA + "property/wikiPageUsesTemplate",
                 ),
             ),
@@ -200,6 +192,7 @@ _BY_PLACE = (
     (re.compile(r"/repositories/[^/]+/?$"), "graphdb"),
     (re.compile(r"qlever"), "qlever"),
 )
+_TELLING = ("server", "x-powered-by", "fuseki-request-id", "via")
 _BY_HEADER = (
     ("virtuoso", re.compile(r"virtuoso", re.I)),
     ("oxigraph", re.compile(r"oxigraph", re.I)),
@@ -208,17 +201,6 @@ _BY_HEADER = (
     ("qlever", re.compile(r"qlever", re.I)),
     ("blazegraph", re.compile(r"blazegraph|bigdata", re.I)),
 )
-
-
-def profile_named(name: str) -> Profile:
-    """The profile of a name.
-
-    Raises:
-        UserError: there is none of this name.
-    """
-    if name not in PROFILES:
-        raise UserError(f"no profile {name!r}; there are: {', '.join(PROFILES)}")
-    return PROFILES[name]
 
 
 def detect(url: str, headers: Mapping[str, str]) -> Profile:
@@ -230,6 +212,3 @@ def detect(url: str, headers: Mapping[str, str]) -> Profile:
             return PROFILES[name]
     told = " ".join(f"{key}={value}" for key, value in headers.items() if key.lower() in _TELLING)
     return next((PROFILES[name] for name, pattern in _BY_HEADER if pattern.search(told)), PROFILES["general"])
-
-
-_TELLING = ("server", "x-powered-by", "fuseki-request-id", "via")

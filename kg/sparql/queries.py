@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from triplecheck.kg.names import LONGEST_VALUE
+from triplecheck.kg.sparql.profiles import Profile
 from triplecheck.kg.sparql.terms import STRING, iri, literal
 from triplecheck.kg.types import Direction
 from triplecheck.kg.vocabulary import RDF, RDFS, Vocabulary
@@ -16,44 +18,32 @@ QUALIFIER = "http://www.wikidata.org/prop/qualifier/P"
 """How the predicates of Wikidata's qualifiers begin."""
 
 _PATTERN = {Direction.OUT: "{x} {p} ?y", Direction.IN: "?y {p} {x}"}
+_NO_BLANK = " FILTER(!isBlank(?x) && !isBlank(?y))"
 _PLAIN = f"IF(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>), STR(?y), ?y)"
 
 
 class Queries:
-    """Writes queries for one vocabulary.
+    """Writes queries for one vocabulary. Blank nodes have no edges.
 
     Args:
         words: predicates that are not edges.
-        blank_nodes: whether to include edges from and to blank nodes.
-        edges: prefixes of the predicates that are edges; empty: all that the vocabulary does not name.
-        apart: ask for texts with a language apart from other values; Virtuoso 7 never answers a query that makes
-            both one column by `IF`.
+        profile: of the server.
     """
 
-    def __init__(
-        self,
-        words: Vocabulary,
-        blank_nodes: bool,
-        edges: tuple[str, ...] = (),
-        all_relations: str | None = None,
-        apart: bool = False,
-    ) -> None:
-        self._words = words
-        self._all_relations = all_relations
-        self._apart = apart
+    def __init__(self, words: Vocabulary, profile: Profile) -> None:
+        self._words, self._profile = words, profile
         not_edge = ", ".join(iri(p) for p in words.not_edges)
-        self._no_blank = "" if blank_nodes else " FILTER(!isBlank(?x) && !isBlank(?y))"
         self._not_edge = f" FILTER(?p NOT IN ({not_edge}))" if not_edge else ""
-        if edges:
-            starts = " || ".join(f"STRSTARTS(STR(?p), {literal(prefix)})" for prefix in edges)
+        if profile.edges:
+            starts = " || ".join(f"STRSTARTS(STR(?p), {literal(prefix)})" for prefix in profile.edges)
             self._not_edge += f" FILTER({starts})"
-        self._edge = self._not_edge + self._no_blank
+        self._edge = self._not_edge + _NO_BLANK
         # A path must not be empty; without type predicates, use one that no store has.
         self._type = "|".join(iri(p) for p in words.types or ("urn:triplecheck:none",))
 
     def _edges_at(self, direction: Direction, relation: str | None) -> str:
         if relation is not None:
-            return _PATTERN[direction].format(x="?x", p=iri(relation)) + self._no_blank
+            return _PATTERN[direction].format(x="?x", p=iri(relation)) + _NO_BLANK
         return _PATTERN[direction].format(x="?x", p="?p") + self._edge
 
     # --- edges ---------------------------------------------------------------------------------
@@ -66,7 +56,7 @@ class Queries:
         """Distinct rows of the variables and ?k."""
         if direction is Direction.IN:
             return f"SELECT DISTINCT {variables} (?y AS ?k) WHERE {{ {where} }}"
-        if not self._apart:
+        if not self._profile.texts_apart:
             return f"SELECT DISTINCT {variables} ({_PLAIN} AS ?k) WHERE {{ {where} }}"
         plain = f"{where} FILTER(isIRI(?y) || (LANG(?y) = '' && DATATYPE(?y) != <{STRING}>)) BIND(?y AS ?k)"
         tagged = f"{where} FILTER(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>)) BIND(STR(?y) AS ?k)"
@@ -74,7 +64,7 @@ class Queries:
 
     def edges_of_pairs(self, pairs: Iterable[tuple[str, str, int]], direction: Direction) -> str:
         """Rows (?i, ?k) for (node term, relation term, index)."""
-        where = f"{_values('?x ?p ?i', pairs)} {_PATTERN[direction].format(x='?x', p='?p')}{self._no_blank}"
+        where = f"{_values('?x ?p ?i', pairs)} {_PATTERN[direction].format(x='?x', p='?p')}{_NO_BLANK}"
         return self._far("?i", where, direction)
 
     def some_edges(self, groups: Sequence[tuple[list[str], str, int]], direction: Direction, limit: int) -> str:
@@ -84,10 +74,6 @@ class Queries:
             where = f"VALUES ?x {{ {' '.join(terms)} }} {self._edges_at(direction, relation)}"
             parts.append(f"{{ {self._far(f'({place} AS ?i)', where, direction)} LIMIT {limit} }}")
         return f"SELECT ?i ?k WHERE {{ {' UNION '.join(parts)} }}"
-
-    def edges_of_bound(self, direction: Direction) -> str:
-        """Rows (?x, ?p, ?y) for a blank node bound to ?x."""
-        return f"SELECT ?x ?p ?y WHERE {{ {self._edges_at(direction, None)} }}"
 
     def counts(self, nodes: Iterable[tuple[str, int]], relation: str | None, direction: Direction) -> str:
         """Rows (?i, ?p, ?edges)."""
@@ -113,8 +99,7 @@ class Queries:
     def _is_entity(self, id: str) -> str:
         """A solution if the IRI is a node."""
         node = iri(id)
-        visible = " FILTER(!isBlank(?y))" if self._no_blank else ""
-        edges = [_PATTERN[way].format(x=node, p="?p") + self._not_edge + visible for way in Direction]
+        edges = [_PATTERN[way].format(x=node, p="?p") + self._not_edge + " FILTER(!isBlank(?y))" for way in Direction]
         predicates = _values("?p", [(iri(p),) for p in self._words.described])
         return " UNION ".join(
             f"{{ {part} }}" for part in (*edges, f"{predicates} {node} ?p ?y{self._not_schema(node)}")
@@ -124,6 +109,14 @@ class Queries:
         """Rows (?x): the literals that are nodes, as written in the store."""
         where = f"{_values('?x', [(t,) for t in terms])} {self._edges_at(Direction.IN, None)}"
         return f"SELECT DISTINCT ?x WHERE {{ {where} }}"
+
+    def named(self, names: Iterable[str]) -> str:
+        """Rows (?x, ?p, ?v): everything with one of these names, without a language and in those of the vocabulary."""
+        words = self._words
+        tags = dict.fromkeys((words.language, *words.tags))
+        texts = " ".join(text for name in names for text in (literal(name), *(literal(name, language=t) for t in tags)))
+        predicates = " ".join(iri(p) for p in words.labels + words.aliases)
+        return f"SELECT DISTINCT ?x ?p ?v WHERE {{ VALUES ?v {{ {texts} }} VALUES ?p {{ {predicates} }} ?x ?p ?v }}"
 
     def find_relation(self, id: str) -> str:
         """One row if the IRI is a relation."""
@@ -175,14 +168,10 @@ class Queries:
             f"FILTER(?q NOT IN ({', '.join(parts)})) }}"
         )
 
-    def described_bound(self, predicates: Iterable[str]) -> str:
-        """Rows (?x, ?p, ?v) for a blank node bound to ?x."""
-        return f"SELECT ?x ?p ?v WHERE {{ ?x ?p ?v FILTER(?p IN ({', '.join(map(iri, predicates))})) }}"
-
     # --- the whole graph -----------------------------------------------------------------------
     def relations(self) -> str:
         """Rows (?p)."""
-        return self._all_relations or f"SELECT DISTINCT ?p WHERE {{ ?x ?p ?y{self._edge} }}"
+        return self._profile.relations or f"SELECT DISTINCT ?p WHERE {{ ?x ?p ?y{self._edge} }}"
 
     def literal_kinds(self) -> str:
         """Rows (?d, ?l): every datatype and language of a value."""
@@ -208,8 +197,7 @@ class Queries:
     def _entity_types(self) -> str:
         """?x is an entity of type ?t. Classes and relations are entities only if they have edges."""
         schema = ", ".join(iri(c) for c in self._words.classes + self._words.properties)
-        visible = "" if not self._no_blank else " && !isBlank(?x)"
-        typed = f"?x {self._type} ?t FILTER(isIRI(?t){visible}"
+        typed = f"?x {self._type} ?t FILTER(isIRI(?t) && !isBlank(?x)"
         if not schema:
             return f"{typed})"
         edges = (f"EXISTS {{ {_PATTERN[way].format(x='?x', p='?p')}{self._edge} }}" for way in Direction)
@@ -225,9 +213,7 @@ class Queries:
     def _entities(self) -> str:
         """?n is an entity."""
         predicates = _values("?p", [(iri(p),) for p in self._words.described])
-        described = f"{predicates} ?n ?p ?o{self._not_schema('?n')}" + (
-            " FILTER(!isBlank(?n))" if self._no_blank else ""
-        )
+        described = f"{predicates} ?n ?p ?o{self._not_schema('?n')} FILTER(!isBlank(?n))"
         out = f"?x ?p ?y{self._edge} BIND(?x AS ?n)"
         into = f"?x ?p ?y{self._edge} FILTER(!isLiteral(?y)) BIND(?y AS ?n)"
         return f"{{ {out} }} UNION {{ {into} }} UNION {{ {described} }}"
@@ -237,27 +223,24 @@ class Queries:
         after = "" if last is None else f" FILTER(STR(?n) > {literal(last)})"
         return f"SELECT DISTINCT ?n WHERE {{ {self._entities()}{after} }} ORDER BY STR(?n) LIMIT {limit}"
 
-    def values_after(self, last: str | None, limit: int, longest: int) -> str:
-        """Rows (?y), ascending by lexical form: values of at most so many characters after one."""
+    def values_after(self, last: str | None, limit: int) -> str:
+        """Rows (?y), ascending by lexical form: values of at most `LONGEST_VALUE` characters after one."""
         after = "" if last is None else f" && STR(?y) > {literal(last)}"
-        where = f"?x ?p ?y{self._edge} FILTER(isLiteral(?y) && STRLEN(STR(?y)) <= {longest}{after})"
+        where = f"?x ?p ?y{self._edge} FILTER(isLiteral(?y) && STRLEN(STR(?y)) <= {LONGEST_VALUE}{after})"
         return f"SELECT DISTINCT ?y WHERE {{ {where} }} ORDER BY STR(?y) LIMIT {limit}"
 
     def count_values(self) -> str:
         """One row (?count)."""
-        inner = self._far("", f"?x ?p ?y{self._edge} FILTER(isLiteral(?y))")
-        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
+        return _number_of(self._far("", f"?x ?p ?y{self._edge} FILTER(isLiteral(?y))"))
 
     def count_triples(self) -> str:
         """One row (?count)."""
-        inner = self._far("?x ?p", f"?x ?p ?y{self._edge}")
-        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
+        return _number_of(self._far("?x ?p", f"?x ?p ?y{self._edge}"))
 
     # --- schema --------------------------------------------------------------------------------
     def count_edges(self, relation: str) -> str:
         """One row (?count)."""
-        inner = self._far("?x", self._edges_at(Direction.OUT, relation))
-        return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
+        return _number_of(self._far("?x", self._edges_at(Direction.OUT, relation)))
 
     def count_types(self, relation: str, node: str, limit: int) -> str:
         """Rows (?t, ?n), most frequent first: types of the heads (`?x`) or tails (`?y`)."""
@@ -271,6 +254,10 @@ class Queries:
     def _grouped(self, relation: str, condition: str, limit: int) -> str:
         where = f"{self._edges_at(Direction.OUT, relation)} . {condition}"
         return _ranked(self._far("?x ?t", where), limit)
+
+
+def _number_of(inner: str) -> str:
+    return f"SELECT (COUNT(*) AS ?count) WHERE {{ {inner} }}"
 
 
 def _ranked(inner: str, limit: int) -> str:

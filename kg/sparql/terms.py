@@ -16,15 +16,7 @@ _LANGUAGE = re.compile(r"[A-Za-z]+(-[A-Za-z0-9]+)*")
 _SURROGATE = re.compile("[\ud800-\udfff]")
 # In a backslash before a "u" the letter is escaped too: some engines replace \uXXXX before they parse quotes, so
 # that "\\u0022" would end the string.
-_ESCAPED = {
-    ord("\\"): "\\\\",
-    ord('"'): '\\"',
-    ord("\n"): "\\n",
-    ord("\r"): "\\r",
-    ord("\t"): "\\t",
-    ord("\b"): "\\b",
-    ord("\f"): "\\f",
-}
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t", "\b": "\\b", "\f": "\\f"})
 _BACKSLASH_U = re.compile(r"\\([uU])")
 
 

@@ -1,18 +1,51 @@
-"""A SPARQL 1.1 endpoint on loopback, and the ways in which endpoints fail."""
+"""A SPARQL 1.1 endpoint on loopback, the ways in which endpoints fail, and a client of engines in process."""
 
 from __future__ import annotations
 
 import json
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qs, urlsplit
 
+import httpx
 import pyoxigraph as ox
+import rdflib
+from pyparsing.exceptions import ParseBaseException
+
+from triplecheck.kg.sparql import HttpClient, QueryRefusedError, Term
 
 JSON_RESULTS = "application/sparql-results+json"
+
+
+class StoreClient(HttpClient):
+    """Asks an engine in process, and notes the queries with the number of their solutions."""
+
+    def __init__(self, store: ox.Store | rdflib.Graph) -> None:
+        super().__init__("http://store.example/sparql")
+        self._store, self._lock = store, threading.Lock()  # rdflib's parser is not thread-safe
+        self.asked: list[tuple[str, int]] = []
+
+    def select(self, query: str) -> list[Mapping[str, Term]]:
+        rows = super().select(query)
+        self.asked.append((query, len(rows)))
+        return rows
+
+    def _ask(self, query: str, *_: object) -> tuple[httpx.Response, bytes]:
+        with self._lock:
+            try:
+                if isinstance(self._store, rdflib.Graph):
+                    body = self._store.query(query).serialize(format="json")
+                else:
+                    solutions = self._store.query(query, use_default_graph_as_union=True)
+                    assert isinstance(solutions, ox.QuerySolutions)
+                    body = solutions.serialize(format=ox.QueryResultsFormat.JSON)
+            except (SyntaxError, ParseBaseException) as error:
+                raise QueryRefusedError(f"a query is rejected: {error}") from error
+        assert body is not None
+        return httpx.Response(200), body
 
 
 @dataclass

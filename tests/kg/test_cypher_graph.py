@@ -11,8 +11,8 @@ import pytest
 from bolt_server import PASSWORD, USER, writing
 
 from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, CypherLinker, LadybugClient
-from triplecheck.kg.cypher.dialects import DIALECTS, detect, dialect_named, quoted
+from triplecheck.kg.cypher import BoltClient, CypherClient, CypherGraph, LadybugClient
+from triplecheck.kg.cypher.dialects import DIALECTS, detect, quoted
 from triplecheck.kg.cypher.schema import read_schema
 from triplecheck.kg.cypher.values import kind_of, literals
 from triplecheck.kg.endpoints import EndpointOptions, build_index, index_path, is_url, open_endpoint
@@ -20,6 +20,7 @@ from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, Mis
 from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.graph import Edges, Graph
 from triplecheck.kg.knowledge_base import open_remote
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.sparql import QueryLimits
 from triplecheck.kg.sparql.client import QueryRefusedError
 from triplecheck.kg.types import XSD, Direction, Literal
@@ -82,7 +83,7 @@ def graph(client: CypherClient) -> CypherGraph:
 
 
 def named(graph: CypherGraph, name: str) -> int:
-    [candidate] = CypherLinker(graph).candidates(name)
+    [candidate] = QueriedLinker(graph).candidates(name)
     return candidate.node
 
 
@@ -150,7 +151,7 @@ class TestMapping:
         assert graph.num_nodes == 3 + 7
 
     def test_names_are_found_by_other_capitals_and_by_aliases(self, graph: CypherGraph) -> None:
-        linker = CypherLinker(graph)
+        linker = QueriedLinker(graph)
         assert [(c.label, c.source) for c in linker.candidates("ada novak")] == [("Ada Novak", "label")]
         assert [(c.label, c.source) for c in linker.candidates("Ada N.")] == [("Ada Novak", "alias")]
         mentions = linker.mentions(read_text("Who acted in The Trial with Ben Ortiz?"))
@@ -182,7 +183,7 @@ class TestIds:
     def test_without_a_key_the_ids_are_those_of_the_engine(self, client: CypherClient) -> None:
         graph = CypherGraph(client)
         if client.dialect.tables:
-            assert graph.key is None  # the tables have different primary keys
+            assert graph.learned["key"] is None  # the tables have different primary keys
         node = named(graph, "Ben Ortiz")
         again = CypherGraph(client)
         found = again.find(graph.node_id(node))
@@ -209,7 +210,7 @@ class TestIds:
         fill(tmp_path / "one.lbug", *tables, "CREATE (:A {code: 1, name: 'x'}), (:B {code: 2, name: 'y'})")
         fill(tmp_path / "two.lbug", *tables, "CREATE (:A {code: 1, name: 'x'}), (:B {code: 1, name: 'y'})")
         one, two = (CypherGraph(LadybugClient(tmp_path / f"{name}.lbug")) for name in ("one", "two"))
-        assert (one.key, two.key) == ("code", None)
+        assert (one.learned["key"], two.learned["key"]) == ("code", None)
         assert one.find("2") == named(one, "y")
         forced = CypherGraph(LadybugClient(tmp_path / "two.lbug"), key="code")
         with pytest.raises(KnowledgeBaseError, match=r"two nodes have the code '1'.*name a key that is unique"):
@@ -266,7 +267,7 @@ class TestHostileNames:
         key = relation(odd, name)
         assert odd.contains(node, key, value)
         assert odd.nodes_of_type(name).tolist() == [node]
-        assert [c.node for c in CypherLinker(odd).candidates(name)] == [node]
+        assert [c.node for c in QueriedLinker(odd).candidates(name)] == [node]
         assert odd.contains(node, relation(odd, name + " of"), node)
         assert len(odd.expand([node])) == 3
         assert len(odd.expand([node], limit_per_node=1)) == len(odd.relations_of(node))
@@ -542,5 +543,5 @@ def test_a_server_is_recognised_by_its_name() -> None:
     assert detect("Neo4j/5.26.0").name == "neo4j"
     assert detect("Neo4j/v5.2.0 compatible graph database server - Memgraph").name == "memgraph"
     with pytest.raises(UserError, match="no Cypher profile 'kuzu'; there are: neo4j, memgraph, ladybug"):
-        dialect_named("kuzu")
+        open_endpoint(EndpointOptions("bolt://h", profile="kuzu"), Path())
     assert set(DIALECTS) == {"neo4j", "memgraph", "ladybug"}

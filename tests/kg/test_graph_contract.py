@@ -13,7 +13,7 @@ import pyoxigraph
 import pytest
 import rdflib
 from bolt_server import PASSWORD, USER, load, writing
-from sparql_endpoint import serve
+from sparql_endpoint import StoreClient, serve
 from virtuoso_server import virtuoso
 
 from triplecheck.kg import build
@@ -21,7 +21,7 @@ from triplecheck.kg.cypher import DIALECTS, BoltClient, CypherGraph, LadybugClie
 from triplecheck.kg.cypher.export import export_ladybug
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.readers.rdf import read_rdf
-from triplecheck.kg.sparql import HttpClient, OxigraphClient, QueryLimits, RdflibClient, SparqlGraph
+from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph
 from triplecheck.kg.sparql.profiles import PROFILES
 from triplecheck.kg.types import XSD, Direction, Entity, Literal
 
@@ -125,9 +125,9 @@ def graph(
         case "columnar":
             yield build(read_rdf([source]), source.parent / "kb", encoder=None).graph
         case "oxigraph":
-            yield SparqlGraph(OxigraphClient(store))
+            yield SparqlGraph(StoreClient(store))
         case "rdflib":
-            yield SparqlGraph(RdflibClient(rdflib.Graph().parse(source)))
+            yield SparqlGraph(StoreClient(rdflib.Graph().parse(source)))
         case "ladybug":
             pytest.importorskip("ladybug")
             base = build(read_rdf([source]), source.parent / "to-export", encoder=None)

@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from kg_parts import built, raw_graph
+from sparql_endpoint import StoreClient
 
 from triplecheck.kg import Direction, Graph, KnowledgeBase, Name, Pattern, Relation, Variable, build
 from triplecheck.kg.columnar import ColumnarGraph
@@ -32,7 +33,7 @@ from triplecheck.kg.patterns import (
     support,
 )
 from triplecheck.kg.patterns.adjacency import Adjacency, CompiledAdjacency, GraphAdjacency
-from triplecheck.kg.sparql import OxigraphClient, SparqlGraph
+from triplecheck.kg.sparql import SparqlGraph
 from triplecheck.kg.types import Edge
 
 NODES, RELATIONS, VARIABLES = 6, 2, "wxyz"
@@ -388,7 +389,7 @@ def test_patterns_work_on_a_store_that_cannot_list_its_nodes() -> None:
         "@prefix : <http://e/> . :n :directed :i, :m . :i :starring :d . :i a :Film . :m a :Short . :c :directed :t ."
     )
     store.load(turtle.encode(), pyoxigraph.RdfFormat.TURTLE)
-    graph = SparqlGraph(OxigraphClient(store))
+    graph = SparqlGraph(StoreClient(store))
     film, actor = Variable("film", "http://e/Film"), Variable("actor")
     constants = Constants(graph, None)
     patterns = [Pattern("http://e/n", "http://e/directed", film), Pattern(film, "http://e/starring", actor)]

@@ -11,15 +11,7 @@ from hypothesis import strategies as st
 from kg_parts import built
 
 from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.plans import (
-    Answers,
-    PlanError,
-    PlanNames,
-    check,
-    read_plan,
-    run_plan,
-    write_label,
-)
+from triplecheck.kg.plans import Answers, PlanError, PlanNames, check, read_plan, run_plan, write_label
 from triplecheck.kg.plans.execute import Run
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.notation import encode, name_of, spellings
@@ -204,6 +196,7 @@ def test_a_plan_says_what_it_names_and_does(names: PlanNames) -> None:
             "GROUP BY ?o ORDER BY ?n LIMIT 1",
             ["Idle Inc 0"],
         ),
+        ("SELECT ?p { ?p ((<captain of>|<works at>)/(<crew>|<country>))|<age> 22 }", ["Cy"]),
         ("SELECT ?x { ?x <partner of> ?x }", ["Crane"]),
         ("SELECT ?o { <Crane> <partner of> ?o FILTER(?o != <Crane>) }", ["Aurora Line"]),
         ("SELECT ?p { ?p <age> ?a FILTER NOT EXISTS { ?q <age> ?b FILTER(?b > ?a) } }", ["Ann", "Cy"]),

@@ -10,17 +10,18 @@ import pyoxigraph
 import pytest
 import rdflib
 from bolt_server import PASSWORD, USER, load, writing
-from sparql_endpoint import serve
+from sparql_endpoint import StoreClient, serve
 from test_graph_contract import TURTLE, described
 
 from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.cypher import DIALECTS, BoltClient, CypherGraph, CypherLinker, LadybugClient
+from triplecheck.kg.cypher import DIALECTS, BoltClient, CypherGraph, LadybugClient
 from triplecheck.kg.cypher.export import export_ladybug
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.plans import PlanError, PlanNames, read_plan, run_plan
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.readers.rdf import read_rdf
-from triplecheck.kg.sparql import HttpClient, OxigraphClient, QueryLimits, RdflibClient, SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql import HttpClient, QueryLimits, SparqlGraph
 from triplecheck.kg.types import Relation
 
 Served = tuple[Graph, Linker | None]
@@ -96,18 +97,15 @@ def store() -> pyoxigraph.Store:
 def endpoint(request: pytest.FixtureRequest, store: pyoxigraph.Store) -> Iterator[Served]:
     match request.param:
         case "oxigraph":
-            client = OxigraphClient(store)
-            graph = SparqlGraph(client)
-            yield graph, SparqlLinker(graph, client)
+            graph = SparqlGraph(StoreClient(store))
+            yield graph, QueriedLinker(graph)
         case "rdflib":
-            local = RdflibClient(rdflib.Graph().parse(data=TURTLE, format="turtle"))
-            graph = SparqlGraph(local)
-            yield graph, SparqlLinker(graph, local)
+            graph = SparqlGraph(StoreClient(rdflib.Graph().parse(data=TURTLE, format="turtle")))
+            yield graph, QueriedLinker(graph)
         case _:
             with serve(store) as running:
-                remote = HttpClient(running.address + "/sparql")
-                graph = SparqlGraph(remote)
-                yield graph, SparqlLinker(graph, remote)
+                graph = SparqlGraph(HttpClient(running.address + "/sparql"))
+                yield graph, QueriedLinker(graph)
 
 
 @pytest.fixture(scope="module", params=["ladybug", "bolt"])
@@ -120,7 +118,7 @@ def property_graph(
         path = tmp_path_factory.mktemp("plans") / "small.lbug"
         export_ladybug(base.columnar, path)
         graph = CypherGraph(LadybugClient(path), **about)
-        yield graph, CypherLinker(graph)
+        yield graph, QueriedLinker(graph)
         return
     url = request.getfixturevalue("bolt") + "/contract"
     with writing(url) as write:
@@ -128,7 +126,7 @@ def property_graph(
     load(url, base.columnar)
     client = BoltClient(url, QueryLimits(seconds=20), USER, PASSWORD, dialect=DIALECTS["neo4j"])
     graph = CypherGraph(client, **about)
-    yield graph, CypherLinker(graph)
+    yield graph, QueriedLinker(graph)
     client.close()
 
 

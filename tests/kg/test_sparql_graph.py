@@ -3,35 +3,24 @@
 from __future__ import annotations
 
 import unicodedata
-from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 import numpy as np
 import pyoxigraph
 import pytest
-import rdflib
-from sparql_endpoint import serve
+from sparql_endpoint import StoreClient
 
 from triplecheck.kg.errors import GraphUnavailableError
-from triplecheck.kg.sparql import (
-    HttpClient,
-    OxigraphClient,
-    RdflibClient,
-    SparqlClient,
-    SparqlGraph,
-    SparqlLinker,
-    Term,
-    Vocabulary,
-)
+from triplecheck.kg.queried_linker import QueriedLinker
+from triplecheck.kg.sparql import SparqlGraph, Vocabulary
 from triplecheck.kg.sparql.client import Binding
+from triplecheck.kg.sparql.profiles import PROFILES
 from triplecheck.kg.types import Direction, Literal
 from triplecheck.language.pipeline import read_text
 
 EX = "http://example.org/"
 PREFIXES = "@prefix ex: <http://example.org/> . @prefix rdfs: <http://www.w3.org/2000/01/rdf-schema#> .\n"
-WITH_BLANK = (
-    PREFIXES + 'ex:a ex:owns [ rdfs:label "a thing" ; ex:made_by ex:b ; ex:made_in 1901 ] , ex:c . ex:c ex:near ex:a .'
-)
 
 
 def oxigraph(turtle: str) -> pyoxigraph.Store:
@@ -41,7 +30,7 @@ def oxigraph(turtle: str) -> pyoxigraph.Store:
 
 
 def graph_of(turtle: str, **options: object) -> SparqlGraph:
-    return SparqlGraph(OxigraphClient(oxigraph(turtle)), **options)  # type: ignore[arg-type]
+    return SparqlGraph(StoreClient(oxigraph(turtle)), **options)  # type: ignore[arg-type]
 
 
 def node(graph: SparqlGraph, name: str) -> int:
@@ -64,71 +53,22 @@ def test_booleans_are_true_and_false_in_any_form() -> None:
     assert graph.labels(graph.neighbors(node(graph, "a"), relation(graph, "size"))) == ["1"]
 
 
-class CountingClient:
-    """Passes queries on and notes them with the number of their solutions."""
-
-    def __init__(self, client: SparqlClient) -> None:
-        self._client = client
-        self.name, self.keeps_blank_nodes = client.name, client.keeps_blank_nodes
-        self.asked: list[tuple[str, int]] = []
-
-    def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
-        rows = self._client.select(query, bindings)
-        self.asked.append((query, len(rows)))
-        return rows
-
-    def close(self) -> None:
-        self._client.close()
-
-
-def counted(turtle: str) -> tuple[SparqlGraph, CountingClient]:
-    client = CountingClient(OxigraphClient(oxigraph(turtle)))
+def counted(turtle: str) -> tuple[SparqlGraph, StoreClient]:
+    client = StoreClient(oxigraph(turtle))
     return SparqlGraph(client), client
 
 
-class TestBlankNodes:
-    @pytest.fixture(params=["oxigraph", "rdflib"])
-    def graph(self, request: pytest.FixtureRequest) -> SparqlGraph:
-        if request.param == "oxigraph":
-            return graph_of(WITH_BLANK)
-        return SparqlGraph(RdflibClient(rdflib.Graph().parse(data=WITH_BLANK, format="turtle")))
-
-    def test_in_process_they_are_ordinary_entities(self, graph: SparqlGraph) -> None:
-        a, b, owns, made_by = node(graph, "a"), node(graph, "b"), relation(graph, "owns"), relation(graph, "made_by")
-        (thing,) = set(graph.neighbors(a, owns).tolist()) - {node(graph, "c")}
-        assert graph.node_id(thing).startswith("_:")
-        assert graph.find(graph.node_id(thing)) == thing
-        assert graph.label(thing) == graph.entity(thing).label == "a thing"
-        assert graph.neighbors(thing, made_by).tolist() == [b]
-        assert graph.neighbors(thing, owns, Direction.IN).tolist() == [a]
-        assert graph.contains(a, owns, thing)
-        assert graph.contains(thing, made_by, b)
-        assert graph.contains_many(*np.array([[a, b], [owns, owns], [thing, thing]])).tolist() == [True, False]
-        assert graph.degree(thing) == 3
-        assert graph.num_triples == 5
-        assert graph.num_nodes == 5
-        assert graph.relation_counts([thing]) == graph.relations_of(thing)
-        assert len(graph.expand([a, thing])) == 6
-        limited = graph.expand([thing, a], limit_per_node=1)
-        assert (len(limited), limited.total) == (5, 6)
-
-    def test_a_blank_node_is_found_by_its_id_in_a_new_graph_object(self) -> None:
-        store = oxigraph(WITH_BLANK)
-        first = SparqlGraph(OxigraphClient(store))
-        ids = [first.node_id(n) for n in first.neighbors(node(first, "a"), relation(first, "owns"))]
-        again = SparqlGraph(OxigraphClient(store))
-        assert all(again.find(id) is not None for id in ids)
-
-    def test_over_http_they_are_left_out(self) -> None:
-        with serve(oxigraph(WITH_BLANK)) as endpoint:
-            graph = SparqlGraph(HttpClient(endpoint.address + "/sparql"))
-            a = node(graph, "a")
-            assert graph.neighbors(a, relation(graph, "owns")).tolist() == [node(graph, "c")]
-            assert graph.degree(a) == 2
-            assert graph.num_triples == 2
-            assert graph.num_nodes == 2
-            assert graph.find(EX + "b") is None
-            assert graph.find_relation(EX + "made_in") is None
+def test_blank_nodes_are_left_out() -> None:
+    graph = graph_of(
+        'ex:a ex:owns [ rdfs:label "a thing" ; ex:made_by ex:b ; ex:made_in 1901 ] , ex:c . ex:c ex:near ex:a .'
+    )
+    a = node(graph, "a")
+    assert graph.neighbors(a, relation(graph, "owns")).tolist() == [node(graph, "c")]
+    assert graph.degree(a) == 2
+    assert graph.num_triples == 2
+    assert graph.num_nodes == 2
+    assert graph.find(EX + "b") is None
+    assert graph.find_relation(EX + "made_in") is None
 
 
 class TestCost:
@@ -174,27 +114,25 @@ class TestTypes:
         assert graph.type_ids == (EX + "U",)
 
     def test_a_store_too_slow_to_count_them_gives_those_of_a_sample(self, caplog: pytest.LogCaptureFixture) -> None:
-        class Slow(CountingClient):
-            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
+        class Slow(StoreClient):
+            def select(self, query: str) -> list[Binding]:
                 if "ORDER BY" in query and "LIMIT 100000" not in query:
                     raise GraphUnavailableError("too slow")
-                return super().select(query, bindings)
+                return super().select(query)
 
-        graph = SparqlGraph(Slow(OxigraphClient(oxigraph(self.TURTLE))))
+        graph = SparqlGraph(Slow(oxigraph(self.TURTLE)))
         assert graph.type_ids == (EX + "T", EX + "U")
-        assert "give type_ids to be exact" in caplog.text
+        assert "Types are counted on a sample only" in caplog.text
 
     def test_more_nodes_of_a_type_than_can_be_sent_are_an_error(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setattr("triplecheck.kg.sparql.graph._MOST_NODES_OF_TYPE", 1)
+        monkeypatch.setattr("triplecheck.kg.queried.MOST_NODES_OF_TYPE", 1)
         graph = graph_of(self.TURTLE)
         assert len(graph.nodes_of_type(EX + "U")) == 1
         with pytest.raises(GraphUnavailableError, match="more than 1 nodes of the type"):
             graph.nodes_of_type(EX + "T")
 
-    def test_a_type_of_blank_nodes_is_left_out_over_http(self) -> None:
-        with serve(oxigraph("ex:a a ex:T ; ex:p [ a ex:U ] .")) as endpoint:
-            graph = SparqlGraph(HttpClient(endpoint.address + "/sparql"))
-            assert graph.type_ids == (EX + "T",)
+    def test_a_type_of_blank_nodes_is_left_out(self) -> None:
+        assert graph_of("ex:a a ex:T ; ex:p [ a ex:U ] .").type_ids == (EX + "T",)
 
 
 class TestVocabulary:
@@ -243,22 +181,23 @@ class TestValues:
         assert graph.num_triples == graph.degree(so) == 3
 
     def test_kinds_of_values_may_be_given(self) -> None:
-        graph = graph_of(self.TURTLE, literal_kinds=[(Literal("").datatype, "fr")])
+        french = replace(PROFILES["general"], literal_kinds=((Literal("").datatype, "fr"),))
+        graph = graph_of(self.TURTLE, profile=french)
         so = graph.find("so")
         assert so is not None
         assert graph.degree(so) == 2
 
     def test_a_store_too_large_to_tell_is_asked_for_common_kinds(self, caplog: pytest.LogCaptureFixture) -> None:
-        class Large(CountingClient):
-            def select(self, query: str, bindings: Mapping[str, Term] | None = None) -> list[Binding]:
+        class Large(StoreClient):
+            def select(self, query: str) -> list[Binding]:
                 if "DATATYPE(?y) AS ?d" in query:
                     raise GraphUnavailableError("too slow")
-                return super().select(query, bindings)
+                return super().select(query)
 
-        graph = SparqlGraph(Large(OxigraphClient(oxigraph(self.TURTLE + " ex:d ex:year 1901 ."))))
+        graph = SparqlGraph(Large(oxigraph(self.TURTLE + " ex:d ex:year 1901 .")))
         assert graph.find("1901") is not None
         assert graph.find("so") is not None
-        assert caplog.text.count("give literal_kinds to be exact") == 1
+        assert caplog.text.count("searched in common datatypes only") == 1
 
     def test_numbers_keep_the_lexical_form_that_the_store_gives(self) -> None:
         graph = graph_of("ex:a ex:p 1.50 .")  # this engine stores the value and writes it canonically
@@ -286,7 +225,7 @@ def test_threads_agree_on_numbers() -> None:
 def test_edges_in_named_graphs_count_as_edges() -> None:
     store = pyoxigraph.Store()
     store.load(b"<e:g> { <e:a> <e:p> <e:b> } <e:h> { <e:a> <e:p> <e:b> , <e:c> }", pyoxigraph.RdfFormat.TRIG)
-    graph = SparqlGraph(OxigraphClient(store))
+    graph = SparqlGraph(StoreClient(store))
     assert (graph.num_triples, graph.num_nodes) == (2, 3)
 
 
@@ -303,14 +242,14 @@ def test_edges_in_named_graphs_count_as_edges() -> None:
     ],
 )
 def test_a_name_is_looked_up_in_other_spellings(asked: str, found: str) -> None:
-    client = OxigraphClient(
+    client = StoreClient(
         oxigraph(
             'ex:bill rdfs:label "Bill & Tedd" . ex:tedd rdfs:label "Tedd" . ex:abc rdfs:label "A.B.C." . '
             'ex:xyz rdfs:label "XYZ Motors" . ex:dvorak rdfs:label "Dvořák & Söhne" . '
             f'ex:rim rdfs:label "{unicodedata.normalize("NFD", "Řím")}" .'
         )
     )
-    linker = SparqlLinker(SparqlGraph(client), client)
+    linker = QueriedLinker(SparqlGraph(client))
     assert [c.id for c in linker.candidates(asked)] == [found.replace("ex:", EX)]
     (mention,) = linker.mentions(read_text(f"Where is {asked} located?"))
     assert [c.id for c in linker.candidates(mention)] == [found.replace("ex:", EX)]

@@ -11,12 +11,14 @@ import pytest
 from dspy.lm15 import Request
 from model_stand_ins import costly_rules
 from program_parts import EX, PREFIXES, WORLD, ask, build_turtle, fields, items, kinds, node, play, steps
+from sparql_endpoint import StoreClient
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg import build as build_knowledge_base
 from triplecheck.kg.documents import Document
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.readers import read_graph
-from triplecheck.kg.sparql import OxigraphClient, SparqlGraph, SparqlLinker
+from triplecheck.kg.sparql import SparqlGraph
 from triplecheck.lms import Budget, BudgetExceededError, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
@@ -454,8 +456,8 @@ class TestElsewhere:
     def test_it_runs_on_a_sparql_store_without_documents(self) -> None:
         store = pyoxigraph.Store()
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
-        graph = SparqlGraph(OxigraphClient(store))
-        sources = Sources(graph, SparqlLinker(graph, OxigraphClient(store)))
+        graph = SparqlGraph(StoreClient(store))
+        sources = Sources(graph, QueriedLinker(graph))
         result, _ = play(program(sources, rerank="none"), QUESTION, triplets("?pupil <student of> <Paul Hindemith>"))
         assert set(answers(result)) == {"heiden", "lukas"}
         assert replay(graph, result.evidence) == []
@@ -463,8 +465,8 @@ class TestElsewhere:
     def test_over_sparql_types_are_shown_and_candidate_types_restrict_the_answers(self) -> None:
         store = pyoxigraph.Store()
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
-        graph = SparqlGraph(OxigraphClient(store))
-        sources = Sources(graph, SparqlLinker(graph, OxigraphClient(store)))
+        graph = SparqlGraph(StoreClient(store))
+        sources = Sources(graph, QueriedLinker(graph))
         asked = "?pupil <student of> <Paul Hindemith>"
         result, engine = play(program(sources, rerank="none", candidate_types=["City"]), QUESTION, triplets(asked))
         assert items(engine.requests[0], "types") != []

@@ -8,8 +8,9 @@ import pytest
 from program_parts import PREFIXES, WORLD, ask, kerag
 
 from triplecheck.kg import build
-from triplecheck.kg.cypher import CypherGraph, CypherLinker, LadybugClient
+from triplecheck.kg.cypher import CypherGraph, LadybugClient
 from triplecheck.kg.export_files import export_graph
+from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.readers.rdf import read_rdf
 from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources, replay
@@ -27,7 +28,7 @@ def remote(tmp_path_factory: pytest.TempPathFactory) -> Sources:
         LadybugClient(Path(folder / "world.lbug")),
         described=[base.graph.relation(number) for number in range(base.graph.num_relations)],
     )
-    return Sources(graph, CypherLinker(graph))
+    return Sources(graph, QueriedLinker(graph))
 
 
 @pytest.mark.parametrize(
