@@ -146,8 +146,8 @@ def test_the_demonstration_answers_and_abstains(run: Run) -> None:
     assert all(line.startswith("  triplecheck ") for line in last)
 
 
-def test_its_embeddings_are_of_its_graph(tmp_path: Path) -> None:
-    kb = open_bundled(tmp_path / "c")
+def test_its_embeddings_are_of_its_graph(cache: Path) -> None:
+    kb = open_bundled(cache)
     assert kb.embeddings is not None, "the bundled graph has changed: run `python -m triplecheck.kg.embedding`"
     assert kb.embeddings.about.num_entities == kb.columnar.num_entities
     assert kb.columnar.contains_many(*kb.embeddings.test.T).all()

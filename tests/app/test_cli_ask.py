@@ -220,12 +220,13 @@ def test_a_question_that_is_not_utf8_is_answered(kb: Path) -> None:
     assert json.loads(result.stdout)["abstained"] is True
 
 
-def test_an_unreachable_model_has_an_exit_code_of_its_own(process: Process, kb: Path) -> None:
+def test_an_unreachable_model_has_an_exit_code_of_its_own(run: Run, kb: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("triplecheck.lms.resolve.RETRIES", 0)  # the pauses between them take seconds
     with socket.socket() as taken:  # bound, never listening: nobody answers there
         taken.bind(("127.0.0.1", 0))
         base = f"http://127.0.0.1:{taken.getsockname()[1]}/v1"
-        result = process("ask", QUESTION, "--kb", kb, "--lm", "openai/x", OPENAI_API_BASE=base, OPENAI_API_KEY="none")
-    assert result.returncode == 3, result.stderr
+        result = run("ask", QUESTION, "--kb", kb, "--lm", "openai/x", OPENAI_API_BASE=base, OPENAI_API_KEY="none")
+    assert result.exit_code == 3, result.stderr
     assert base in result.stderr
     assert "Traceback" not in result.stderr
 

@@ -50,7 +50,8 @@ def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Pat
     lines = [line for part in ("train", "dev") for line in bundled_questions(part).read_text().splitlines()]
     asked = elsewhere / "asked.jsonl"
     asked.write_text("\n".join(line for line in lines if json.loads(line)["kind"] in kinds) + "\n")
-    words = ("compile", "kerag", "--questions", asked, "--kb", "bundled", "--hops", 1, "--option", "assist=-plans")
+    few = ("--hops", 1, "--option", "assist=-plans", "--student", "none")
+    words = ("compile", "kerag", "--questions", asked, "--kb", "bundled", *few)
     told = run(*words, "--estimate", "--out", "run")
     assert told.exit_code == 0, told.output
     assert "to choose by" in told.stderr and "may take" in told.stderr and told.stdout == ""

@@ -3,21 +3,31 @@
 from __future__ import annotations
 
 import json
+import shutil
 from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
 from cli_support import Run
 
+from triplecheck.kg import build
+from triplecheck.kg.readers import read_graph
+
 QUICK = ("--loop", "sampled", "--dimensions", "8", "--epochs", "4", "--batch-size", "256", "--evaluate-every", "2")
 
 
-@pytest.fixture
-def nations(run: Run, elsewhere: Path) -> str:
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     spec = find_spec("pykeen")
     assert spec is not None and spec.submodule_search_locations is not None
     source = Path(spec.submodule_search_locations[0]) / "datasets" / "nations" / "train.txt"
-    assert run("kb", "build", "nations", "--triples", source, "--no-vectors").exit_code == 0
+    return build(read_graph([source]), tmp_path_factory.mktemp("built") / "nations", encoder=None).path
+
+
+@pytest.fixture
+def nations(built: Path, elsewhere: Path) -> str:
+    """A copy of a small graph, without embeddings."""
+    shutil.copytree(built, elsewhere / "nations")
     return "nations"
 
 

@@ -40,7 +40,7 @@ def test_help_is_quick(process: Process) -> None:
         after = os.times()
         return after.children_user + after.children_system - before.children_user - before.children_system
 
-    assert min(seconds() for _ in range(3)) < 1
+    assert any(seconds() < 1 for _ in range(3))
 
 
 @pytest.mark.parametrize("command", ["ask", "eval", "compile", "collect", "fit"])
