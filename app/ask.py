@@ -56,13 +56,9 @@ def ask(
     Examples:
 
         triplecheck ask "What was the nationality of Bernhard Heiden's teacher?"
-
         triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini
-
         triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini --cascade none
-
         triplecheck ask "Who directed Alien?" --kb kbs/films --html proof.html
-
         triplecheck ask "Who directed Alien?" --role answer=openai/gpt-4o --role prune=extractive --json
     """
     settings = run.settings(program=program)
@@ -178,7 +174,6 @@ def demo(lm: LmOption = None, role: RoleOption = None) -> None:
     Examples:
 
         triplecheck demo
-
         triplecheck demo --lm openai/gpt-4o-mini
     """
     started = time.perf_counter()

@@ -43,7 +43,6 @@ def bracket(
     Examples:
 
         triplecheck lm bracket openai/gpt-4o-mini --limit 30
-
         triplecheck lm bracket openai/my-model --kb kbs/films --questions films.jsonl --limit 50 --workers 4
     """
     options = replace(run, lm=model)

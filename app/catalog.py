@@ -40,7 +40,6 @@ def list_programs(
     Examples:
 
         triplecheck programs
-
         triplecheck programs kerag
     """
     with waiting(stderr(), "loading"):

@@ -45,9 +45,7 @@ def add(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> None
     Examples:
 
         triplecheck kb add kbs/films --triples new.tsv
-
         triplecheck kb add kbs/films --documents reviews.jsonl --entities people.tsv
-
         triplecheck kb add kbs/shop --database shop.duckdb --sql "select customer, 'bought', product from new_orders"
     """
     _put("add", kb, source, json)
@@ -64,7 +62,6 @@ def update(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> N
     Examples:
 
         triplecheck kb update kbs/films --triples corrected.tsv
-
         triplecheck kb update kbs/films --documents reviews.jsonl
     """
     _put("update", kb, source, json)
@@ -114,7 +111,6 @@ def remove(
     Examples:
 
         triplecheck kb remove kbs/films --triples wrong.tsv
-
         triplecheck kb remove kbs/films --entities "Ridley Scott" --documents old.txt
     """
     source.check("remove", entities, documents)
@@ -213,7 +209,6 @@ def export(
     Examples:
 
         triplecheck kb export kbs/films films.nt.gz
-
         triplecheck kb export kbs/films films.tsv --entities entities.tsv --relations relations.tsv
     """
     began = time.perf_counter()

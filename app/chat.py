@@ -181,9 +181,7 @@ def chat(
     Examples:
 
         triplecheck chat
-
         triplecheck chat --kb kbs/films --lm openai/gpt-4o-mini
-
         triplecheck chat -q < questions.txt
     """
     settings = run.settings(program=program)

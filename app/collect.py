@@ -155,13 +155,9 @@ def collect(
     Examples:
 
         triplecheck collect kerag --out traces
-
         triplecheck collect kerag --kb kbs/films --questions films.jsonl --part train --out traces --export trl
-
         triplecheck collect kerag --lm openai/gpt-4o-mini --samples 3 --rationalize --out traces
-
-        triplecheck collect kerag --kb kbs/films --questions asked.jsonl --lm openai/gpt-4o-mini --samples 5
-        --verify agreement --out traces
+        triplecheck collect kerag --questions asked.jsonl --lm openai/gpt-4o --samples 5 --verify agreement --out traces
     """
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)

@@ -149,13 +149,9 @@ def compile_program(
     Examples:
 
         triplecheck compile kerag --kb kbs/films --questions films.jsonl --lm openai/gpt-4o-mini
-
         triplecheck compile kerag --kb kbs/films --questions films.jsonl --lm openai/gpt-4o-mini --each --out runs/films
-
         triplecheck compile kerag --optimizer LabeledFewShot --lm openai/gpt-4o-mini
-
         triplecheck compile kerag --kb kbs/films --questions films.jsonl --optimizer GEPA --prompt-model openai/gpt-4o
-
         triplecheck compile kerag --optimizer COPRO --step select_paths --lm openai/gpt-4o-mini --budget-calls 500
     """
     settings = run.settings(program=program)

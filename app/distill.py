@@ -134,13 +134,9 @@ def distill(
     Examples:
 
         triplecheck distill traces --out students --name films
-
         triplecheck distill traces --out students --name films --kb kbs/films
-
         triplecheck distill --kb kbs/films --questions films.jsonl --student reader --out students --name reading
-
         triplecheck distill traces/films traces/debian --student lora --out students --name words --left-out debian
-
         triplecheck ask "Who directed Alien?" --role answer=student/students/reading
     """
     err = stderr(quiet=run.json)

@@ -64,7 +64,6 @@ def embed(
     Examples:
 
         triplecheck kb embed kbs/films
-
         triplecheck kb embed kbs/films --model RotatE --dimensions 64 --learning-rate 0.05
     """
     from triplecheck.kg.embedding import TrainingOptions
@@ -114,7 +113,6 @@ def plausibility(
     Examples:
 
         triplecheck kb plausibility kbs/films
-
         triplecheck kb plausibility kbs/films kbs/shop --out reports/plausibility
     """
     opened = [open_base(name) for name in kb]

@@ -83,13 +83,9 @@ def evaluate(
     Examples:
 
         triplecheck eval kerag
-
         triplecheck eval kerag --kb kbs/metaqa --data metaqa-2hop --path MetaQA --limit 200
-
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --limit 200 --lm openai/gpt-4o-mini --workers 8
-
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --cascade none --lm openai/gpt-4o-mini
-
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --workers 32 --executor ray
     """
     settings = run.settings(program=program)

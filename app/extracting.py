@@ -77,7 +77,6 @@ def extract(
     Examples:
 
         triplecheck kb extract articles.jsonl kbs/articles --lm openai/gpt-4o-mini --budget-dollars 5
-
         triplecheck kb extract articles.jsonl kbs/articles --base kbs/films --filter
     """
     from triplecheck.kg.errors import UserError

@@ -103,11 +103,8 @@ def fit(
     Examples:
 
         triplecheck fit kerag
-
         triplecheck fit know3rag --kb kbs/films --questions dev.jsonl --lm openai/gpt-4o-mini --budget-calls 2000
-
         triplecheck fit anchorrag --try prefilter=0.2,0.3,none --guarantee asked --alpha 0.05
-
         triplecheck ask "Who directed Alien?" --bundle runs/fit-kerag-bundled/bundle
     """
     settings = run.settings(program=program)

@@ -120,11 +120,8 @@ def build(
     Examples:
 
         triplecheck kb build kbs/films --triples films.tsv
-
         triplecheck kb build kbs/wiki --triples a.nt.gz b.nt.gz --documents passages.jsonl
-
         triplecheck kb build kbs/shop --triples orders.csv --map head=customer relation=verb tail=product
-
         triplecheck kb build kbs/shop --database shop.duckdb --sql "select customer, 'bought', product from orders"
     """
     with waiting(stderr(), "loading"):
@@ -185,7 +182,6 @@ def build_debian(
     Examples:
 
         triplecheck kb build-debian kbs/debian
-
         triplecheck kb build-debian kbs/debian --packages Packages.xz --translation Translation-en.xz
     """
     with waiting(stderr(), "loading"):
@@ -222,7 +218,6 @@ def build_stark(
     Examples:
 
         triplecheck kb build-stark data/prime/processed kbs/prime
-
         triplecheck kb build-stark data/mag kbs/mag --candidates paper
     """
     with waiting(stderr(), "loading"):
@@ -245,7 +240,6 @@ def info(
     Examples:
 
         triplecheck kb info kbs/films
-
         triplecheck kb info kbs/films --verify --json
     """
     opened = open_base(kb)
@@ -279,7 +273,6 @@ def search(
     Examples:
 
         triplecheck kb search kbs/films "Ridly Scott"
-
         triplecheck kb search bundled "Bernhard Heiden" --limit 3 --json
     """
     from triplecheck.kg.errors import UserError
@@ -331,9 +324,7 @@ def encode(
     Examples:
 
         triplecheck kb encode kbs/films
-
         triplecheck kb encode kbs/films --multi
-
         triplecheck kb encode kbs/films --documents
     """
     base = open_base(kb)
@@ -369,7 +360,6 @@ def upload(
     Examples:
 
         triplecheck kb upload lancedb:stores/passages --documents passages.jsonl
-
         triplecheck kb upload "qdrant:http://localhost:6333#films" --kb kbs/films
     """
     from triplecheck.kg.document_stores import upload as store
@@ -469,9 +459,7 @@ def index(
     Examples:
 
         triplecheck kb index http://localhost:8890/sparql
-
         triplecheck kb index neo4j://localhost:7687
-
         triplecheck kb index films kbs/films-index
     """
     from dataclasses import replace

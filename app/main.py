@@ -136,9 +136,7 @@ def root(
     Examples:
 
         triplecheck demo
-
         triplecheck kb build kbs/films --triples films.tsv
-
         triplecheck ask "Who directed Alien?" --kb kbs/films
     """
     if context.invoked_subcommand is None:

@@ -41,7 +41,6 @@ def match(
     Examples:
 
         triplecheck kb match kbs/films "?film directed_by 'Christopher Nolan'; ?film starring ?actor" --answer ?actor
-
         triplecheck kb match bundled "?person bornIn ?city; ?city * 'Germany'" --json
     """
     with waiting(stderr(), "loading"):

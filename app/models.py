@@ -124,11 +124,8 @@ def check(
     Examples:
 
         triplecheck lm check extractive
-
         triplecheck lm check llama.cpp/models/qwen2.5-7b-instruct.gguf
-
         triplecheck lm check openai/gpt-4o-mini --limit 50 --option demos=none
-
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 triplecheck lm check openai/my-model
     """
     from triplecheck.kg.errors import UnavailableError

@@ -29,8 +29,8 @@ def query(
         str,
         typer.Argument(
             metavar="QUERY",
-            help="SELECT or ASK in SPARQL, where relations, classes and things may be labels in angle brackets "
-            "(<flows into>); a file with it; or `-` for standard input.",
+            help="SELECT or ASK in SPARQL; relations, classes and things may be labels in angle brackets, such as "
+            "`<flows into>`. Or a file with the query, or `-` for standard input.",
         ),
     ],
     explain: Annotated[
@@ -49,10 +49,7 @@ def query(
     Examples:
 
         triplecheck kb query bundled "SELECT ?river { ?river <flows into> <North Sea> }"
-
-        triplecheck kb query bundled "SELECT ?c (COUNT(?r) AS ?n) { ?r a <River> ; <flows through> ?c } GROUP BY ?c
-        ORDER BY DESC(?n) LIMIT 3" --explain
-
+        triplecheck kb query bundled "SELECT (COUNT(?r) AS ?n) { ?r a <River> ; <flows through> <Germany> }" --explain
         triplecheck kb query kbs/films query.rq --csv
     """
     from triplecheck.kg import UserError

@@ -104,9 +104,7 @@ def synthesize(
     Examples:
 
         triplecheck synthesize kbs/films films.jsonl --limit 1000 --seed 0
-
         triplecheck synthesize kbs/films plans.jsonl --plans --limit 320 --kind negation --kind count
-
         triplecheck synthesize --kb kbs/films --out films.jsonl --phrasings 3 --lm openai/gpt-4o-mini --workers 8
     """
     with waiting(stderr(), "loading"):
@@ -197,7 +195,6 @@ def generate(
     Examples:
 
         triplecheck data generate kbs/debian debian.jsonl --limit 500 --seed 0
-
         triplecheck data generate kbs/films two_topics.jsonl --limit 200 --shape two
     """
     with waiting(stderr(), "loading"):
@@ -258,7 +255,6 @@ def vary(
     Examples:
 
         triplecheck data vary kbs/films films.jsonl misspelt.jsonl --variant typo1
-
         triplecheck data vary kbs/films films.jsonl unanswerable.jsonl --variant deleted
     """
     with waiting(stderr(), "loading"):

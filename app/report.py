@@ -85,15 +85,10 @@ def report(
     Examples:
 
         triplecheck report
-
         triplecheck report kerag
-
         triplecheck report comparison --data benchmarks --only metaqa --limit 50
-
         triplecheck report faithful --data benchmarks --lm openai/gpt-4o-mini
-
         triplecheck report linking --data benchmarks
-
         triplecheck report results
     """
     if experiment is None:

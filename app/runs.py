@@ -34,7 +34,6 @@ def list_(
     Examples:
 
         triplecheck runs list
-
         triplecheck runs list runs/comparison
     """
     from rich.text import Text

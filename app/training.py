@@ -106,9 +106,7 @@ def train(
     Examples:
 
         triplecheck kb train kbs/films --questions films.jsonl
-
         triplecheck kb train kbs/films --questions films.jsonl more.jsonl --limit 500 --minutes 2
-
         triplecheck kb train kbs/films --traces traces
     """
     with waiting(stderr(), "loading"):
@@ -166,7 +164,6 @@ def train_general(
     Examples:
 
         triplecheck train-ranker relation_questions --out ranker.safetensors
-
         triplecheck train-ranker relation_questions --out r.safetensors --leave-out wikidata --limit 8000
     """
     with waiting(stderr(), "loading"):

@@ -43,7 +43,6 @@ def verify(
     Examples:
 
         triplecheck verify "Bernhard Heiden studied with Paul Hindemith. Hindemith was born in Paris."
-
         triplecheck verify - --kb kbs/films --lm openai/gpt-4o-mini --json < review.txt
     """
     settings = run.settings()

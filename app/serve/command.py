@@ -58,7 +58,6 @@ def serve(
     Examples:
 
         triplecheck serve
-
         triplecheck serve --kb kbs/films --base music=kbs/music --lm openai/gpt-4o-mini --port 8080
     """
     settings = _with(
