@@ -42,8 +42,9 @@ class DistillOptions:
     questions: Annotated[
         list[Path] | None,
         flag(
-            "--questions FILE...",
-            "With --kb: learn from these questions with answers, as JSON lines; right replies are recorded first.",
+            "--questions FILE",
+            "With --kb: learn from these questions with answers, as JSON lines; right replies are recorded first. "
+            "Repeatable.",
             DATA,
         ),
     ] = None

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from triplecheck.app import changes, embeddings, extracting, match, query, training
-from triplecheck.app.command import BuildCommand, Commands, TrainCommand
+from triplecheck.app.command import Commands
 from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
@@ -43,15 +43,15 @@ commands = Commands(
 )
 commands.command("query")(query.query)
 commands.command("match")(match.match)
-commands.command("add", cls=BuildCommand)(changes.add)
-commands.command("remove", cls=BuildCommand)(changes.remove)
-commands.command("update", cls=BuildCommand)(changes.update)
+commands.command("add")(changes.add)
+commands.command("remove")(changes.remove)
+commands.command("update")(changes.update)
 commands.command("export")(changes.export)
 commands.command("merge")(changes.merge)
 commands.command("extract")(extracting.extract)
 commands.command("embed")(embeddings.embed)
 commands.command("plausibility")(embeddings.plausibility)
-commands.command("train", cls=TrainCommand)(training.train)
+commands.command("train")(training.train)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,7 +104,7 @@ class BuildOptions:
         return files if large and not source.has_rows else None
 
 
-@commands.command(cls=BuildCommand)
+@commands.command()
 @flattened()
 def build(
     out: KbDirectory,

@@ -60,12 +60,12 @@ class SourceOptions:
     edge_properties: Annotated[
         list[str] | None,
         flag(
-            "--edge-properties NAME",
+            "--edge-properties NAME...",
             "Further column to keep as a property of the edges, such as a start time; * for all. Repeatable.",
         ),
     ] = None
     mapping: Annotated[
-        list[str] | None, flag("--map NAME=COLUMN", "Columns of the files, such as head=customer. Repeatable.")
+        list[str] | None, flag("--map NAME=COLUMN...", "Columns of the files, such as head=customer. Repeatable.")
     ] = None
     header: Annotated[
         bool | None, flag("--header/--no-header", "Whether tables begin with a header. Default: by its names.")
@@ -89,16 +89,16 @@ class SourceOptions:
     ] = None
     wide: Annotated[
         list[Path] | None,
-        flag("--wide FILE", "File to read as a wide table, where its first lines do not show it. Repeatable."),
+        flag("--wide FILE...", "File to read as a wide table, where its first lines do not show it. Repeatable."),
     ] = None
     triples_of: Annotated[
         list[Path] | None,
-        flag("--triples-of FILE", "File to read as triples, where its first lines do not show it. Repeatable."),
+        flag("--triples-of FILE...", "File to read as triples, where its first lines do not show it. Repeatable."),
     ] = None
     key: Annotated[
         list[str] | None,
         flag(
-            "--key COLUMN",
+            "--key COLUMN...",
             "Column of a wide table that names the rows; TABLE=COLUMN of one of several. Default: a column of ids or "
             "names whose values are all different.",
         ),
@@ -113,7 +113,7 @@ class SourceOptions:
     link: Annotated[
         list[str] | None,
         flag(
-            "--link COLUMN=TABLE",
+            "--link COLUMN=TABLE...",
             "Column of a wide table (or TABLE.COLUMN) that holds keys or names of the rows of another one. Default: "
             "where the values and the name of the column show it.",
         ),
@@ -121,7 +121,7 @@ class SourceOptions:
     classes: Annotated[
         list[str] | None,
         flag(
-            "--class NAME",
+            "--class NAME...",
             "Class of the rows of a wide table; TABLE=NAME of one of several. Default: the name of the file, sheet or "
             "table.",
         ),
