@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app.console import columns, print_json, printable, reporting, stderr, stdout
+from triplecheck.app.console import columns, print_json, printable, reporting, say, stderr, stdout
 from triplecheck.app.opening import Batch, open_batch
 from triplecheck.app.options import RUNS, BatchOptions, flag, flattened
 
@@ -82,7 +82,7 @@ def show(found: Sequence[Bracket], batch: Batch) -> None:
     """Print a line for each step, and where there is most room."""
     stdout().print(brackets_table(found))
     if found and found[0].room > 0:
-        stdout().print(f"most room: {found[0].step}", soft_wrap=True)
+        say(f"most room: {found[0].step}")
     elif found:
         models = printable(", ".join(batch.roles.models()))
-        stdout().print(f"right replies at a single step would gain nothing with {models}", soft_wrap=True)
+        say(f"right replies at a single step would gain nothing with {models}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import is_quiet, is_verbose, print_json, stderr, stdout, waiting
+from triplecheck.app.console import is_quiet, is_verbose, print_json, say, stderr, waiting
 from triplecheck.app.options import JsonOption
 
 if TYPE_CHECKING:
@@ -51,12 +51,12 @@ def list_programs(
         return
     for program in programs:
         if is_quiet():
-            stdout().print(program.name)
+            say(program.name)
             continue
-        stdout().print(f"{program.name:15} {summary(program)}", soft_wrap=True, markup=False)
+        say(f"{program.name:15} {summary(program)}")
         if is_verbose() or name is not None:
             for option, value in _options(program).items():
-                stdout().print(f"    {option}={value}", soft_wrap=True, markup=False)
+                say(f"    {option}={value}")
 
 
 def summary(program: type[Program]) -> str:
@@ -115,4 +115,4 @@ def list_optimizers(json: JsonOption = False) -> None:
         return
     for spec in optimizer_specs():
         given = ", ".join(f"{name}={value}" for name, value in spec.settings.items())
-        stdout().print(f"{spec.name}: {spec.summary}{f' ({given})' if given else ''}", soft_wrap=True)
+        say(f"{spec.name}: {spec.summary}{f' ({given})' if given else ''}")

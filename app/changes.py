@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import print_json, remark, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory, flag, flattened
 from triplecheck.app.sources import SourceOptions, list_recognised, list_skipped
@@ -163,7 +163,7 @@ def _lines(path: Path) -> list[str]:
 def _show(path: Path, done: Changed, as_json: bool) -> None:
     """What a change did, as a table."""
     for note in done.notes:
-        stderr().print(f"note: {printable(note)}", soft_wrap=True)
+        remark(f"note: {note}")
     after = done.manifest
     if as_json:
         about = {name: value for name, value in asdict(done).items() if name != "manifest"}

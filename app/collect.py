@@ -6,17 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from triplecheck.app.console import (
-    counted,
-    is_quiet,
-    print_json,
-    printable,
-    reporting,
-    show_scores,
-    stderr,
-    stdout,
-    waiting,
-)
+from triplecheck.app.console import counted, is_quiet, print_json, reporting, say, show_scores, stderr, waiting
 from triplecheck.app.opening import Batch, open_batch
 from triplecheck.app.options import OUTPUT, BatchOptions, ProgramArgument, flag, flattened
 
@@ -201,32 +191,30 @@ def _exported(out: Path, what: CollectOptions) -> list[Path]:
 
 
 def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
-    to = stdout()
     if not is_quiet():
         _show_counts(manifest)
     left_out = f"; steps left out: {counted(manifest.left_out)}" if manifest.left_out else ""
-    to.print(f"{manifest.rows} rows in {printable(str(out))}{left_out}", soft_wrap=True)
+    say(f"{manifest.rows} rows in {out}{left_out}")
     for path in written:
-        to.print(printable(str(path)), soft_wrap=True)
+        say(path)
 
 
 def _show_counts(manifest: TraceManifest) -> None:
-    to = stdout()
     for name, about in manifest.passes.items():
         tail = f"; rejected: {counted(about['rejected'])}" if about["rejected"] else ""
-        to.print(f"{name}: {about['kept']} of {about['asked']} questions kept{tail}", soft_wrap=True)
+        say(f"{name}: {about['kept']} of {about['asked']} questions kept{tail}")
         if about["stopped"]:
-            to.print(f"{name} stopped: {printable(about['stopped'])}", soft_wrap=True)
+            say(f"{name} stopped: {about['stopped']}")
     if manifest.agreement is not None:
         about = manifest.agreement
         right = f", {about['right']} of {about['known']} correct" if about["known"] else ""
-        to.print(f"agreement: {about['kept']} of {about['asked']} questions{right}", soft_wrap=True)
+        say(f"agreement: {about['kept']} of {about['asked']} questions{right}")
     for title, counts in (
         ("source", manifest.by_source),
         ("step", manifest.by_signature),
         ("split", manifest.by_split),
     ):
-        to.print(f"rows by {title}: {counted(counts)}", soft_wrap=True)
+        say(f"rows by {title}: {counted(counts)}")
     for step, kinds in manifest.kinds.items():
         shares = ", ".join(f"{kind} {one['rows']} ({one['share']:.0%})" for kind, one in kinds.items())
-        to.print(f"{step} by kind (share with repetitions): {shares}", soft_wrap=True)
+        say(f"{step} by kind (share with repetitions): {shares}")

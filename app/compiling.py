@@ -14,8 +14,8 @@ from triplecheck.app.console import (
     is_quiet,
     is_verbose,
     print_json,
-    printable,
     reporting,
+    say,
     stderr,
     stdout,
     total_of,
@@ -265,13 +265,13 @@ def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
         if estimate.dollars is None
         else f", ${estimate.dollars:.2f}"
     )
-    to.print(
+    say(
         f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens{money}, "
         f"{duration(estimate.seconds)} one question at a time",
-        soft_wrap=True,
+        to=to,
     )
     for note in estimate.notes:
-        to.print(f"note: {printable(note)}", soft_wrap=True)
+        say(f"note: {note}", to=to)
 
 
 def show(result: Compiled, place: Path) -> None:
@@ -288,15 +288,10 @@ def show(result: Compiled, place: Path) -> None:
     out.print(table)
     if result.held_out is not None:
         gain = result.held_out
-        out.print(
-            f"on {gain.scored} held-out questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}, McNemar)",
-            soft_wrap=True,
-        )
+        say(f"on {gain.scored} held-out questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}, McNemar)")
     if not is_quiet():
         _show_usage(result)
-    out.print(
-        f"bundle: {printable(str(result.bundle))} (report and candidates in {printable(str(place))})", soft_wrap=True
-    )
+    say(f"bundle: {result.bundle} (report and candidates in {place})")
 
 
 def _show_front(result: Compiled) -> None:
@@ -310,23 +305,21 @@ def _show_front(result: Compiled) -> None:
         mark = " (chosen)" if one.key == result.chosen.key else ""
         front.add_row(f"{one.key}{mark}", f"{one.score:.3f}", f"{one.calls:.1f}", f"{one.size:,}")
     out.print(front)
-    out.print(f"of {len(result.candidates)} candidates on the whole validation set")
+    say(f"of {len(result.candidates)} candidates on the whole validation set")
     if result.gain is not None:
         gain = result.gain
         unclear = "; the difference is not significant, so measure both on more questions before you use the bundle"
         told = "" if gain.is_clear else unclear
-        out.print(
+        say(
             f"against the program as written {gain.won} questions won, {gain.lost} lost of {gain.scored} "
-            f"({say_p(gain.p)}){told}",
-            soft_wrap=True,
+            f"({say_p(gain.p)}){told}"
         )
 
 
 def _show_usage(result: Compiled) -> None:
-    out = stdout()
     if result.failures:
-        out.print(f"failed runs, counted as wrong: {counted(result.failures)}", soft_wrap=True)
-    out.print(total_of(result.usage))
+        say(f"failed runs, counted as wrong: {counted(result.failures)}")
+    say(total_of(result.usage))
 
 
 def _number(scores: Scores, field: str) -> str:

@@ -131,6 +131,17 @@ def printable(text: str) -> str:
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
 
 
+def say(line: object, *, to: Console | None = None) -> None:
+    """Print a line whole, without control characters: to standard output, or to another console."""
+    shown = "".join(" " if c.isspace() else c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(line))
+    (stdout() if to is None else to).print(shown, soft_wrap=True)
+
+
+def remark(line: object) -> None:
+    """Print a line to standard error, as `say` does."""
+    say(line, to=stderr())
+
+
 def counted(counts: Mapping[str, int]) -> str:
     """Names with their counts on one line: `one 3, two 1`."""
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())

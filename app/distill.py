@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from triplecheck.app.console import counted, is_quiet, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, is_quiet, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flag, flattened
 
@@ -152,7 +152,7 @@ def distill(
         return
     _show(report)
     for path in written:
-        stdout().print(printable(str(path)), soft_wrap=True)
+        say(path)
 
 
 def _settings(run: DistillOptions) -> tuple[DistilOptions, LoraOptions]:
@@ -234,16 +234,15 @@ def _exported(report: StudentReport, run: DistillOptions) -> list[Path]:
 def _show(report: StudentReport) -> None:
     from triplecheck.evals.metrics import say_p
 
-    to = stdout()
     if not is_quiet():
         learnt = report.learnt
-        to.print(f"learnt from {learnt.rows:,} rows of {learnt.questions:,} questions in {report.seconds:.0f} s")
+        say(f"learnt from {learnt.rows:,} rows of {learnt.questions:,} questions in {report.seconds:.0f} s")
         for title, rows in (("step", learnt.by_step), ("kind", learnt.by_kind), ("teacher", learnt.by_model)):
             if rows:
-                to.print(f"rows by {title}: {counted(rows)}", soft_wrap=True)
+                say(f"rows by {title}: {counted(rows)}")
         if learnt.left_out:
-            to.print(f"left out: {counted(learnt.left_out)}", soft_wrap=True)
+            say(f"left out: {counted(learnt.left_out)}")
         for one in report.scores:
             shown = f"{one.on}, {one.rows} held-out rows, {one.what}: {', '.join(one.shown)}, {say_p(one.p)}"
-            to.print(printable(shown), soft_wrap=True)
-    to.print(printable(report.model), soft_wrap=True)
+            say(shown)
+    say(report.model)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import columns, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag, flattened
 
@@ -85,12 +85,12 @@ def embed(
 def _show_trained(trained: Trained) -> None:
     options, course, quality = trained.options, trained.course, trained.quality
     best, validation = course.best_look
-    stdout().print(
+    say(
         f"{options.model}, {options.dimensions} dimensions, {trained.split.num_entities:,} vectors: "
         f"{course.epoch} epochs by {trained.loop} in {course.seconds:,.0f} s, "
         f"best at {best} (validation MRR {validation:.3f})"
     )
-    stdout().print(
+    say(
         f"link prediction on {quality.triples:,} unseen triples: MRR {quality.mrr:.3f}, "
         f"Hits@1 {quality.hits_at_1:.3f}, Hits@10 {quality.hits_at_10:.3f}"
     )
@@ -132,9 +132,9 @@ def plausibility(
         stdout().print(_table(one))
         unscored = sum(curve.unscored for curve in one.curves if (curve.method, curve.unit) == ("relative", "triple"))
         if unscored:
-            stdout().print(f"relative: {unscored} triples without a reference are skipped")
+            say(f"relative: {unscored} triples without a reference are skipped")
     if report is not None:
-        stdout().print(f"wrote {printable(str(report))}")
+        say(f"wrote {report}")
 
 
 def _record(curve: Roc) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from triplecheck.app.console import (
     is_verbose,
     print_json,
     printable,
+    remark,
     reporting,
+    say,
     show_scores,
     stderr,
     stdout,
@@ -119,7 +121,7 @@ def evaluate(
 def _print_row(row: Mapping[str, Any]) -> None:
     score = "" if row.get("hits_at_1") is None else f" hits@1 {row['hits_at_1']:.0f}"
     line = f"{row['id']}: {row['status']}{score}: {row.get('question')} -> {row.get('answer')}"
-    stderr().print(printable(line), soft_wrap=True)
+    remark(line)
 
 
 def _executor(name: str | None, ray_address: str | None) -> Executor:
@@ -160,28 +162,28 @@ def show_summary(summary: Summary, place: Path) -> None:
     )
     for name, counts in groups:
         if counts:
-            out.print(f"{name}: {counted(counts)}", soft_wrap=True)
+            say(f"{name}: {counted(counts)}")
     _show_intervals(scores)
     roles = summary.configuration.get("roles", {})
     models = ", ".join(f"{role}={model}" for role, model in roles.items())
-    out.print(f"models: {printable(models)}", soft_wrap=True)
+    say(f"models: {models}")
     totals = scores.totals
     tokens = f"{totals['prompt_tokens']:,} + {totals['completion_tokens']:,} tokens"
     money = f", ${totals['dollars']:.4f}" if totals["dollars"] else ""
     clock = f"; this run {summary.wall_seconds:.1f} s" if summary.wall_seconds else ""
-    out.print(f"total: {totals['calls']:,} calls, {tokens}{money}{clock}")
-    out.print(f"rows and summary: {printable(str(place))}", soft_wrap=True)
+    say(f"total: {totals['calls']:,} calls, {tokens}{money}{clock}")
+    say(f"rows and summary: {place}")
 
 
 def _show_intervals(scores: Scores) -> None:
     names = {field: name for name, field in _MEANS}
     ends = [f"{names[field]} {low:.3f} to {high:.3f}" for field, (low, high) in scores.intervals.items()]
     if ends:
-        stdout().print(f"95% intervals: {', '.join(ends)}", soft_wrap=True)
+        say(f"95% intervals: {', '.join(ends)}")
     others = {name: getattr(scores, field) for name, field in _OTHERS}
     known = [f"{name} {value:.3f}" for name, value in others.items() if value is not None]
     if known:
-        stdout().print(f"other: {', '.join(known)}", soft_wrap=True)
+        say(f"other: {', '.join(known)}")
 
 
 def _table(summary: Summary) -> Table:

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import print_json, remark, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base, roles
 from triplecheck.app.options import KbDirectory, ModelOptions, NoVectorsOption, WorkersOption, flag, flattened
 
@@ -370,7 +370,7 @@ def _report(kb: KnowledgeBase, rows: Sequence[dict[str, Any]], graph: _Graph, se
         print_json(about)
         return
     for problem in problems[:_PROBLEMS_SHOWN]:
-        stderr().print(f"not read: {printable(problem)}", soft_wrap=True)
+        remark(f"not read: {problem}")
     filtered = ", ".join(f"{count:,} {reason}" for reason, count in graph.left_out.items()) or "none"
     stdout().print(
         rows_of(

@@ -12,6 +12,7 @@ from triplecheck.app.console import (
     print_json,
     printable,
     reporting,
+    say,
     show_scores,
     stderr,
     stdout,
@@ -142,21 +143,18 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
     """Print the candidates, the guarantee, and the files."""
     out = stdout()
     if is_quiet():
-        out.print(printable(fitted.sentence), soft_wrap=True)
-        out.print(f"bundle: {printable(str(fitted.bundle))}", soft_wrap=True)
+        say(printable(fitted.sentence))
+        say(f"bundle: {fitted.bundle}")
         return
     _show_candidates(fitted)
     out.print()
-    out.print(printable(fitted.sentence), soft_wrap=True)
+    say(printable(fitted.sentence))
     if fitted.choice.kept:
-        out.print(f"abstains below a confidence of {fitted.choice.abstain_below:.4g}")
+        say(f"abstains below a confidence of {fitted.choice.abstain_below:.4g}")
     for note in fitted.notes:
-        out.print(f"note: {printable(note)}", soft_wrap=True)
-    out.print(total_of(fitted.usage))
-    out.print(
-        f"bundle: {printable(str(fitted.bundle))} (fit.json and calibration.png in {printable(str(place))})",
-        soft_wrap=True,
-    )
+        say(f"note: {note}")
+    say(total_of(fitted.usage))
+    say(f"bundle: {fitted.bundle} (fit.json and calibration.png in {place})")
 
 
 def _show_candidates(fitted: Fitted) -> None:
@@ -169,4 +167,4 @@ def _show_candidates(fitted: Fitted) -> None:
         table.add_row(f"{printable(label(one.setting))}{mark}", f"{one.scored.score:.3f}", f"{one.scored.calls:.1f}")
     out.print(table)
     for setting, reason in fitted.searched.left_out.items():
-        out.print(f"not evaluated: {printable(setting)}: {printable(reason)}", soft_wrap=True)
+        say(f"not evaluated: {setting}: {reason}")

@@ -13,7 +13,18 @@ import typer
 
 from triplecheck.app import changes, embeddings, extracting, match, query, training
 from triplecheck.app.command import Commands
-from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import (
+    columns,
+    print_json,
+    printable,
+    remark,
+    reporting,
+    rows_of,
+    say,
+    stderr,
+    stdout,
+    waiting,
+)
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     LIMITS,
@@ -149,9 +160,9 @@ def build(
             kb.node_search.dense.encode_all(tell)
     list_skipped(raw if files is None else [files], texts)
     for line in kb.manifest.report.get("recognised", ()):
-        stderr().print(printable(line), soft_wrap=True)
+        remark(line)
     for note in kb.manifest.report["notes"]:
-        stderr().print(f"note: {printable(note)}", soft_wrap=True)
+        remark(f"note: {note}")
     stdout().print(_table(kb))
 
 
@@ -198,9 +209,7 @@ def build_debian(
         kb = build(raw, out, documents=documents, sources=sources, progress=tell)
     stdout().print(_table(kb))
     if not known:
-        stderr().print(
-            "no long descriptions: apt has none on this machine; name a Translation-en file with --translation"
-        )
+        remark("no long descriptions: apt has none on this machine; name a Translation-en file with --translation")
 
 
 @commands.command("build-stark")
@@ -254,7 +263,7 @@ def info(
         return
     stdout().print(_table(opened))
     if verify:
-        stdout().print("all hashes match")
+        say("all hashes match")
 
 
 @commands.command()
@@ -298,7 +307,7 @@ def search(
         return
     out = stdout()
     if not candidates and not hits:
-        out.print("nothing found")
+        say("nothing found")
     if candidates:
         rows = [(c.label, c.id, c.source, f"{c.score:.3f}") for c in candidates]
         out.print(_scored(("name", "id", "source"), rows))
@@ -329,12 +338,12 @@ def encode(
     """
     base = open_base(kb)
     if documents:
-        stdout().print(f"{_encode_documents(base):,} documents encoded")
+        say(f"{_encode_documents(base):,} documents encoded")
         return
     searches = base.node_search
     with reporting(stderr(), "encoding documents") as tell:
         (searches.multi if multi else searches.dense).encode_all(tell)
-    stdout().print(f"{len(searches.documents):,} nodes encoded")
+    say(f"{len(searches.documents):,} nodes encoded")
 
 
 @commands.command()
@@ -376,7 +385,7 @@ def upload(
         if texts is None:
             raise UserError(f"{kb}: there are no documents; add them with `triplecheck kb build --documents`")
         stored = store(texts, place, None if no_vectors else load_encoder(), tell)
-    stdout().print(f"{len(stored):,} documents stored in {printable(stored.place)}", soft_wrap=True)
+    say(f"{len(stored):,} documents stored in {stored.place}")
 
 
 def _encode_documents(base: KnowledgeBase) -> int:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import columns, print_json, printable, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, remark, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, JsonOption, KbArgument, flag
 
@@ -56,7 +56,7 @@ def match(
         limit=limit,
     )
     for warning in report.pop("warnings"):
-        stderr().print(printable(warning), soft_wrap=True)
+        remark(warning)
     if json:
         print_json(report)
     else:
@@ -144,19 +144,18 @@ def _answer(base: KnowledgeBase, found: Match, variable: str, node: int) -> dict
 def _show(report: dict[str, Any]) -> None:
     from rich.text import Text
 
-    out = stdout()
     if report["left_out"]:
-        out.print(Text(printable(f"without: {'; '.join(report['left_out'])}")))
+        say(f"without: {'; '.join(report['left_out'])}")
     if not report["answers"]:
-        by = f"; {printable(report['emptied_by'])} left nothing" if report["emptied_by"] else ""
-        out.print(Text(f"nothing satisfies the patterns{by}"))
+        by = f"; {report['emptied_by']} left nothing" if report["emptied_by"] else ""
+        say(f"nothing satisfies the patterns{by}")
         return
     table = columns(f"?{report['variable']}", "because")
     for answer in report["answers"]:
         because = "; ".join(" → ".join(triple) for triple in answer["triples"])
         table.add_row(Text(printable(answer["label"])), Text(printable(because)))
-    out.print(table)
+    stdout().print(table)
     superset = (
         "" if report["exact"] else "; the patterns form a cycle, so some may be in no complete solution (--exact)"
     )
-    out.print(Text(f"{len(report['answers']):,} of {report['count']:,}{superset}"))
+    say(f"{len(report['answers']):,} of {report['count']:,}{superset}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from triplecheck.app.command import Commands
-from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flag, flattened
 
@@ -181,7 +181,7 @@ def _show(report: CheckReport, steps: Sequence[StepCheck], as_json: bool) -> Non
         stdout().print(table)
     failing = next((step for step in steps if step.fails), None)
     if failing is not None:
-        stdout().print(f"fails at {failing.step}: {printable(failing.sample)}", soft_wrap=True)
+        say(f"fails at {failing.step}: {printable(failing.sample)}")
 
 
 def _complain_if_unread(model: str, steps: Sequence[StepCheck]) -> None:

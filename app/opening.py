@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triplecheck.app.console import printable, reporting, stderr, waiting
+from triplecheck.app.console import remark, reporting, stderr, waiting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -251,7 +251,7 @@ def _made(settings: Settings, sources: Sources) -> Program:
     if "program" in settings.model_fields_set and resolve_program(settings.program).name != bundle.program_name:
         raise UserError(f"{settings.bundle}: contains {bundle.program_name!r}, not {settings.program!r}")
     for note in bundle.notes(sources, roles(settings)):
-        stderr().print(f"note: {printable(note)}", soft_wrap=True)
+        remark(f"note: {note}")
     return bundle.program(sources, arguments(settings))
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import columns, print_json, printable, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, remark, rows_of, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag
 
@@ -61,7 +61,7 @@ def query(
     with waiting(stderr(), "running the query"):
         answers = base.query(written, seconds=seconds, rows=rows)
     for note in (*answers.notes, *_hints(base, answers)):
-        stderr().print(printable(note), soft_wrap=True)
+        remark(note)
     if json:
         print_json(report(base, answers, explain))
     elif csv:
@@ -154,19 +154,19 @@ def _show(base: KnowledgeBase, answers: Answers, explain: bool) -> None:
 
     out = stdout()
     if answers.boolean is not None:
-        out.print("yes" if answers.boolean else "no (in this graph)")
+        say("yes" if answers.boolean else "no (in this graph)")
     elif not answers.rows:
-        out.print("nothing found")
+        say("nothing found")
     else:
         table = columns(*(f"?{name}" for name in answers.columns))
         for row in answers.texts():
             table.add_row(*(Text(printable(cell)) for cell in row))
         out.print(table)
     if answers.truncated:
-        out.print(f"{len(answers.rows):,} of {answers.total:,} rows; --rows shows more")
+        say(f"{len(answers.rows):,} of {answers.total:,} rows; --rows shows more")
     if answers.ties:
         more = "row equals" if answers.ties == 1 else "rows equal"
-        out.print(f"{answers.ties:,} more {more} the first or the last in what they are sorted by")
+        say(f"{answers.ties:,} more {more} the first or the last in what they are sorted by")
     if explain:
         _explain(base.graph, answers)
 
@@ -199,4 +199,4 @@ def _lines(graph: Graph, title: str, edges: list[Edge] | tuple[Edge, ...], total
     for triple in _triples(graph, edges):
         out.print(Text(f"  {printable(' → '.join(triple))}"), soft_wrap=True)
     if total > len(edges):
-        out.print(f"  ... {total - len(edges):,} more")
+        say(f"  ... {total - len(edges):,} more")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app.console import counted, is_quiet, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, is_quiet, remark, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     DATA,
@@ -113,14 +113,14 @@ def synthesize(
         roles = what.roles
     made = _synthesized(kb, what, roles)
     written = write_questions(made.questions, out)
-    stdout().print(f"{written} questions in {printable(str(out))}", soft_wrap=True)
+    say(f"{written} questions in {out}")
     if is_quiet():
         return
-    stdout().print(counted(Counter(str(question.kind) for question in made.questions)), soft_wrap=True)
+    say(counted(Counter(str(question.kind) for question in made.questions)))
     if roles is not None:
-        stdout().print(f"worded by {printable(roles.model('query'))}: {made.paraphrased}", soft_wrap=True)
+        say(f"worded by {roles.model('query')}: {made.paraphrased}")
     if made.exhausted:
-        stderr().print(f"the graph gave no more of: {', '.join(made.exhausted)}", soft_wrap=True)
+        remark(f"the graph gave no more of: {', '.join(made.exhausted)}")
 
 
 def _synthesized(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthesis:
@@ -203,7 +203,7 @@ def generate(
         from triplecheck.evals.retrieval.generate import SHAPES
     with reporting(stderr(), "making questions"):
         written = write_questions(make(open_base(kb), limit, seed, max_answers, shape or SHAPES), out)
-    stdout().print(f"{written} questions in {out}")
+    say(f"{written} questions in {out}")
 
 
 def answer(
@@ -227,9 +227,9 @@ def answer(
     with reporting(stderr(), "computing answers"):
         found, without = materialise(open_base(kb), read_written(questions or bundled_path()))
         written = write_questions(found, out)
-    stdout().print(f"{written} questions in {out}")
+    say(f"{written} questions in {out}")
     for id, reason in without.items():
-        stderr().print(f"left out {id}: {reason}", soft_wrap=True)
+        remark(f"left out {id}: {reason}")
 
 
 def vary(
@@ -265,6 +265,6 @@ def vary(
     with reporting(stderr(), f"making {variant}"):
         changed, about = make_variant(variant, asked, base, kbs, seed)
         count = write_questions(changed, out)
-    stdout().print(f"{count:,} of {len(asked):,} questions: {printable(str(out))}", soft_wrap=True)
+    say(f"{count:,} of {len(asked):,} questions: {out}")
     if about.path != base.path:
-        stdout().print(f"their knowledge base: {printable(str(about.path))}", soft_wrap=True)
+        say(f"their knowledge base: {about.path}")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from triplecheck.app.console import printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import remark, reporting, say, stderr, stdout, waiting
 from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flag, flattened
 
 if TYPE_CHECKING:
@@ -110,7 +110,7 @@ def _list_experiments() -> None:
         _RESULTS: _RESULTS_TITLE,
     }
     for name, title in sorted(titles.items()):
-        stdout().print(f"{name:16} {title}", soft_wrap=True, markup=False)
+        say(f"{name:16} {title}")
 
 
 def _report_linking(run: ReportOptions) -> None:
@@ -133,7 +133,7 @@ def _report_results(run: ReportOptions) -> None:
     with waiting(stderr(), "loading"):
         from triplecheck.evals.results import Results
     written = Results.read(run.out or Path("docs")).write()
-    stderr().print(f"written: {printable(str(written))}", soft_wrap=True)
+    remark(f"written: {written}")
 
 
 def _report_experiment(name: str, run: ReportOptions) -> None:
@@ -145,7 +145,7 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
     chosen = opener.each_case(read_experiment(name))
     cells = _run_cells(chosen, opener, run)
     for line in left_out:
-        stderr().print(f"left out: {printable(line)}", soft_wrap=True)
+        remark(f"left out: {line}")
     if not cells:
         raise UserError("nothing was run: no cell matches --only, or its data (--data DIR) or model is not available")
     written = write_report(chosen, cells, run.out or _REPORTS / chosen.name, command=run.command(name))
@@ -184,8 +184,8 @@ def _calls(chosen: Experiment, place: Path) -> AbstractContextManager[None]:
 
 def _print_report(lines: Iterable[str], place: Path) -> None:
     for line in lines:
-        stdout().print(line, markup=False, highlight=False, soft_wrap=True)
-    stderr().print(f"written: {printable(str(place))}", soft_wrap=True)
+        stdout().print(line, soft_wrap=True)
+    remark(f"written: {place}")
 
 
 def _train(

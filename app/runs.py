@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from triplecheck.app.command import Commands
-from triplecheck.app.console import columns, print_json, printable, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, say, stderr, stdout, waiting
 from triplecheck.app.options import RUNS, JsonOption, flag
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def list_(
         print_json({"runs": rows})
         return
     if not rows:
-        stdout().print(f"no runs in {printable(str(folder))}")
+        say(f"no runs in {folder}")
         return
     table = columns(*(_NAMES.get(name, name) for name in rows[0]))
     for row in rows:
@@ -153,8 +153,8 @@ def _show(found: Comparison) -> None:
         table.add_row(_NAMES[metric.name], *_cells(metric))
     out.print(table)
     out.print()
-    out.print(f"A: {printable(found.a)}", soft_wrap=True)
-    out.print(f"B: {printable(found.b)}", soft_wrap=True)
+    say(f"A: {found.a}")
+    say(f"B: {found.b}")
     left_out = {
         "only in A": found.only_a,
         "only in B": found.only_b,
@@ -162,9 +162,9 @@ def _show(found: Comparison) -> None:
         "error": found.errors,
     }
     reasons = ", ".join(f"{what} {count}" for what, count in left_out.items() if count)
-    out.print(f"left out: {reasons or 'none'}", soft_wrap=True)
+    say(f"left out: {reasons or 'none'}")
     for line in found.configuration:
-        out.print(f"configuration: {printable(line)}", soft_wrap=True)
+        say(f"configuration: {line}")
 
 
 def _cells(metric: Compared) -> list[str]:

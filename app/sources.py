@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import printable, stderr
+from triplecheck.app.console import printable, remark, stderr
 from triplecheck.app.options import DocumentsOption, flag
 
 if TYPE_CHECKING:
@@ -295,16 +295,15 @@ class SourceOptions:
 def list_recognised(graphs: Iterable[RawGraph]) -> None:
     """Say of each table whether it was read as triples or as a wide table."""
     for line in (line for graph in graphs for line in graph.recognised):
-        stderr().print(printable(line), soft_wrap=True)
+        remark(line)
 
 
 def list_skipped(graphs: Sequence[RawGraph | TripleFiles], texts: DocumentFile | None) -> None:
     """Show the lines that were skipped."""
     lines: list[BadLine] = [line for graph in graphs for line in graph.skipped]
     lines += [] if texts is None else texts.skipped
-    err = stderr()
     for line in lines[:_BAD_LINES_SHOWN]:
         place = line.path if line.line is None else f"{line.path}:{line.line}"
-        err.print(f"skipped {printable(place)}: {printable(line.reason)}", soft_wrap=True)
+        remark(f"skipped {place}: {line.reason}")
     if len(lines) > _BAD_LINES_SHOWN:
-        err.print(f"skipped {len(lines) - _BAD_LINES_SHOWN:,} more")
+        remark(f"skipped {len(lines) - _BAD_LINES_SHOWN:,} more")

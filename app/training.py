@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from triplecheck.app.console import counted, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     DATA,
@@ -126,17 +126,17 @@ def train(
 
 
 def _show(trained: TrainedRanker) -> None:
-    stdout().print(summary(trained.about))
+    say(summary(trained.about))
     measured = trained.about["held_out"]["questions"]
     if measured < _ENOUGH_MEASURED:
-        stdout().print(
+        say(
             f"{measured} held-out questions are too few to tell whether it helps: compare on others, with "
             "`triplecheck eval` and its --no-ranker"
         )
     if trained.stored is None:
-        stdout().print("not stored: it answers fewer questions than before; give it more questions")
+        say("not stored: it answers fewer questions than before; give it more questions")
     if trained.left_out:
-        stdout().print(f"left out: {printable(counted(trained.left_out))}")
+        say(f"left out: {counted(trained.left_out)}")
 
 
 def train_general(
@@ -181,10 +181,10 @@ def train_general(
     if json:
         print_json({"out": str(out)} | dict(about))
         return
-    stdout().print(f"trained on {about['questions']:,} questions in {about['seconds']:,.0f} s")
+    say(f"trained on {about['questions']:,} questions in {about['seconds']:,.0f} s")
     for name, shares in about["held_out"].items():
         figures = ", ".join(f"{who} {share:.3f}" for who, share in shares.items() if who != "questions")
-        stdout().print(f"{name}: right path first on {shares['questions']} held-out questions: {figures}")
+        say(f"{name}: right path first on {shares['questions']} held-out questions: {figures}")
 
 
 def summary(about: Mapping[str, Any]) -> str:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.bracketing import brackets_table
-from triplecheck.app.console import columns, is_quiet, is_verbose, printable, reporting, stdout, total_of
+from triplecheck.app.console import columns, is_quiet, is_verbose, printable, reporting, say, stdout, total_of
 from triplecheck.app.opening import Batch
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def tuned(
         each=each,
     )
     sizes = [len(part) for part in (questions.train, questions.validation, questions.held_out)]
-    err.print("questions: {} to train, {} to choose by, {} to test on".format(*sizes), soft_wrap=True)
+    say("questions: {} to train, {} to choose by, {} to test on".format(*sizes), to=err)
 
     def announce(cost: Cost) -> None:
         tokens = cost.whole * cost.tokens_per_call
-        err.print(f"may take {cost.whole:,} calls, {tokens:,.0f} tokens; at least {cost.least:,} calls", soft_wrap=True)
+        say(f"may take {cost.whole:,} calls, {tokens:,.0f} tokens; at least {cost.least:,} calls", to=err)
 
     with reporting(err, "preparing") as tell, contextlib.nullcontext() if is_verbose() else quiet():
         given: dict[str, Any] = {"knowledge_base": batch.kb, "calls": calls, "progress": tell}
@@ -118,13 +118,13 @@ def show(result: Tuned, place: Path) -> None:
     if not is_quiet():
         for line in result.choices:
             if line.note:
-                out.print(f"{printable(line.name)}: {printable(line.note)}", soft_wrap=True)
-        out.print(total_of(result.usage))
+                say(f"{line.name}: {line.note}")
+        say(total_of(result.usage))
     rows = columns(HEADER[0], numbers=HEADER[1:])
     for row in result.rows:
         rows.add_row(*map(printable, row.cells()))
     out.print(rows)
-    out.print(_said(result, place), soft_wrap=True)
+    say(_said(result, place))
 
 
 def _numbers(line: Choice) -> list[str]:
