@@ -105,12 +105,12 @@ def _listen_to(settings: Settings) -> None:
     from triplecheck.kg.errors import extra
 
     with extra("serve", "`triplecheck serve`"):
-        from triplecheck.app.serve.log import event, log_to
+        from triplecheck.app.serve.log import event, start_logging
         from triplecheck.app.serve.rest import make_app
         from triplecheck.app.serve.run import listen, run_until_signal
     service = _open(settings)
     app = make_app(service)
-    log_to()
+    start_logging()
     limits = settings.serve
     listening = listen(limits.host, limits.port)
     host = f"[{limits.host}]" if ":" in limits.host else limits.host

@@ -12,8 +12,8 @@ from triplecheck.app.serve.clients import Client, Clients
 from triplecheck.app.serve.failures import failure_of
 from triplecheck.app.serve.log import event
 from triplecheck.app.serve.metrics import Metrics
-from triplecheck.app.serve.service import Service
-from triplecheck.app.serve.turns import Done, OnStep, Turns
+from triplecheck.app.serve.service import OnStep, Service
+from triplecheck.app.serve.turns import Done, Turns
 from triplecheck.app.serve.types import Answer, Ask, Failure, Step
 from triplecheck.kg import TriplecheckError, UserError
 
