@@ -503,12 +503,14 @@ def _table(kb: KnowledgeBase) -> Table:
 
 
 def _rows(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    from triplecheck.language.pipeline import installed
+
     yield "knowledge base", about["path"]
     for name, count in about["counts"].items():
         yield name, f"{count:,}"
     yield "size", f"{about['bytes'] / 1e6:,.1f} MB"
     yield "vectors", about["encoder"] or "none"
-    yield "language", _language(about["language"])
+    yield "language", f"{about['language']}, read by {installed(about['language'])}"
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
         yield "embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}"
@@ -523,13 +525,6 @@ def _rows(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if about["skipped"]:
         yield "skipped lines", f"{about['skipped']:,}"
     yield "content hash", about["content_hash"]
-
-
-def _language(name: str) -> str:
-    """A language, with the spaCy pipeline that reads it here."""
-    from triplecheck.language.pipeline import installed
-
-    return f"{name}, read by {installed(name)}"
 
 
 def _rows_of_report(report: dict[str, Any]) -> Iterator[tuple[str, str]]:

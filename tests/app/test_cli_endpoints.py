@@ -121,20 +121,3 @@ def test_a_property_graph_that_is_not_there_is_named(run: Run, tmp_path: Path) -
     silent = run("ask", QUESTION, "--kb", f"bolt://me:s3cretword@127.0.0.1:{free_port()}")
     assert (silent.exit_code, "is not reachable" in silent.stderr.replace("\n", " ")) == (3, True)
     assert "s3cretword" not in silent.stderr
-
-
-def test_a_ladybug_database_is_exported_and_asked(run: Run, url: str, people_file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ladybug")
-    kb, out = tmp_path / "kb", tmp_path / "people.lbug"
-    assert run("kb", "build", str(kb), "--triples", str(people_file), "--no-vectors").exit_code == 0
-    exported = run("kb", "export", str(kb), str(out), "--json")
-    assert json.loads(exported.stdout)["statements"]["rows"] == 2
-    result = run("ask", "Who was Ada Novak a student of?", "--kb", f"ladybug:{out}", "--json")
-    assert json.loads(result.stdout)["answer"] == "Ben Ortiz"
-
-
-@pytest.fixture
-def people_file(tmp_path: Path) -> Path:
-    path = tmp_path / "people.tsv"
-    path.write_text("Ada Novak\tstudent of\tBen Ortiz\nBen Ortiz\tborn\t1950\n", "utf-8")
-    return path

@@ -54,20 +54,19 @@ def test_a_folder_of_stark_becomes_a_knowledge_base(run: Run, elsewhere: Path) -
     assert KnowledgeBase.open("out").manifest.counts["documents"] == 1
 
 
-@pytest.mark.parametrize("base", ["amazon", "mag", "prime"])
-def test_a_set_of_stark_is_evaluated_from_its_own_files(run: Run, elsewhere: Path, base: str) -> None:
-    write(elsewhere / base)
-    queries = elsewhere / "qa" / base
+def test_a_set_of_stark_is_evaluated_from_its_own_files(run: Run, elsewhere: Path) -> None:
+    write(elsewhere / "prime")
+    queries = elsewhere / "qa" / "prime"
     (queries / "stark_qa").mkdir(parents=True)
     (queries / "split").mkdir()
     rows = 'id,query,answer_ids\n3,Which drug has the target PHYHIP?,[1]\n4,Left out,"[0, 2]"\n'
     (queries / "stark_qa" / "stark_qa.csv").write_text(rows, "utf-8")
     (queries / "split" / "test.index").write_text("3\n", "utf-8")
-    assert run("kb", "build-stark", base, "kb", "--candidates", "drug").exit_code == 0
+    assert run("kb", "build-stark", "prime", "kb", "--candidates", "drug").exit_code == 0
     assert run("kb", "encode", "kb").exit_code == 0
-    assert run("data", "convert", f"stark-{base}", "queries.jsonl", "--path", "qa").exit_code == 0
+    assert run("data", "convert", "stark-prime", "queries.jsonl", "--path", "qa").exit_code == 0
     assert json.loads(Path("queries.jsonl").read_text("utf-8"))["answers"] == ["1"]
-    words = ["eval", "4stepfocus", "--kb", "kb", "--data", f"stark-{base}", "--path", "qa", "--out", "out", "--json"]
+    words = ["eval", "4stepfocus", "--kb", "kb", "--data", "stark-prime", "--path", "qa", "--out", "out", "--json"]
     result = run(*words)
     assert result.exit_code == 0, result.output
     scores = json.loads(Path("out/summary.json").read_text("utf-8"))
