@@ -65,7 +65,7 @@ class DistillOptions:
     bare: Annotated[bool, flag("--bare", "Measure the untrained model without worked examples too.")] = False
     seconds: Annotated[
         float | None,
-        flag("--seconds S", "After this time no further replies and no further adapter.", LIMITS),
+        flag("--seconds S", "Write no further reply and train no further adapter after S seconds.", LIMITS),
     ] = None
     epochs: Annotated[int, flag("--epochs N", "Epochs.")] = 2
     max_steps: Annotated[int | None, flag("--max-steps N", "Maximum training steps.", LIMITS)] = None
@@ -121,13 +121,13 @@ def distill(
         typer.Argument(metavar="[TRACES...]", help="Directories that `triplecheck collect` wrote."),
     ] = None,
 ) -> None:
-    """Distill: a small student learns from verified steps of programs.
+    """Train a small student on verified steps of programs.
 
     A `ranker` is a .safetensors file, used as `extractive?ranker=FILE`. A `reader` is a directory, used as
-    `--role answer=student/DIR/NAME`. `lora` is an adapter of about 10 MB in
-    DIR/HASH, where HASH is of the base model, data, options and versions: an existing one is not trained again, and the
-    same command resumes an interrupted run. It answers from facts: `--role answer=local/DIR/NAME`. The loss covers the
-    replies, not the prompts; the weights with the lowest held-out loss are kept.
+    `--role answer=student/DIR/NAME`. A `lora` is an adapter of about 10 MB, used as `--role answer=local/DIR/NAME`.
+    It is in DIR/HASH, where HASH is of the base model, data, options and versions: an existing one is not trained
+    again, and the same command resumes an interrupted run. The loss covers the replies, not the prompts; the weights
+    with the lowest held-out loss are kept.
 
     Writes NAME.report.json and NAME.report.md for all students: what it learnt from, rows by step, kind and teacher,
     scores on held-out rows before and after, seconds, licence.

@@ -318,17 +318,17 @@ def search(
 @commands.command()
 def encode(
     kb: KbArgument,
-    multi: Annotated[bool, flag("--multi", "Two vectors per node, of its text and of its relations.")] = False,
+    multi: Annotated[bool, flag("--multi", "Encode two vectors per node: of its text, of its relations.")] = False,
     documents: Annotated[
         bool, flag("--documents", "Encode the documents instead, for programs that read a corpus.")
     ] = False,
 ) -> None:
     """Encode the documents of all nodes, so that a dense search covers every node.
 
-    Otherwise those of up to 5,000 nodes are encoded when a program first needs them, and of more nodes only
-    the best lexical candidates of each question. About 10 documents per second and core; the same command
-    resumes an interrupted run. A dense search of the
-    documents themselves (`--option corpus=dense`) needs --documents.
+    Without it, a program encodes the documents of up to 5,000 nodes when it first needs them; in a larger graph it
+    encodes only the best lexical candidates of each question. A core encodes about 10 documents per second. The same
+    command resumes an interrupted run. A dense search of the documents themselves (`--option corpus=dense`) needs
+    --documents.
 
     Examples:
 
@@ -358,13 +358,13 @@ def upload(
     ],
     kb: Annotated[str | None, flag("--kb KB", "Knowledge base whose documents are copied.")] = None,
     documents: DocumentsOption = None,
-    no_vectors: Annotated[bool, flag("--no-vectors", "Encode nothing; only a search by words is possible.")] = False,
+    no_vectors: Annotated[bool, flag("--no-vectors", "Encode nothing; search documents by words alone.")] = False,
 ) -> None:
     """Store documents and their vectors in LanceDB or Qdrant.
 
-    For more documents than one index on one machine holds. Then `--documents-at PLACE`, or `documents = "PLACE"` in
-    triplecheck.toml. The same command resumes an interrupted run. The key of a Qdrant server is read from
-    QDRANT_API_KEY.
+    Use it for more documents than one index on one machine holds. Programs search them with `--documents-at PLACE`, or
+    with `documents = "PLACE"` in triplecheck.toml. The same command resumes an interrupted run. The key of a Qdrant
+    server is read from QDRANT_API_KEY.
 
     Examples:
 
@@ -484,7 +484,7 @@ def index(
         from triplecheck.kg.endpoints import build_index, index_path, open_endpoint
     options = endpoint_options(settings, url)
     if options is None:
-        raise UserError(f"{url}: neither a URL nor the name of an endpoint in triplecheck.toml")
+        raise UserError(f"{url}: is neither a URL nor the name of an endpoint in triplecheck.toml")
     cache = cache_directory(settings.cache)
     place = out or index_path(options, cache)
     # Pages are read once: they need no cache, and an older index must not answer for the server.

@@ -52,7 +52,7 @@ class SynthesizeOptions:
         bool,
         flag(
             "--plans",
-            "Questions with a query that computes the answer, as many of each kind; fewer if the graph gives fewer.",
+            "Make questions with a query that computes the answer: as many of each kind, or what the graph gives.",
         ),
     ] = False
     max_answers: MaxAnswersOption = 10
@@ -92,14 +92,14 @@ def synthesize(
     out: QuestionsFile,
     what: SynthesizeOptions,
 ) -> None:
-    """Make questions from a knowledge base, each with all its answers; templates or a model word them.
+    """Make questions from a knowledge base, each with all its answers.
 
-    Answers are found by walking the graph, and checked with the exact solver. With --lm (or --role query=MODEL)
-    the model paraphrases the questions; a paraphrase that changes a name is rejected. `extractive` cannot
-    paraphrase: it uses the templates.
+    Answers are found by walking the graph, and checked with the exact solver. Templates word the questions. With
+    --lm (or --role query=MODEL) the model paraphrases them; a paraphrase that changes a name is rejected.
+    `extractive` cannot paraphrase.
 
     With --plans each question has a field `plan`: a query (see `triplecheck kb query`) whose answers are those of the
-    question, or `none` if the graph cannot tell. Templates word these.
+    question, or `none` if the graph cannot tell. Templates alone word these.
 
     Examples:
 

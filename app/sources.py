@@ -31,7 +31,7 @@ class SourceOptions:
             "--triples FILE...",
             "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
             "graphs: .graphml .gexf .jsonl .cyjs .json (also Wikidata's dump), Neo4j's CSV; also with .gz. Or wide "
-            "tables, with a row for a thing and a column for each attribute (also .xlsx): which, is recognised. "
+            "tables, with a row per thing and a column per attribute (also .xlsx). The kind of a file is recognised. "
             "Several files after one flag, or the flag repeated.",
         ),
     ] = None
@@ -75,8 +75,8 @@ class SourceOptions:
         flag(
             "--axioms/--no-axioms",
             "Whether subclasses, domains, ranges and other axioms of RDF files are edges; with --no-axioms types have "
-            "no superclasses either. Default: edges if the files are mostly about classes and properties, or if the "
-            "knowledge base that changes has such edges.",
+            "no superclasses either. Default: edges if the files are mostly about classes and properties, or if a "
+            "knowledge base is changed that has such edges.",
         ),
     ] = None
     language: Annotated[
@@ -84,7 +84,7 @@ class SourceOptions:
         flag(
             "--language TAG",
             "Language of the labels, where RDF has several, and of the questions, such as de, or a spaCy pipeline. "
-            "Default: en, or that of the knowledge base that changes.",
+            "Default: en, or that of the knowledge base that is changed.",
         ),
     ] = None
     wide: Annotated[

@@ -41,7 +41,7 @@ def serve(
         list[str] | None,
         flag("--allow-origin URL", "Origin of web pages that may call the server. Repeatable."),
     ] = None,
-    no_keys: Annotated[bool, flag("--no-keys", "Let everybody ask who reaches the server, also on a network.")] = False,
+    no_keys: Annotated[bool, flag("--no-keys", "Answer everybody who reaches the server, also on a network.")] = False,
     timeout: TimeoutOption = None,
     concurrent: Annotated[
         int | None, flag("--concurrent N", "Questions answered at the same time. Default: 32.", LIMITS, min=1)
@@ -52,7 +52,7 @@ def serve(
 ) -> None:
     """Serve a page at /, REST at /v1, its description at /docs, and the Model Context Protocol at /mcp.
 
-    API keys, other limits and knowledge bases stand in `triplecheck.toml`, in the table `serve`; docs/serve.md
+    API keys, other limits and knowledge bases are set in `triplecheck.toml`, in the table `serve`; docs/serve.md
     describes them. The log has one JSON object per request, on standard error. Budgets are per question.
 
     Examples:
