@@ -9,7 +9,6 @@ import inspect
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -34,13 +33,6 @@ def flag(usage: str, help: str, panel: str | None = None, **settings: Any) -> An
     """
     name, _, metavar = usage.partition(" ")
     return typer.Option(name, metavar=metavar or None, help=help, rich_help_panel=panel, **settings)
-
-
-class Part(StrEnum):
-    """Which part of the questions."""
-
-    TRAIN = "train"
-    DEV = "dev"
 
 
 KbArgument = Annotated[
@@ -266,7 +258,7 @@ class BatchOptions(RunOptions):
     split: SplitOption = None
     path: PathOption = None
     part: Annotated[
-        Part | None,
+        Literal["train", "dev"] | None,
         flag(
             "--part",
             "Use one half of the questions, split by a hash of their ids before sampling: train on `train`, "

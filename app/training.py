@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,7 +19,6 @@ from triplecheck.app.options import (
     JsonOption,
     KbArgument,
     LimitOption,
-    Part,
     SeedOption,
     flag,
     flattened,
@@ -55,7 +54,7 @@ class TrainOptions:
         ),
     ] = None
     part: Annotated[
-        Part | None,
+        Literal["train", "dev"] | None,
         flag("--part", "Use one half of the questions, split by a hash of their ids, to measure on the other.", DATA),
     ] = None
     limit: Annotated[int, LIMIT] = 2_000
