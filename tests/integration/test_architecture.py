@@ -25,20 +25,8 @@ BELOW: dict[str, set[str]] = {
 OF_KG_TO_LMS = {
     f"triplecheck.kg.{name}"
     for name in (
-        *(
-            "_arrays",
-            "_atomic",
-            "errors",
-            "encode",
-            "ranker",
-            "readable",
-            "redaction",
-            "types",
-            "values",
-            "waiting",
-            "words",
-        ),
-        *("plans.notation", "readers.raw"),
+        *("_arrays", "_atomic", "errors", "encode", "ranker", "readable", "redaction", "types", "values", "waiting"),
+        *("words", "plans.notation", "readers.raw"),
     )
 }
 # The name under which the packages are installed.
