@@ -46,10 +46,11 @@ def with_model(_: KnowledgeBase) -> Iterator[Reader]:
 
 @contextlib.contextmanager
 def with_short_training(_: KnowledgeBase) -> Iterator[Reader]:
-    """A ranker that learns little and is measured on few questions."""
+    """A ranker that learns little and is measured on few questions; traces are not collected for one step alone, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(students, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
-        yield Reader({"others.jsonl --limit 40": "others.jsonl --limit 10"}, parsed=MINUTES)
+        few = {"others.jsonl --limit 40": "others.jsonl --limit 10"}
+        yield Reader(few, parsed=(*MINUTES, "collect kerag --questions questions.jsonl --out gold"))
 
 
 @contextlib.contextmanager
