@@ -46,7 +46,7 @@ def with_model(_: KnowledgeBase) -> Iterator[Reader]:
 
 @contextlib.contextmanager
 def with_short_training(_: KnowledgeBase) -> Iterator[Reader]:
-    """A ranker that learns little and is measured on few questions; traces are not collected for one step alone, too."""
+    """A ranker that learns little and is measured on few questions; traces of one step alone are not collected, too."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(students, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
         few = {"others.jsonl --limit 40": "others.jsonl --limit 10"}
