@@ -89,10 +89,17 @@ def matched(
         raise UserError("; ".join(f"{dropped.pattern}: {dropped.reason}" for dropped in query.dropped))
     variable = _variable(query, answer)
     found, left_out = _solve(base, query, variable, exact, relax)
-    report = _report(found, variable, left_out)
-    nodes = report.pop("nodes")
-    report["answers"] = [_answer(base, found, variable, node) for node in nodes[:limit]]
-    return report | {"warnings": [str(warning) for warning in query.warnings]}
+    nodes = found.nodes(variable)
+    return {
+        "variable": variable,
+        "count": found.count(variable),
+        "exact": found.exact,
+        "emptied_by": None if found.emptied_by is None else found.emptied_by.text,
+        "left_out": left_out,
+        "rounds": [dict(sizes) for sizes in found.rounds],
+        "answers": [_answer(base, found, variable, node) for node in ([] if nodes is None else nodes[:limit].tolist())],
+        "warnings": [str(warning) for warning in query.warnings],
+    }
 
 
 def _variable(query: Query, answer: str | None) -> str:
@@ -114,19 +121,6 @@ def _solve(base: KnowledgeBase, query: Query, variable: str, exact: bool, relax:
         if relaxed is not None:
             return relaxed.match, [pattern.text for pattern in relaxed.left_out]
     return found, []
-
-
-def _report(found: Match, variable: str, left_out: list[str]) -> dict[str, Any]:
-    nodes = found.nodes(variable)
-    return {
-        "variable": variable,
-        "count": found.count(variable),
-        "exact": found.exact,
-        "emptied_by": None if found.emptied_by is None else found.emptied_by.text,
-        "left_out": left_out,
-        "rounds": [dict(sizes) for sizes in found.rounds],
-        "nodes": [] if nodes is None else nodes.tolist(),
-    }
 
 
 def _answer(base: KnowledgeBase, found: Match, variable: str, node: int) -> dict[str, Any]:

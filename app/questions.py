@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -124,53 +124,27 @@ def synthesize(
 
 
 def _synthesized(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthesis:
-    """Draw questions, and show the progress."""
-    if what.plans:
-        return _with_plans(kb, what, roles)
-    with reporting(stderr(), "drawing questions") as tell:
-        from triplecheck.evals import read_questions
-        from triplecheck.optimize.synth import KINDS, synthesise
-
-        return synthesise(
-            open_base(kb),
-            what.limit,
-            seed=what.seed,
-            kinds=what.kind or KINDS,
-            most_answers=what.max_answers,
-            phrasings=what.phrasings,
-            typos=what.typos,
-            avoid=[question for file in what.avoid or () for question in read_questions(file)],
-            roles=roles,
-            workers=what.workers,
-            progress=tell,
-        )
-
-
-def _with_plans(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthesis:
-    """Draw questions with plans.
+    """Draw questions, and show the progress.
 
     Raises:
-        UserError: an option does not go with them.
+        UserError: an option does not go with questions that have plans.
     """
     from triplecheck.kg import UserError
 
-    if roles is not None or what.phrasings > 1 or what.typos:
+    if what.plans and (roles is not None or what.phrasings > 1 or what.typos):
         raise UserError("questions with plans are worded by templates: leave out --lm, --role, --phrasings and --typos")
     with reporting(stderr(), "drawing questions") as tell:
         from triplecheck.evals import read_questions
-        from triplecheck.optimize.synth import PLAN_KINDS, Synthesis, synthesise_plans
+        from triplecheck.optimize.synth import KINDS, PLAN_KINDS, Synthesis, synthesise, synthesise_plans
 
-        kinds = what.kind or PLAN_KINDS
-        made = synthesise_plans(
-            open_base(kb),
-            -(-what.limit // len(kinds)),
-            seed=what.seed,
-            kinds=kinds,
-            most_answers=what.max_answers,
-            avoid=[question for file in what.avoid or () for question in read_questions(file)],
-            progress=tell,
-        )
-    return Synthesis(made.questions[: what.limit], made.exhausted, 0)
+        base, kinds = open_base(kb), what.kind or (PLAN_KINDS if what.plans else KINDS)
+        how: dict[str, Any] = {"seed": what.seed, "kinds": kinds, "most_answers": what.max_answers, "progress": tell}
+        how["avoid"] = [question for file in what.avoid or () for question in read_questions(file)]
+        if what.plans:
+            made = synthesise_plans(base, -(-what.limit // len(kinds)), **how)
+            return Synthesis(made.questions[: what.limit], made.exhausted, 0)
+        how |= {"phrasings": what.phrasings, "typos": what.typos, "roles": roles, "workers": what.workers}
+        return synthesise(base, what.limit, **how)
 
 
 def generate(
