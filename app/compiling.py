@@ -290,7 +290,9 @@ def show(result: Compiled, place: Path) -> None:
         gain = result.held_out
         say(f"on {gain.scored} held-out questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}, McNemar)")
     if not is_quiet():
-        _show_usage(result)
+        if result.failures:
+            say(f"failed runs, counted as wrong: {counted(result.failures)}")
+        say(total_of(result.usage))
     say(f"bundle: {result.bundle} (report and candidates in {place})")
 
 
@@ -314,12 +316,6 @@ def _show_front(result: Compiled) -> None:
             f"against the program as written {gain.won} questions won, {gain.lost} lost of {gain.scored} "
             f"({say_p(gain.p)}){told}"
         )
-
-
-def _show_usage(result: Compiled) -> None:
-    if result.failures:
-        say(f"failed runs, counted as wrong: {counted(result.failures)}")
-    say(total_of(result.usage))
 
 
 def _number(scores: Scores, field: str) -> str:

@@ -28,7 +28,6 @@ if TYPE_CHECKING:
 
     from triplecheck.evals import Scores, Summary
     from triplecheck.evals.executors import Executor
-    from triplecheck.lms import Roles
 
 _EXECUTORS = ("threads", "ray")
 _MEANS = (
@@ -94,7 +93,8 @@ def evaluate(
     err = stderr(quiet=run.json)
     executing = _executor(executor, ray_address)
     batch = open_batch(settings, run, ("test",), err, cascades=True)
-    place = run.out or RUNS / _run_name(batch.program.title, batch.source, batch.roles)
+    models = "+".join(dict.fromkeys(batch.roles.models())).replace("/", "-")
+    place = run.out or RUNS / f"{batch.program.title}-{batch.source}-{models}"
     with reporting(err, "asking") as tell:
         from triplecheck import evals
 
@@ -140,12 +140,6 @@ def _executor(name: str | None, ray_address: str | None) -> Executor:
     if ray_address is not None:
         raise UserError("--ray-address names a cluster for --executor ray; give both")
     return Threads()
-
-
-def _run_name(program: str, questions: str, roles: Roles) -> str:
-    """A directory name that shows program, questions and models."""
-    models = "+".join(dict.fromkeys(roles.models())).replace("/", "-")
-    return f"{program}-{questions}-{models}"
 
 
 def show_summary(summary: Summary, place: Path) -> None:

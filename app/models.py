@@ -128,7 +128,7 @@ def check(
         triplecheck lm check openai/gpt-4o-mini --limit 50 --option demos=none
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 triplecheck lm check openai/my-model
     """
-    from triplecheck.kg.errors import UnavailableError
+    from triplecheck.kg.errors import TriplecheckError, UnavailableError
     from triplecheck.lms.kinds import is_extractive
 
     report = _reached(model)
@@ -138,7 +138,9 @@ def check(
     # The baseline can do the project's own steps only.
     steps = [] if what.quick and not is_extractive(model) else _check_steps(model, what)
     _show(report, steps, json)
-    _complain_if_unread(model, steps)
+    unread = next((step for step in steps if step.read == 0), None)
+    if unread is not None:
+        raise TriplecheckError(f"{model}: no reply to {unread.step} can be read: {unread.sample}")
 
 
 def _reached(model: str) -> CheckReport:
@@ -182,15 +184,6 @@ def _show(report: CheckReport, steps: Sequence[StepCheck], as_json: bool) -> Non
     failing = next((step for step in steps if step.fails), None)
     if failing is not None:
         say(f"fails at {failing.step}: {printable(failing.sample)}")
-
-
-def _complain_if_unread(model: str, steps: Sequence[StepCheck]) -> None:
-    """Raise an error if no reply to a step can be read."""
-    from triplecheck.kg.errors import TriplecheckError
-
-    unread = next((step for step in steps if step.read == 0), None)
-    if unread is not None:
-        raise TriplecheckError(f"{model}: no reply to {unread.step} can be read: {unread.sample}")
 
 
 def _table_of_steps(steps: Sequence[StepCheck]) -> Table:
