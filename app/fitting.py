@@ -36,9 +36,9 @@ class FitOptions:
     tried: Annotated[
         list[str] | None,
         flag(
-            "--try NAME=VALUE,...",
-            "Set this option to the best of these values, and leave options that are not named as they are. "
-            "Repeatable. Default: the thresholds, floors and margins of the program.",
+            "--try NAME=VALUES",
+            "Set this option to the best of these values (separated by commas), and leave options that are not named "
+            "as they are. Repeatable. Default: the thresholds, floors and margins of the program.",
         ),
     ] = None
     threshold_only: Annotated[
