@@ -83,15 +83,15 @@ def answer(
     question: str,
     settings: Settings,
     steps_to: Console | None,
-    timeout: float | None = None,
-    files: ProofOptions | None = None,
+    timeout: float | None,
+    files: ProofOptions,
 ) -> Any:
     """Answer a question as configured.
 
     Args:
         steps_to: where steps are printed as they happen; None: nowhere.
         timeout: seconds for the program, without opening the knowledge base; None: no limit.
-        files: what to write the proof to; None: nothing.
+        files: what to write the proof to.
 
     Returns:
         The program's prediction.
@@ -100,7 +100,6 @@ def answer(
     setup = open_setup(settings, err)
     from triplecheck.lms import session
 
-    files = files or ProofOptions()
     steps = files.steps()
     with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as show:
 
