@@ -184,19 +184,22 @@ def _tune(
     err: Console,
 ) -> None:
     from triplecheck.app import tuning
+    from triplecheck.optimize.examples import three_parts
+    from triplecheck.optimize.students import resolve_students
+    from triplecheck.optimize.tuning.tries import TunePlan
 
-    result = tuning.tuned(
-        batch,
-        held_out,
-        place,
-        err,
+    plan = TunePlan(
+        program=batch.program,
+        questions=three_parts(batch.questions, held_out),
+        roles=batch.roles,
         prompt_model=how.prompt_model,
-        students=how.student,
-        each=how.each,
         seed=run.seed,
-        calls=how.calls,
-        estimate_only=how.estimate,
+        workers=batch.settings.workers,
+        budget=batch.budget,
+        students=resolve_students(how.student),
+        each=how.each,
     )
+    result = tuning.tuned(plan, batch.kb, place, err, calls=how.calls, estimate_only=how.estimate)
     if result is None:
         return
     if run.json:
