@@ -60,7 +60,7 @@ def _section(command: Any, path: tuple[str, ...], shared: Mapping[str, str]) -> 
     children = getattr(command, "commands", {})
     arguments = [p for p in command.params if p.param_type_name == "argument"]
     usage = " ".join([*path, *(a.metavar for a in arguments), *(["COMMAND"] if children else ["[OPTIONS]"])])
-    yield from (f"{'#' * (len(path) + 1)} `{' '.join(path)}`", "", "```", usage, "```", "", *_help(command.help), "")
+    yield from (f"{'#' * (len(path) + 1)} `{' '.join(path)}`", "", f"`{usage}`", "", *_help(command.help), "")
     yield from _table("argument", [f"| {_argument(a)} | {_cell(a.help)} |" for a in arguments])
     options = _options(command, path)
     yield from _table("option", [row for names, row in options.items() if shared.get(names) != row])
