@@ -48,10 +48,9 @@ def ask(
     Prints the answer, its verdict and confidence, its triples, the model and the cost.
     An answer is proved (its triples say what the question asks), supported (its triples are in the graph, but may
     not answer the question), or unsupported (from the model alone). An answer below `--verdict` is not given; the
-    facts nearest to the question are printed instead.
-    With -q: the answer and its proof alone. With -v: each step as it happens. With -vv: every step in full, with all
-    that models wrote.
-    The exit code is 0 also where the answer is withheld.
+    facts nearest to the question are printed instead. The exit code is 0 also where the answer is withheld.
+    With -q it prints the answer and its proof alone, with -v also each step as it happens, with -vv every step in full,
+    with all that models wrote.
 
     Examples:
 
@@ -168,7 +167,7 @@ def show_answer(result: Any, out: Console, seconds: float) -> None:
 def demo(lm: LmOption = None, role: RoleOption = None) -> None:
     """Answer six questions from the bundled knowledge base, which has no answer to the last one.
 
-    Prints for each question the answer and the triples that prove it. With -v: also the steps and the cost of each.
+    Prints for each question the answer and the triples that prove it. With -v it also prints the steps and the cost.
 
     Examples:
 

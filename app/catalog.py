@@ -35,7 +35,7 @@ def list_programs(
 ) -> None:
     """List the programs that answer; with a name or -v also their options, with the defaults.
 
-    With -q: the names alone.
+    With -q it prints the names alone.
 
     Examples:
 

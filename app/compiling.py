@@ -144,7 +144,7 @@ def compile_program(
     of `ask` and `eval`.
 
     Both keep to the budget, and the same command resumes a run that was interrupted or that its budget stopped. With
-    -v: the optimizer's own log.
+    -v they print the optimizer's own log.
 
     Examples:
 

@@ -76,7 +76,7 @@ def evaluate(
     """Evaluate a program on questions with known answers.
 
     Writes rows.jsonl (one row per question, with its trace) and summary.json, and prints a table.
-    With -q: the table alone. With -v: also every question and its answer. The same command resumes a run
+    With -q it prints the table alone, with -v also every question and its answer. The same command resumes a run
     that was interrupted or that its budget stopped. The budget is for the whole run. `exact` is SQuAD's
     exact match; `right`, `wrong` and `missing` are CRAG's accuracy, hallucination and missing rate over all
     questions; `grounded` is the share of answers that the graph supports.
