@@ -49,7 +49,7 @@ class Server:
             UserError: it is too long.
         """
         if len(text) > self.limits.question:
-            raise UserError(f"the question has {len(text):,} characters; at most {self.limits.question:,} are read")
+            raise UserError(f"the question has {len(text):,} characters; at most {self.limits.question:,} are allowed")
         return text
 
     def work(self, asked: Ask, client: Client) -> Callable[[OnStep], Answer]:

@@ -180,7 +180,7 @@ def test_two_programs_are_compared(page: Any, server: Running) -> None:
 
 def test_an_error_is_shown(page: Any, server: Running) -> None:
     page.goto(address(server, q="x" * 1_001))
-    assert "at most 1,000 are read" in page.get_by_role("alert").inner_text()
+    assert "at most 1,000 are allowed" in page.get_by_role("alert").inner_text()
     page.goto(address(server, q=TEACHER))
     answered(page)
     page.route("**/v1/ask", lambda route: route.abort())
