@@ -10,7 +10,7 @@ import typer
 
 from triplecheck.app.console import columns, print_json, printable, reporting, say, stderr, stdout
 from triplecheck.app.opening import Batch, open_batch
-from triplecheck.app.options import RUNS, BatchOptions, flag, flattened
+from triplecheck.app.options import RUNS, BatchOptions, flagged, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,7 +24,7 @@ _CHANGES = str.maketrans("/?=&:", "-----")
 class BracketOptions:
     """Whose steps."""
 
-    program: Annotated[str, flag("--program NAME", "Program whose steps are measured.")] = "kerag"
+    program: str = flagged("--program NAME", "Program whose steps are measured.", default="kerag")
 
 
 @flattened("bundle", "cascade", "timeout", "lm", questions="Default: the bundled dev questions.")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from triplecheck.app.console import (
     columns,
@@ -22,7 +22,7 @@ from triplecheck.app.console import (
     waiting,
 )
 from triplecheck.app.opening import Batch, open_batch
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, ProgramArgument, flag, flattened
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, ProgramArgument, flagged, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -46,56 +46,41 @@ _TABLE = (
 class CompileOptions:
     """How a program is compiled."""
 
-    optimizer: Annotated[
-        str | None,
-        flag("--optimizer NAME", "Optimizer; see `triplecheck optimizers`. Default: none, whatever pays is tried."),
-    ] = None
-    held_out: Annotated[
-        Path | None, flag("--held-out FILE", "Measure on these questions, and compile with all the others.", DATA)
-    ] = None
-    step: Annotated[str | None, flag("--step NAME", "Compile this step alone, by its own metric.")] = None
-    setting: Annotated[list[str] | None, flag("--set NAME=VALUE", "A setting of the optimizer. Repeatable.")] = None
-    teacher: Annotated[
-        str | None,
-        flag(
-            "--teacher MODEL",
-            "Model that generates demonstrations; `gold` uses correct replies where they can be computed. "
-            "Default: the models of --lm and --role.",
-            MODEL,
-        ),
-    ] = None
-    prompt_model: Annotated[
-        str | None,
-        flag(
-            "--prompt-model MODEL",
-            "Model that writes instructions. Default: with --optimizer that of --lm; else none are written.",
-            MODEL,
-        ),
-    ] = None
-    student: Annotated[
-        list[str] | None,
-        flag(
-            "--student NAME",
-            "Without --optimizer: train and try this student alone. Repeatable; `none`: no student. Default: all.",
-        ),
-    ] = None
-    each: Annotated[
-        bool,
-        flag(
-            "--each",
-            "Without --optimizer: measure each kind of choice alone on the test questions too, beside plain signatures "
-            "without demonstrations.",
-        ),
-    ] = False
-    calls: Annotated[
-        Path | None,
-        flag(
-            "--calls DIR",
-            "Directory of the models' replies. Runs that share it ask for none twice. Default: one of each run.",
-            OUTPUT,
-        ),
-    ] = None
-    estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and time, and stop.", LIMITS)] = False
+    optimizer: str | None = flagged(
+        "--optimizer NAME", "Optimizer; see `triplecheck optimizers`. Default: none, whatever pays is tried."
+    )
+    held_out: Path | None = flagged(
+        "--held-out FILE", "Measure on these questions, and compile with all the others.", DATA
+    )
+    step: str | None = flagged("--step NAME", "Compile this step alone, by its own metric.")
+    setting: list[str] | None = flagged("--set NAME=VALUE", "A setting of the optimizer. Repeatable.")
+    teacher: str | None = flagged(
+        "--teacher MODEL",
+        "Model that generates demonstrations; `gold` uses correct replies where they can be computed. "
+        "Default: the models of --lm and --role.",
+        MODEL,
+    )
+    prompt_model: str | None = flagged(
+        "--prompt-model MODEL",
+        "Model that writes instructions. Default: with --optimizer that of --lm; else none are written.",
+        MODEL,
+    )
+    student: list[str] | None = flagged(
+        "--student NAME",
+        "Without --optimizer: train and try this student alone. Repeatable; `none`: no student. Default: all.",
+    )
+    each: bool = flagged(
+        "--each",
+        "Without --optimizer: measure each kind of choice alone on the test questions too, beside plain signatures "
+        "without demonstrations.",
+        default=False,
+    )
+    calls: Path | None = flagged(
+        "--calls DIR",
+        "Directory of the models' replies. Runs that share it ask for none twice. Default: one of each run.",
+        OUTPUT,
+    )
+    estimate: bool = flagged("--estimate", "Print the estimated cost and time, and stop.", LIMITS, default=False)
 
     def check(self) -> None:
         """Check that what belongs to an optimizer comes with one, and the names of students.

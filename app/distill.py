@@ -11,7 +11,7 @@ import typer
 
 from triplecheck.app.console import counted, is_quiet, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flag, flattened
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase
@@ -24,79 +24,59 @@ if TYPE_CHECKING:
 class DistillOptions:
     """What is trained, how, and where it is written. Fields of `DistilOptions` and `LoraOptions` have its names."""
 
-    out: Annotated[Path, flag("--out DIR", "Directory of students.", OUTPUT)]
-    student: Annotated[
-        Literal["ranker", "reader", "lora"],
-        flag(
-            "--student",
-            "`ranker`: a ranker of paths for `extractive`, in a minute on a CPU. `reader`: picks the facts that answer "
-            "and the operation, in minutes on a CPU; from several graphs a general one, each left out in turn to "
-            "measure it there. `lora`: a language model for the answering step, on its own verified chains of thought; "
-            "TRACES are of `collect --pass gold`, one directory for each graph. Options of the training below are for "
-            "`lora`; for the others only --seed.",
-        ),
-    ] = "ranker"
-    kb: Annotated[
-        str | None, flag("--kb KB", "Refuse traces that are not of the graph of this knowledge base.", DATA)
-    ] = None
-    questions: Annotated[
-        list[Path] | None,
-        flag(
-            "--questions FILE",
-            "With --kb: learn from these questions with answers, as JSON lines; right replies are recorded first. "
-            "Repeatable.",
-            DATA,
-        ),
-    ] = None
-    hops: Annotated[int, flag("--hops N", "With --questions: how far answers are from topics.", DATA, min=1)] = 3
-    limit: Annotated[int, flag("--limit N", "With --questions: use at most N, drawn at random.", LIMITS, min=1)] = 500
-    name: Annotated[
-        str | None, flag("--name NAME", "Name of the student in DIR; an existing name is reassigned.", OUTPUT)
-    ] = None
-    base: Annotated[
-        str,
-        flag("--base MODEL", "Model to train: `local/smollm2`, or a directory with a model."),
-    ] = "local/smollm2"
-    samples: Annotated[int, flag("--samples N", "Samples of a question whose first chain is rejected.", LIMITS)] = 4
-    left_out: Annotated[
-        list[str] | None,
-        flag("--left-out GRAPH", "Train another adapter without this graph, and measure it there. Repeatable."),
-    ] = None
-    bare: Annotated[bool, flag("--bare", "Measure the untrained model without worked examples too.")] = False
-    seconds: Annotated[
-        float | None,
-        flag("--seconds S", "Write no further reply and train no further adapter after S seconds.", LIMITS),
-    ] = None
-    epochs: Annotated[int, flag("--epochs N", "Epochs.")] = 2
-    max_steps: Annotated[int | None, flag("--max-steps N", "Maximum training steps.", LIMITS)] = None
-    batch: Annotated[int, flag("--batch N", "Batch size.")] = 8
-    learning_rate: Annotated[float, flag("--learning-rate X", "Peak learning rate.")] = 2e-4
-    rank: Annotated[int, flag("--rank N", "Rank of the adapter.")] = 16
-    max_length: Annotated[int, flag("--max-length N", "Maximum tokens per row; longer rows are left out.", DATA)] = 2048
-    dev_rows: Annotated[int, flag("--dev-rows N", "Maximum held-out rows to measure the loss on.", DATA)] = 64
-    patience: Annotated[
-        int, flag("--patience N", "Stop after N evaluations without a lower held-out loss.", LIMITS)
-    ] = 3
-    seed: Annotated[int, flag("--seed S", "Seed; the same seed gives the same student.")] = 0
-    device: Annotated[str, flag("--device NAME", "cpu, cuda, or auto: a GPU if there is one.")] = "auto"
-    precision: Annotated[str, flag("--precision NAME", "float32, bfloat16, or auto: the faster one.")] = "auto"
-    merge: Annotated[
-        Path | None,
-        flag(
-            "--merge DIR",
-            "Also write the model with the adapter merged into it. For numbers of list items it writes "
-            "how the items begin: `local/DIR` converts these to numbers, other servers do not.",
-            OUTPUT,
-        ),
-    ] = None
-    gguf: Annotated[
-        Path | None,
-        flag(
-            "--gguf FILE",
-            "Also write the adapter for llama.cpp, to be used with the base model in GGUF format.",
-            OUTPUT,
-        ),
-    ] = None
+    out: Path = flagged("--out DIR", "Directory of students.", OUTPUT, default=...)
+    student: Literal["ranker", "reader", "lora"] = flagged(
+        "--student",
+        "`ranker`: a ranker of paths for `extractive`, in a minute on a CPU. `reader`: picks the facts that answer "
+        "and the operation, in minutes on a CPU; from several graphs a general one, each left out in turn to "
+        "measure it there. `lora`: a language model for the answering step, on its own verified chains of thought; "
+        "TRACES are of `collect --pass gold`, one directory for each graph. Options of the training below are for "
+        "`lora`; for the others only --seed.",
+        default="ranker",
+    )
+    kb: str | None = flagged("--kb KB", "Refuse traces that are not of the graph of this knowledge base.", DATA)
+    questions: list[Path] | None = flagged(
+        "--questions FILE",
+        "With --kb: learn from these questions with answers, as JSON lines; right replies are recorded first. "
+        "Repeatable.",
+        DATA,
+    )
+    hops: int = flagged("--hops N", "With --questions: how far answers are from topics.", DATA, min=1, default=3)
+    limit: int = flagged("--limit N", "With --questions: use at most N, drawn at random.", LIMITS, min=1, default=500)
+    name: str | None = flagged("--name NAME", "Name of the student in DIR; an existing name is reassigned.", OUTPUT)
+    base: str = flagged(
+        "--base MODEL", "Model to train: `local/smollm2`, or a directory with a model.", default="local/smollm2"
+    )
+    samples: int = flagged("--samples N", "Samples of a question whose first chain is rejected.", LIMITS, default=4)
+    left_out: list[str] | None = flagged(
+        "--left-out GRAPH", "Train another adapter without this graph, and measure it there. Repeatable."
+    )
+    bare: bool = flagged("--bare", "Measure the untrained model without worked examples too.", default=False)
+    seconds: float | None = flagged(
+        "--seconds S", "Write no further reply and train no further adapter after S seconds.", LIMITS
+    )
+    epochs: int = flagged("--epochs N", "Epochs.", default=2)
+    max_steps: int | None = flagged("--max-steps N", "Maximum training steps.", LIMITS)
+    batch: int = flagged("--batch N", "Batch size.", default=8)
+    learning_rate: float = flagged("--learning-rate X", "Peak learning rate.", default=2e-4)
+    rank: int = flagged("--rank N", "Rank of the adapter.", default=16)
+    max_length: int = flagged("--max-length N", "Maximum tokens per row; longer rows are left out.", DATA, default=2048)
+    dev_rows: int = flagged("--dev-rows N", "Maximum held-out rows to measure the loss on.", DATA, default=64)
+    patience: int = flagged(
+        "--patience N", "Stop after N evaluations without a lower held-out loss.", LIMITS, default=3
+    )
+    seed: int = flagged("--seed S", "Seed; the same seed gives the same student.", default=0)
+    device: str = flagged("--device NAME", "cpu, cuda, or auto: a GPU if there is one.", default="auto")
+    precision: str = flagged("--precision NAME", "float32, bfloat16, or auto: the faster one.", default="auto")
+    merge: Path | None = flagged(
+        "--merge DIR",
+        "Also write the model with the adapter merged into it. For numbers of list items it writes "
+        "how the items begin: `local/DIR` converts these to numbers, other servers do not.",
+        OUTPUT,
+    )
+    gguf: Path | None = flagged(
+        "--gguf FILE", "Also write the adapter for llama.cpp, to be used with the base model in GGUF format.", OUTPUT
+    )
     json: JsonOption = False
 
     @property

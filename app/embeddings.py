@@ -11,7 +11,7 @@ import typer
 
 from triplecheck.app.console import columns, print_json, printable, reporting, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag, flattened
+from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.kg.embedding.training import Trained
@@ -23,31 +23,29 @@ if TYPE_CHECKING:
 class EmbedOptions:
     """The fields of `TrainingOptions` that are options."""
 
-    model: Annotated[str, flag("--model NAME", "Embedding model of PyKEEN.")] = "ComplEx"
-    dimensions: Annotated[int, flag("--dimensions N", "Dimensions of a vector (complex numbers for ComplEx).")] = 128
-    epochs: Annotated[int, flag("--epochs N", "Maximum epochs.", LIMITS)] = 100
-    loop: Annotated[
-        str,
-        flag(
-            "--loop NAME",
-            "Training loop. `pykeen`: PyKEEN's own. `sampled`: the same model and loss, with a sample of all "
-            "tails as negatives (ComplEx, DistMult). `auto`: sampled above 5,000 entities.",
-        ),
-    ] = "auto"
-    batch_size: Annotated[int, flag("--batch-size N", "Batch size in (head, relation) pairs.")] = 1000
-    optimizer: Annotated[str, flag("--optimizer NAME", "Optimizer of torch.")] = "Adagrad"
-    learning_rate: Annotated[float, flag("--learning-rate X", "Learning rate.")] = 0.1
-    regularization: Annotated[
-        float, flag("--regularization X", "Weight of the N3 regularizer (ComplEx, DistMult).")
-    ] = 0.05
-    held_out: Annotated[
-        float, flag("--held-out X", "Share of triples to hold out: half for early stopping, half to test.")
-    ] = 0.1
-    evaluate_every: Annotated[int, flag("--evaluate-every N", "Epochs between evaluations.")] = 5
-    patience: Annotated[int, flag("--patience N", "Stop after N evaluations without a higher MRR.", LIMITS)] = 3
-    values: Annotated[bool, flag("--values", "Embed literal values, not only entities.")] = False
-    half: Annotated[bool, flag("--half", "Store vectors in half precision.", OUTPUT)] = False
-    seed: Annotated[int, flag("--seed S", "Seed of the split and the initial weights.")] = 0
+    model: str = flagged("--model NAME", "Embedding model of PyKEEN.", default="ComplEx")
+    dimensions: int = flagged("--dimensions N", "Dimensions of a vector (complex numbers for ComplEx).", default=128)
+    epochs: int = flagged("--epochs N", "Maximum epochs.", LIMITS, default=100)
+    loop: str = flagged(
+        "--loop NAME",
+        "Training loop. `pykeen`: PyKEEN's own. `sampled`: the same model and loss, with a sample of all "
+        "tails as negatives (ComplEx, DistMult). `auto`: sampled above 5,000 entities.",
+        default="auto",
+    )
+    batch_size: int = flagged("--batch-size N", "Batch size in (head, relation) pairs.", default=1000)
+    optimizer: str = flagged("--optimizer NAME", "Optimizer of torch.", default="Adagrad")
+    learning_rate: float = flagged("--learning-rate X", "Learning rate.", default=0.1)
+    regularization: float = flagged(
+        "--regularization X", "Weight of the N3 regularizer (ComplEx, DistMult).", default=0.05
+    )
+    held_out: float = flagged(
+        "--held-out X", "Share of triples to hold out: half for early stopping, half to test.", default=0.1
+    )
+    evaluate_every: int = flagged("--evaluate-every N", "Epochs between evaluations.", default=5)
+    patience: int = flagged("--patience N", "Stop after N evaluations without a higher MRR.", LIMITS, default=3)
+    values: bool = flagged("--values", "Embed literal values, not only entities.", default=False)
+    half: bool = flagged("--half", "Store vectors in half precision.", OUTPUT, default=False)
+    seed: int = flagged("--seed S", "Seed of the split and the initial weights.", default=0)
 
 
 @flattened()

@@ -16,7 +16,7 @@ import typer
 
 from triplecheck.app.console import print_json, remark, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base, roles
-from triplecheck.app.options import KbDirectory, ModelOptions, NoVectorsOption, WorkersOption, flag, flattened
+from triplecheck.app.options import KbDirectory, ModelOptions, NoVectorsOption, WorkersOption, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.app.config import Settings
@@ -38,17 +38,14 @@ _PROBLEMS_SHOWN = 5
 class ExtractOptions:
     """How statements are linked, filtered and indexed."""
 
-    base: Annotated[
-        str | None,
-        flag("--base KB", "Knowledge base whose entities and relations are used where a text names them."),
-    ] = None
-    filtered: Annotated[
-        bool,
-        flag(
-            "--filter",
-            "Leave out statements that the base contradicts, or that its embeddings (`kb embed`) find implausible.",
-        ),
-    ] = False
+    base: str | None = flagged(
+        "--base KB", "Knowledge base whose entities and relations are used where a text names them."
+    )
+    filtered: bool = flagged(
+        "--filter",
+        "Leave out statements that the base contradicts, or that its embeddings (`kb embed`) find implausible.",
+        default=False,
+    )
     workers: WorkersOption = None
     no_vectors: NoVectorsOption = False
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.console import (
     columns,
@@ -20,7 +20,7 @@ from triplecheck.app.console import (
     waiting,
 )
 from triplecheck.app.opening import Batch, arguments, open_batch
-from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flag, flattened
+from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flagged, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -33,27 +33,22 @@ if TYPE_CHECKING:
 class FitOptions:
     """What is fitted, and to which guarantee."""
 
-    tried: Annotated[
-        list[str] | None,
-        flag(
-            "--try NAME=VALUES",
-            "Set this option to the best of these values (separated by commas), and leave options that are not named "
-            "as they are. Repeatable. Default: the thresholds, floors and margins of the program.",
-        ),
-    ] = None
-    threshold_only: Annotated[
-        bool, flag("--threshold-only", "Fit only the threshold to abstain below, and no options.")
-    ] = False
-    guarantee: Annotated[
-        str,
-        flag(
-            "--guarantee NAME",
-            "Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
-            "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
-        ),
-    ] = "answered"
-    alpha: Annotated[float, flag("--alpha X", "Maximum share of wrong answers.")] = 0.1
-    delta: Annotated[float, flag("--delta X", "Maximum probability that the guarantee `answered` fails.")] = 0.05
+    tried: list[str] | None = flagged(
+        "--try NAME=VALUES",
+        "Set this option to the best of these values (separated by commas), and leave options that are not named "
+        "as they are. Repeatable. Default: the thresholds, floors and margins of the program.",
+    )
+    threshold_only: bool = flagged(
+        "--threshold-only", "Fit only the threshold to abstain below, and no options.", default=False
+    )
+    guarantee: str = flagged(
+        "--guarantee NAME",
+        "Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
+        "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
+        default="answered",
+    )
+    alpha: float = flagged("--alpha X", "Maximum share of wrong answers.", default=0.1)
+    delta: float = flagged("--delta X", "Maximum probability that the guarantee `answered` fails.", default=0.05)
 
     def checked(self, settings: Settings) -> dict[str, Any]:
         """The fields of a `FitPlan` that these options and the configuration set.

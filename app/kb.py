@@ -34,6 +34,7 @@ from triplecheck.app.options import (
     KbDirectory,
     NoVectorsOption,
     flag,
+    flagged,
     flattened,
 )
 from triplecheck.app.sources import SourceOptions, list_skipped
@@ -69,19 +70,18 @@ commands.command("train")(training.train)
 class BuildOptions:
     """What is encoded, and where triples are sorted."""
 
-    name_vectors: Annotated[bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")] = False
-    node_vectors: Annotated[
-        bool, flag("--node-vectors", "Also encode the documents of all nodes (10 per second and core), as `kb encode`.")
-    ] = False
+    name_vectors: bool = flagged("--name-vectors", "Also encode entity names (250 per second and core).", default=False)
+    node_vectors: bool = flagged(
+        "--node-vectors",
+        "Also encode the documents of all nodes (10 per second and core), as `kb encode`.",
+        default=False,
+    )
     no_vectors: NoVectorsOption = False
-    memory: Annotated[
-        float | None,
-        flag(
-            "--memory GB",
-            "Sort the triples on disk, with this much memory (extra sql). Default: 2 GB if the files have more than "
-            "2 GB, else all in memory.",
-        ),
-    ] = None
+    memory: float | None = flagged(
+        "--memory GB",
+        "Sort the triples on disk, with this much memory (extra sql). Default: 2 GB if the files have more than "
+        "2 GB, else all in memory.",
+    )
 
     def check(self, out: Path, source: SourceOptions) -> None:
         """Check the options against each other.

@@ -14,7 +14,7 @@ import typer
 from triplecheck.app.command import Commands
 from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flag, flattened
+from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flagged, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,19 +76,16 @@ def _known_models() -> Iterator[tuple[str, str, str]]:
 class CheckOptions:
     """What a model is checked on."""
 
-    quick: Annotated[bool, flag("--quick", "Only three short tasks, not the steps of a program.")] = False
-    program: Annotated[str, flag("--program NAME", "Program whose steps are checked.")] = "kerag"
-    kb: Annotated[str | None, flag("--kb KB", "Knowledge base of --questions. Default: the bundled one.", DATA)] = None
-    questions: Annotated[
-        Path | None, flag("--questions FILE", "Questions with answers. Default: five bundled ones.", DATA)
-    ] = None
+    quick: bool = flagged("--quick", "Only three short tasks, not the steps of a program.", default=False)
+    program: str = flagged("--program NAME", "Program whose steps are checked.", default="kerag")
+    kb: str | None = flagged("--kb KB", "Knowledge base of --questions. Default: the bundled one.", DATA)
+    questions: Path | None = flagged("--questions FILE", "Questions with answers. Default: five bundled ones.", DATA)
     limit: LimitOption = None
     seed: SeedOption = 0
-    option: Annotated[
-        list[str] | None,
-        flag("--option NAME=VALUE", "Option of the program, such as `limits.offered=12`. Repeatable.", MODEL),
-    ] = None
-    workers: Annotated[int, flag("--workers N", "Calls in parallel.", LIMITS, min=1)] = 1
+    option: list[str] | None = flagged(
+        "--option NAME=VALUE", "Option of the program, such as `limits.offered=12`. Repeatable.", MODEL
+    )
+    workers: int = flagged("--workers N", "Calls in parallel.", LIMITS, min=1, default=1)
 
     def questions_asked(self) -> list[Question] | None:
         """The questions; None for the five bundled ones."""

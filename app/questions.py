@@ -21,6 +21,7 @@ from triplecheck.app.options import (
     RoleOption,
     SeedOption,
     flag,
+    flagged,
     flattened,
 )
 
@@ -38,37 +39,27 @@ class SynthesizeOptions:
 
     limit: CountOption = 1000
     seed: SeedOption = 0
-    kind: Annotated[
-        list[str] | None,
-        flag(
-            "--kind NAME",
-            "Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
-            "superlative or unanswerable; with --plans: negation, both, either, and, threshold, between, extreme, "
-            "ordinal, count, sum, average, difference, yesno, zero, path or unknown. Repeatable; default: all, in "
-            "turn.",
-        ),
-    ] = None
-    plans: Annotated[
-        bool,
-        flag(
-            "--plans",
-            "Make questions with a query that computes the answer: as many of each kind, or what the graph gives.",
-        ),
-    ] = False
+    kind: list[str] | None = flagged(
+        "--kind NAME",
+        "Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
+        "superlative or unanswerable; with --plans: negation, both, either, and, threshold, between, extreme, "
+        "ordinal, count, sum, average, difference, yesno, zero, path or unknown. Repeatable; default: all, in "
+        "turn.",
+    )
+    plans: bool = flagged(
+        "--plans",
+        "Make questions with a query that computes the answer: as many of each kind, or what the graph gives.",
+        default=False,
+    )
     max_answers: MaxAnswersOption = 10
-    phrasings: Annotated[int, flag("--phrasings N", "Phrasings of each question.", min=1)] = 1
-    typos: Annotated[float, flag("--typos X", "Share of the questions with a misspelt name.", min=0, max=1)] = 0.0
-    avoid: Annotated[
-        list[Path] | None,
-        flag(
-            "--avoid FILE",
-            "Skip questions that have the same topics and answers as one in this file. Repeatable.",
-            DATA,
-        ),
-    ] = None
+    phrasings: int = flagged("--phrasings N", "Phrasings of each question.", min=1, default=1)
+    typos: float = flagged("--typos X", "Share of the questions with a misspelt name.", min=0, max=1, default=0.0)
+    avoid: list[Path] | None = flagged(
+        "--avoid FILE", "Skip questions that have the same topics and answers as one in this file. Repeatable.", DATA
+    )
     lm: LmOption = None
     role: RoleOption = None
-    workers: Annotated[int, flag("--workers N", "Questions to paraphrase in parallel.", LIMITS, min=1)] = 1
+    workers: int = flagged("--workers N", "Questions to paraphrase in parallel.", LIMITS, min=1, default=1)
 
     @property
     def roles(self) -> Roles | None:

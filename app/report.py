@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from triplecheck.app.console import remark, reporting, say, stderr, stdout, waiting
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flag, flattened
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.evals.experiments import Cell, Experiment, SetOpener, Trained
@@ -31,27 +31,22 @@ _REPORTS = Path("reports")
 class ReportOptions:
     """What of an experiment is run, and where it is written."""
 
-    data: Annotated[
-        Path | None, flag("--data DIR", "Folder of benchmarks: folders with triples.* and questions*.jsonl.", DATA)
-    ] = None
-    out: Annotated[Path | None, flag("--out DIR", "Directory of the report. Default: reports/NAME.", OUTPUT)] = None
-    runs: Annotated[Path, flag("--runs DIR", "Directory of the runs; unfinished ones are resumed.", OUTPUT)] = RUNS
-    kbs: Annotated[Path, flag("--kbs DIR", "Directory of knowledge bases; missing ones are built.", OUTPUT)] = Path(
-        "kbs"
+    data: Path | None = flagged(
+        "--data DIR", "Folder of benchmarks: folders with triples.* and questions*.jsonl.", DATA
     )
-    only: Annotated[
-        list[str] | None,
-        flag(
-            "--only TEXT",
-            "Only cells with this text in TABLE/DATA/PROGRAM/MODEL. Repeatable: cells with all of them.",
-            DATA,
-        ),
-    ] = None
-    limit: Annotated[int | None, flag("--limit N", "Use a random sample of N questions per data set.", DATA, min=1)] = (
-        None
+    out: Path | None = flagged("--out DIR", "Directory of the report. Default: reports/NAME.", OUTPUT)
+    runs: Path = flagged("--runs DIR", "Directory of the runs; unfinished ones are resumed.", OUTPUT, default=RUNS)
+    kbs: Path = flagged(
+        "--kbs DIR", "Directory of knowledge bases; missing ones are built.", OUTPUT, default=Path("kbs")
     )
-    lm: Annotated[str | None, flag("--lm MODEL", "Use this model instead of those of the experiment.", MODEL)] = None
-    workers: Annotated[int, flag("--workers N", "Questions to run in parallel.", LIMITS, min=1)] = 1
+    only: list[str] | None = flagged(
+        "--only TEXT",
+        "Only cells with this text in TABLE/DATA/PROGRAM/MODEL. Repeatable: cells with all of them.",
+        DATA,
+    )
+    limit: int | None = flagged("--limit N", "Use a random sample of N questions per data set.", DATA, min=1)
+    lm: str | None = flagged("--lm MODEL", "Use this model instead of those of the experiment.", MODEL)
+    workers: int = flagged("--workers N", "Questions to run in parallel.", LIMITS, min=1, default=1)
 
     def command(self, experiment: str) -> str:
         """The command that writes this report again; without the places of this machine."""

@@ -21,6 +21,7 @@ from triplecheck.app.options import (
     LimitOption,
     SeedOption,
     flag,
+    flagged,
     flattened,
 )
 
@@ -36,31 +37,24 @@ _ENOUGH_MEASURED = 30
 class TrainOptions:
     """The questions that a ranker is trained on."""
 
-    questions: Annotated[
-        list[Path] | None,
-        flag(
-            "--questions FILE...",
-            "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, gold_paths.",
-            DATA,
-        ),
-    ] = None
-    traces: Annotated[
-        list[Path] | None,
-        flag(
-            "--traces DIR...",
-            "Directories that `triplecheck collect` wrote: questions with the answers that a model gave, for want of "
-            "known ones.",
-            DATA,
-        ),
-    ] = None
-    part: Annotated[
-        Literal["train", "dev"] | None,
-        flag("--part", "Use one half of the questions, split by a hash of their ids, to measure on the other.", DATA),
-    ] = None
+    questions: list[Path] | None = flagged(
+        "--questions FILE...",
+        "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, gold_paths.",
+        DATA,
+    )
+    traces: list[Path] | None = flagged(
+        "--traces DIR...",
+        "Directories that `triplecheck collect` wrote: questions with the answers that a model gave, for want of "
+        "known ones.",
+        DATA,
+    )
+    part: Literal["train", "dev"] | None = flagged(
+        "--part", "Use one half of the questions, split by a hash of their ids, to measure on the other.", DATA
+    )
     limit: Annotated[int, LIMIT] = 2_000
-    minutes: Annotated[
-        float, flag("--minutes M", "Read questions for at most two fifths of M minutes.", LIMITS, min=0.1)
-    ] = 5.0
+    minutes: float = flagged(
+        "--minutes M", "Read questions for at most two fifths of M minutes.", LIMITS, min=0.1, default=5.0
+    )
     seed: SeedOption = 0
 
     def read(self, graph: str | None) -> tuple[list[Question], str | None]:
