@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.catalog import EXAMPLES
 from triplecheck.app.console import is_full, is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
@@ -22,6 +20,7 @@ from triplecheck.app.options import (
     ProgramOption,
     RoleOption,
     RunOptions,
+    argument,
     flag,
     flattened,
 )
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 @flattened()
 def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
+    question: Annotated[str, argument("QUESTION", "The question, in quotes.")],
     run: RunOptions,
     files: ProofOptions,
     program: ProgramOption = None,

@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from triplecheck.app.console import columns, print_json, printable, reporting, say, stderr, stdout
 from triplecheck.app.opening import Batch, open_batch
-from triplecheck.app.options import RUNS, BatchOptions, flagged, flattened
+from triplecheck.app.options import RUNS, BatchOptions, argument, flagged, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -29,7 +27,7 @@ class BracketOptions:
 
 @flattened("bundle", "cascade", "timeout", "lm", questions="Default: the bundled dev questions.")
 def bracket(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="See `triplecheck lm check`.")],
+    model: Annotated[str, argument("MODEL", "See `triplecheck lm check`.")],
     what: BracketOptions,
     run: BatchOptions,
 ) -> None:

@@ -7,10 +7,8 @@ import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.console import is_quiet, is_verbose, print_json, say, stderr, waiting
-from triplecheck.app.options import JsonOption
+from triplecheck.app.options import JsonOption, argument
 
 if TYPE_CHECKING:
     from triplecheck.programs import Program
@@ -28,9 +26,7 @@ EXAMPLES = (
 
 
 def list_programs(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[PROGRAM]", help="Only this program, with its options.")
-    ] = None,
+    name: Annotated[str | None, argument("[PROGRAM]", "Only this program, with its options.")] = None,
     json: JsonOption = False,
 ) -> None:
     """List the programs that answer; with a name or -v also their options, with the defaults.

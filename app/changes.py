@@ -7,11 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from triplecheck.app.console import print_json, remark, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory, flag, flattened
+from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory, argument, flag, flattened
 from triplecheck.app.sources import SourceOptions, list_recognised, list_skipped
 
 if TYPE_CHECKING:
@@ -184,10 +182,7 @@ def _show(path: Path, done: Changed, as_json: bool) -> None:
 def export(
     kb: KbArgument,
     out: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OUT", help="File to write: .nt, .tsv, .csv, .parquet, .graphml (also with .gz) or .lbug."
-        ),
+        Path, argument("OUT", "File to write: .nt, .tsv, .csv, .parquet, .graphml (also with .gz) or .lbug.")
     ],
     entities: Annotated[
         Path | None, flag("--entities FILE", "Also write a table of entities: .tsv, .csv or .parquet.", OUTPUT)
@@ -235,7 +230,7 @@ def export(
 
 def merge(
     out: KbDirectory,
-    kb: Annotated[list[str], typer.Argument(metavar="KB...", help="Knowledge bases to merge.")],
+    kb: Annotated[list[str], argument("KB...", "Knowledge bases to merge.")],
     json: JsonOption = False,
 ) -> None:
     """Write one knowledge base that has the triples, descriptions and documents of several.

@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from triplecheck.app import questions
 from triplecheck.app.command import Commands
 from triplecheck.app.console import columns, print_json, remark, say, stderr, stdout, waiting
-from triplecheck.app.options import JsonOption, LimitOption, PathOption, QuestionsFile, SeedOption, SplitOption, flag
+from triplecheck.app.options import (
+    JsonOption,
+    LimitOption,
+    PathOption,
+    QuestionsFile,
+    SeedOption,
+    SplitOption,
+    argument,
+    flag,
+)
 
 if TYPE_CHECKING:
     from triplecheck.evals.datasets import DataSet
@@ -18,7 +25,7 @@ commands = Commands(help="List, convert and make data sets of questions.", no_ar
 commands.command("generate")(questions.generate)
 commands.command("answer")(questions.answer)
 commands.command("vary")(questions.vary)
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set: see `triplecheck data list`.")]
+NameArgument = Annotated[str, argument("NAME", "Name of a data set: see `triplecheck data list`.")]
 
 
 @commands.command("list")

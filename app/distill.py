@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
 from triplecheck.app.console import counted, is_quiet, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flagged, flattened
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, argument, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase
@@ -97,8 +95,7 @@ class DistillOptions:
 def distill(
     run: DistillOptions,
     traces: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[TRACES...]", help="Directories that `triplecheck collect` wrote."),
+        list[Path] | None, argument("[TRACES...]", "Directories that `triplecheck collect` wrote.")
     ] = None,
 ) -> None:
     """Train a small student on verified steps of programs.

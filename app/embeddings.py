@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.console import columns, print_json, printable, reporting, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag, flagged, flattened
+from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, argument, flag, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.kg.embedding.training import Trained
@@ -95,7 +93,7 @@ def _show_trained(trained: Trained) -> None:
 
 
 def plausibility(
-    kb: Annotated[list[str], typer.Argument(metavar="KB...", help="Directories of knowledge bases with embeddings.")],
+    kb: Annotated[list[str], argument("KB...", "Directories of knowledge bases with embeddings.")],
     out: Annotated[Path | None, flag("--out DIR", "Directory for a report with the ROC curves.", OUTPUT)] = None,
     limit: Annotated[int, flag("--limit N", "Maximum held-out triples to score.", LIMITS, min=1)] = 2000,
     seed: Annotated[int, flag("--seed S", "Seed of the sample and of its corruption.")] = 0,

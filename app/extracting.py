@@ -12,11 +12,17 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.console import print_json, remark, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base, roles
-from triplecheck.app.options import KbDirectory, ModelOptions, NoVectorsOption, WorkersOption, flagged, flattened
+from triplecheck.app.options import (
+    KbDirectory,
+    ModelOptions,
+    NoVectorsOption,
+    WorkersOption,
+    argument,
+    flagged,
+    flattened,
+)
 
 if TYPE_CHECKING:
     from triplecheck.app.config import Settings
@@ -53,10 +59,7 @@ class ExtractOptions:
 @flattened("kb")
 def extract(
     documents: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DOCS", help="Documents as JSON lines (.jsonl, .jsonl.gz) with text; optional: id, title."
-        ),
+        Path, argument("DOCS", "Documents as JSON lines (.jsonl, .jsonl.gz) with text; optional: id, title.")
     ],
     out: KbDirectory,
     run: ModelOptions,

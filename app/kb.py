@@ -9,8 +9,6 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app import changes, embeddings, extracting, match, query, training
 from triplecheck.app.command import Commands
 from triplecheck.app.console import (
@@ -33,6 +31,7 @@ from triplecheck.app.options import (
     KbArgument,
     KbDirectory,
     NoVectorsOption,
+    argument,
     flag,
     flagged,
     flattened,
@@ -214,9 +213,7 @@ def build_debian(
 
 @commands.command("build-stark")
 def build_stark(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder `processed` of a STaRK knowledge base, or its parent.")
-    ],
+    folder: Annotated[Path, argument("FOLDER", "Folder `processed` of a STaRK knowledge base, or its parent.")],
     out: KbDirectory,
     candidates: Annotated[
         list[str] | None, flag("--candidates TYPE", "Node type that can be an answer. Repeatable; default: all.")
@@ -269,9 +266,7 @@ def info(
 @commands.command()
 def search(
     kb: KbArgument,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="A name, possibly misspelt or partial, or words of documents.")
-    ],
+    text: Annotated[str, argument("TEXT", "A name, possibly misspelt or partial, or words of documents.")],
     limit: Annotated[int, flag("--limit N", "Maximum results of each kind.", LIMITS, min=1)] = 10,
     json: JsonOption = False,
 ) -> None:
@@ -350,9 +345,9 @@ def encode(
 def upload(
     place: Annotated[
         str,
-        typer.Argument(
-            metavar="PLACE",
-            help="lancedb:DIRECTORY#TABLE, lancedb:s3://BUCKET/FOLDER, qdrant:http://HOST:6333#COLLECTION or "
+        argument(
+            "PLACE",
+            "lancedb:DIRECTORY#TABLE, lancedb:s3://BUCKET/FOLDER, qdrant:http://HOST:6333#COLLECTION or "
             "qdrant:DIRECTORY.",
         ),
     ],
@@ -450,13 +445,10 @@ def _remote_info(kb: KnowledgeBase, verify: bool, json: bool) -> None:
 
 @commands.command()
 def index(
-    url: Annotated[str, typer.Argument(metavar="URL", help="URL of an endpoint, or its name in `triplecheck.toml`.")],
+    url: Annotated[str, argument("URL", "URL of an endpoint, or its name in `triplecheck.toml`.")],
     out: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="OUT",
-            help="Directory to write. Default: a place in the cache directory where --kb URL finds it.",
-        ),
+        argument("OUT", "Directory to write. Default: a place in the cache directory where --kb URL finds it."),
     ] = None,
     no_vectors: NoVectorsOption = False,
 ) -> None:

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.console import columns, print_json, printable, remark, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, JsonOption, KbArgument, flag
+from triplecheck.app.options import LIMITS, JsonOption, KbArgument, argument, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase
@@ -19,9 +17,9 @@ def match(
     kb: KbArgument,
     patterns: Annotated[
         str,
-        typer.Argument(
-            metavar="PATTERNS",
-            help="Patterns `head relation tail`, separated by `;`. A variable is written ?film or, with its type, "
+        argument(
+            "PATTERNS",
+            "Patterns `head relation tail`, separated by `;`. A variable is written ?film or, with its type, "
             "?film:Film; names of several words in quotes; * for any relation.",
         ),
     ],

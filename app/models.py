@@ -9,12 +9,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.command import Commands
 from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flagged, flattened
+from triplecheck.app.options import (
+    DATA,
+    LIMITS,
+    MODEL,
+    JsonOption,
+    LimitOption,
+    SeedOption,
+    argument,
+    flagged,
+    flattened,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -102,9 +110,9 @@ class CheckOptions:
 def check(
     model: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL",
-            help="`extractive`, `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, or any DSPy/LiteLLM string.",
+        argument(
+            "MODEL",
+            "`extractive`, `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, or any DSPy/LiteLLM string.",
         ),
     ],
     what: CheckOptions,

@@ -35,6 +35,11 @@ def flag(usage: str, help: str, panel: str | None = None, **settings: Any) -> An
     return typer.Option(name, metavar=metavar or None, help=help, rich_help_panel=panel, **settings)
 
 
+def argument(metavar: str, help: str) -> Any:
+    """An argument of a command: `typer.Argument`, written shorter."""
+    return typer.Argument(metavar=metavar, help=help)
+
+
 def flagged(usage: str, help: str, panel: str | None = None, *, default: Any = None, **settings: Any) -> Any:
     """A field of a dataclass that is an option of a command; see `flag` and `flattened`.
 
@@ -47,15 +52,10 @@ def flagged(usage: str, help: str, panel: str | None = None, *, default: Any = N
 
 KbArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="KB",
-        help="Directory of a knowledge base, URL of an endpoint, its name in `triplecheck.toml`, or `bundled`.",
-    ),
+    argument("KB", "Directory of a knowledge base, URL of an endpoint, its name in `triplecheck.toml`, or `bundled`."),
 ]
-KbDirectory = Annotated[
-    Path, typer.Argument(metavar="OUT", help="Directory to write. An existing knowledge base is replaced.")
-]
-QuestionsFile = Annotated[Path, typer.Argument(metavar="OUT", help="File to write, .jsonl or .jsonl.gz.")]
+KbDirectory = Annotated[Path, argument("OUT", "Directory to write. An existing knowledge base is replaced.")]
+QuestionsFile = Annotated[Path, argument("OUT", "File to write, .jsonl or .jsonl.gz.")]
 LmOption = Annotated[
     str | None,
     flag(
@@ -98,9 +98,7 @@ NoVectorsOption = Annotated[bool, flag("--no-vectors", "Encode nothing; candidat
 DocumentsOption = Annotated[
     Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
 ]
-ProgramArgument = Annotated[
-    str, typer.Argument(metavar="PROGRAM", help="Program, such as kerag; see `triplecheck programs`.")
-]
+ProgramArgument = Annotated[str, argument("PROGRAM", "Program, such as kerag; see `triplecheck programs`.")]
 ProgramOption = Annotated[
     str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
 ]

@@ -8,11 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.console import columns, print_json, printable, remark, rows_of, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag
+from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, argument, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg import Graph, KnowledgeBase
@@ -27,9 +25,9 @@ def query(
     kb: KbArgument,
     text: Annotated[
         str,
-        typer.Argument(
-            metavar="QUERY",
-            help="SELECT or ASK in SPARQL; relations, classes and things may be labels in angle brackets, such as "
+        argument(
+            "QUERY",
+            "SELECT or ASK in SPARQL; relations, classes and things may be labels in angle brackets, such as "
             "`<flows into>`. Or a file with the query, or `-` for standard input.",
         ),
     ],

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.console import counted, is_quiet, remark, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
@@ -20,6 +18,7 @@ from triplecheck.app.options import (
     QuestionsFile,
     RoleOption,
     SeedOption,
+    argument,
     flag,
     flagged,
     flattened,
@@ -199,7 +198,7 @@ def answer(
 
 def vary(
     kb: KbArgument,
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Questions, as for `triplecheck eval`.")],
+    questions: Annotated[Path, argument("QUESTIONS", "Questions, as for `triplecheck eval`.")],
     out: QuestionsFile,
     variant: Annotated[
         str,

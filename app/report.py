@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from triplecheck.app.console import remark, reporting, say, stderr, stdout, waiting
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flagged, flattened
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, argument, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.evals.experiments import Cell, Experiment, SetOpener, Trained
@@ -59,8 +57,7 @@ class ReportOptions:
 @flattened()
 def report(
     experiment: Annotated[
-        str | None,
-        typer.Argument(metavar="[EXPERIMENT]", help="Name of an experiment, or a TOML file. Default: list them."),
+        str | None, argument("[EXPERIMENT]", "Name of an experiment, or a TOML file. Default: list them.")
     ] = None,
     *,
     run: ReportOptions,

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.command import Commands
 from triplecheck.app.console import columns, print_json, printable, say, stderr, stdout, waiting
-from triplecheck.app.options import RUNS, JsonOption, flag
+from triplecheck.app.options import RUNS, JsonOption, argument, flag
 
 if TYPE_CHECKING:
     from triplecheck.evals.compare import Compared, Comparison
@@ -24,7 +22,7 @@ _KINDS = {"triplecheck-evaluation": "eval", "triplecheck-compile": "compile", "t
 
 @commands.command("list")
 def list_(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory with runs. Default: runs.")] = RUNS,
+    folder: Annotated[Path, argument("[DIR]", "Directory with runs. Default: runs.")] = RUNS,
     json: JsonOption = False,
 ) -> None:
     """List the runs in a directory: program, number of questions, hits@1 and state.
@@ -99,9 +97,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 @commands.command()
-def show(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of an evaluation.")], json: JsonOption = False
-) -> None:
+def show(run: Annotated[Path, argument("DIR", "Directory of an evaluation.")], json: JsonOption = False) -> None:
     """Show the scores of an evaluation, computed from its rows.
 
     Examples:
@@ -122,8 +118,8 @@ def show(
 
 @commands.command()
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="Directory of an evaluation, the baseline.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Directory of another evaluation, on the same questions.")],
+    a: Annotated[Path, argument("A", "Directory of an evaluation, the baseline.")],
+    b: Annotated[Path, argument("B", "Directory of another evaluation, on the same questions.")],
     seed: Annotated[int, flag("--seed S", "Seed of the resampling.")] = 0,
     json: JsonOption = False,
 ) -> None:

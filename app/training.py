@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
 from triplecheck.app.console import counted, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
@@ -20,6 +18,7 @@ from triplecheck.app.options import (
     KbArgument,
     LimitOption,
     SeedOption,
+    argument,
     flag,
     flagged,
     flattened,
@@ -133,9 +132,7 @@ def _show(trained: TrainedRanker) -> None:
 
 
 def train_general(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder with questions_train.jsonl.gz and relations.tsv.gz.")
-    ],
+    folder: Annotated[Path, argument("FOLDER", "Folder with questions_train.jsonl.gz and relations.tsv.gz.")],
     out: Annotated[Path, flag("--out FILE", "The ranker: a .safetensors file.", OUTPUT)],
     source: Annotated[
         list[str] | None,
