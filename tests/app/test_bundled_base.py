@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from cli_support import Run
+from cli_support import Run, ok
 
 from triplecheck import kg
 from triplecheck.kg import KnowledgeBase, UserError, bundled_files
@@ -129,8 +129,7 @@ def test_two_processes_may_build_it_at_once(sources: Path, tmp_path: Path) -> No
 
 
 def test_it_is_the_default(run: Run, cache: Path) -> None:
-    result = run("ask", "Who wrote The Master and Margarita?", "--json")
-    assert result.exit_code == 0, result.output
+    result = ok(run("ask", "Who wrote The Master and Margarita?", "--json"))
     found = json.loads(result.stdout)
     assert found["answers"][0]["id"].startswith("http://triplecheck.example/entity/")
     kb = KnowledgeBase.open(next(cache.glob("bundled-*")))
@@ -142,8 +141,7 @@ def test_it_is_the_default(run: Run, cache: Path) -> None:
 def test_the_demonstration_answers_and_abstains(run: Run) -> None:
     from triplecheck.app.catalog import EXAMPLES
 
-    result = run("demo")
-    assert result.exit_code == 0, result.output
+    result = ok(run("demo"))
     for _, question in EXAMPLES:
         assert question in result.stdout
     assert result.stdout.count("confidence ") == len(EXAMPLES) - 1

@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from cli_support import Run
+from cli_support import Run, ok
 from serving import SIBLINGS, TEACHER, Running, service_of, serving
 
 from triplecheck.kg import KnowledgeBase
@@ -206,7 +206,7 @@ def test_a_proof_is_a_page_without_a_server(page: Any, run: Run, kb: Path, tmp_p
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     file = tmp_path / "proof.html"
-    assert run("ask", TEACHER, "--kb", kb, "--html", file).exit_code == 0
+    ok(run("ask", TEACHER, "--kb", kb, "--html", file))
     page.goto(file.as_uri())
     column = answered(page)
     assert column.locator(".text").inner_text() == "Germany"
