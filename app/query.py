@@ -32,8 +32,7 @@ def query(
         ),
     ],
     explain: Annotated[
-        bool,
-        flag("--explain", "Also show what the names stand for, what was looked through, and triples.", OUTPUT),
+        bool, flag("--explain", "Also show what the names stand for, what was looked through, and triples.", OUTPUT)
     ] = False,
     csv: Annotated[bool, flag("--csv", "Print CSV, with labels for nodes.", OUTPUT)] = False,
     seconds: Annotated[float, flag("--seconds N", "Maximum time.", LIMITS, min=0)] = 10.0,

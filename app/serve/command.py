@@ -18,8 +18,7 @@ BaseOption = Annotated[
     flag("--base NAME=KB", "Another knowledge base, which clients choose by this name. Repeatable.", DATA),
 ]
 ProgramOption = Annotated[
-    str | None,
-    flag("--program NAME", "Program that answers unless a client names another. Default: kerag.", MODEL),
+    str | None, flag("--program NAME", "Program that answers unless a client names another. Default: kerag.", MODEL)
 ]
 TimeoutOption = Annotated[float | None, flag("--timeout S", "Maximum seconds per request. Default: 120.", LIMITS)]
 
@@ -38,8 +37,7 @@ def serve(
         flag("--allow-host NAME", "Name under which the server is reached, besides localhost. Repeatable."),
     ] = None,
     allow_origin: Annotated[
-        list[str] | None,
-        flag("--allow-origin URL", "Origin of web pages that may call the server. Repeatable."),
+        list[str] | None, flag("--allow-origin URL", "Origin of web pages that may call the server. Repeatable.")
     ] = None,
     no_keys: Annotated[bool, flag("--no-keys", "Answer everybody who reaches the server, also on a network.")] = False,
     timeout: TimeoutOption = None,
