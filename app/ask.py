@@ -10,8 +10,6 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.catalog import EXAMPLES
 from triplecheck.app.console import is_full, is_quiet, is_verbose, print_json, stderr, stdout, waiting
 from triplecheck.app.opening import open_setup
@@ -22,6 +20,7 @@ from triplecheck.app.options import (
     ProgramOption,
     RoleOption,
     RunOptions,
+    argument,
     flag,
     flattened,
 )
@@ -37,7 +36,7 @@ if TYPE_CHECKING:
 
 @flattened()
 def ask(
-    question: Annotated[str, typer.Argument(metavar="QUESTION", help="The question, in quotes.")],
+    question: Annotated[str, argument("QUESTION", "The question, in quotes.")],
     run: RunOptions,
     files: ProofOptions,
     program: ProgramOption = None,
@@ -48,21 +47,16 @@ def ask(
     Prints the answer, its verdict and confidence, its triples, the model and the cost.
     An answer is proved (its triples say what the question asks), supported (its triples are in the graph, but may
     not answer the question), or unsupported (from the model alone). An answer below `--verdict` is not given; the
-    facts nearest to the question are printed instead.
-    With -q: the answer and its proof alone. With -v: each step as it happens. With -vv: every step in full, with all
-    that models wrote.
-    The exit code is 0 also where the answer is withheld.
+    facts nearest to the question are printed instead. The exit code is 0 also where the answer is withheld.
+    With -q it prints the answer and its proof alone, with -v also each step as it happens, with -vv every step in full,
+    with all that models wrote.
 
     Examples:
 
         triplecheck ask "What was the nationality of Bernhard Heiden's teacher?"
-
         triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini
-
         triplecheck ask "Who directed Alien?" --kb kbs/films --lm openai/gpt-4o-mini --cascade none
-
         triplecheck ask "Who directed Alien?" --kb kbs/films --html proof.html
-
         triplecheck ask "Who directed Alien?" --role answer=openai/gpt-4o --role prune=extractive --json
     """
     settings = run.settings(program=program)
@@ -87,15 +81,15 @@ def answer(
     question: str,
     settings: Settings,
     steps_to: Console | None,
-    timeout: float | None = None,
-    files: ProofOptions | None = None,
+    timeout: float | None,
+    files: ProofOptions,
 ) -> Any:
     """Answer a question as configured.
 
     Args:
         steps_to: where steps are printed as they happen; None: nowhere.
         timeout: seconds for the program, without opening the knowledge base; None: no limit.
-        files: what to write the proof to; None: nothing.
+        files: what to write the proof to.
 
     Returns:
         The program's prediction.
@@ -104,7 +98,6 @@ def answer(
     setup = open_setup(settings, err)
     from triplecheck.lms import session
 
-    files = files or ProofOptions()
     steps = files.steps()
     with session(setup.roles, budget=setup.budget), thinking(err, steps_to) as show:
 
@@ -173,12 +166,11 @@ def show_answer(result: Any, out: Console, seconds: float) -> None:
 def demo(lm: LmOption = None, role: RoleOption = None) -> None:
     """Answer six questions from the bundled knowledge base, which has no answer to the last one.
 
-    Prints for each question the answer and the triples that prove it. With -v: also the steps and the cost of each.
+    Prints for each question the answer and the triples that prove it. With -v it also prints the steps and the cost.
 
     Examples:
 
         triplecheck demo
-
         triplecheck demo --lm openai/gpt-4o-mini
     """
     started = time.perf_counter()

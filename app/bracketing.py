@@ -6,11 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from triplecheck.app.console import columns, print_json, printable, reporting, stderr, stdout
+from triplecheck.app.console import columns, print_json, printable, reporting, say, stderr, stdout
 from triplecheck.app.opening import Batch, open_batch
-from triplecheck.app.options import RUNS, BatchOptions, flag, flattened
+from triplecheck.app.options import RUNS, BatchOptions, argument, flagged, flattened
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -24,12 +22,12 @@ _CHANGES = str.maketrans("/?=&:", "-----")
 class BracketOptions:
     """Whose steps."""
 
-    program: Annotated[str, flag("--program NAME", "Program whose steps are measured.")] = "kerag"
+    program: str = flagged("--program NAME", "Program whose steps are measured.", default="kerag")
 
 
 @flattened("bundle", "cascade", "timeout", "lm", questions="Default: the bundled dev questions.")
 def bracket(
-    model: Annotated[str, typer.Argument(metavar="MODEL", help="See `triplecheck lm check`.")],
+    model: Annotated[str, argument("MODEL", "See `triplecheck lm check`.")],
     what: BracketOptions,
     run: BatchOptions,
 ) -> None:
@@ -43,7 +41,6 @@ def bracket(
     Examples:
 
         triplecheck lm bracket openai/gpt-4o-mini --limit 30
-
         triplecheck lm bracket openai/my-model --kb kbs/films --questions films.jsonl --limit 50 --workers 4
     """
     options = replace(run, lm=model)
@@ -83,7 +80,7 @@ def show(found: Sequence[Bracket], batch: Batch) -> None:
     """Print a line for each step, and where there is most room."""
     stdout().print(brackets_table(found))
     if found and found[0].room > 0:
-        stdout().print(f"most room: {found[0].step}", soft_wrap=True)
+        say(f"most room: {found[0].step}")
     elif found:
         models = printable(", ".join(batch.roles.models()))
-        stdout().print(f"right replies at a single step would gain nothing with {models}", soft_wrap=True)
+        say(f"right replies at a single step would gain nothing with {models}")

@@ -7,10 +7,8 @@ import inspect
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from triplecheck.app.console import is_quiet, is_verbose, print_json, stderr, stdout, waiting
-from triplecheck.app.options import JsonOption
+from triplecheck.app.console import is_quiet, is_verbose, print_json, say, stderr, waiting
+from triplecheck.app.options import JsonOption, argument
 
 if TYPE_CHECKING:
     from triplecheck.programs import Program
@@ -28,19 +26,16 @@ EXAMPLES = (
 
 
 def list_programs(
-    name: Annotated[
-        str | None, typer.Argument(metavar="[PROGRAM]", help="Only this program, with its options.")
-    ] = None,
+    name: Annotated[str | None, argument("[PROGRAM]", "Only this program, with its options.")] = None,
     json: JsonOption = False,
 ) -> None:
     """List the programs that answer; with a name or -v also their options, with the defaults.
 
-    With -q: the names alone.
+    With -q it prints the names alone.
 
     Examples:
 
         triplecheck programs
-
         triplecheck programs kerag
     """
     with waiting(stderr(), "loading"):
@@ -52,12 +47,12 @@ def list_programs(
         return
     for program in programs:
         if is_quiet():
-            stdout().print(program.name)
+            say(program.name)
             continue
-        stdout().print(f"{program.name:15} {summary(program)}", soft_wrap=True, markup=False)
+        say(f"{program.name:15} {summary(program)}")
         if is_verbose() or name is not None:
             for option, value in _options(program).items():
-                stdout().print(f"    {option}={value}", soft_wrap=True, markup=False)
+                say(f"    {option}={value}")
 
 
 def summary(program: type[Program]) -> str:
@@ -116,4 +111,4 @@ def list_optimizers(json: JsonOption = False) -> None:
         return
     for spec in optimizer_specs():
         given = ", ".join(f"{name}={value}" for name, value in spec.settings.items())
-        stdout().print(f"{spec.name}: {spec.summary}{f' ({given})' if given else ''}", soft_wrap=True)
+        say(f"{spec.name}: {spec.summary}{f' ({given})' if given else ''}")

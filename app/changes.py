@@ -7,11 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import print_json, remark, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory, flag, flattened
+from triplecheck.app.options import OUTPUT, JsonOption, KbArgument, KbDirectory, argument, flag, flattened
 from triplecheck.app.sources import SourceOptions, list_recognised, list_skipped
 
 if TYPE_CHECKING:
@@ -45,9 +43,7 @@ def add(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> None
     Examples:
 
         triplecheck kb add kbs/films --triples new.tsv
-
         triplecheck kb add kbs/films --documents reviews.jsonl --entities people.tsv
-
         triplecheck kb add kbs/shop --database shop.duckdb --sql "select customer, 'bought', product from new_orders"
     """
     _put("add", kb, source, json)
@@ -64,7 +60,6 @@ def update(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> N
     Examples:
 
         triplecheck kb update kbs/films --triples corrected.tsv
-
         triplecheck kb update kbs/films --documents reviews.jsonl
     """
     _put("update", kb, source, json)
@@ -113,7 +108,6 @@ def remove(
     Examples:
 
         triplecheck kb remove kbs/films --triples wrong.tsv
-
         triplecheck kb remove kbs/films --entities "Ridley Scott" --documents old.txt
     """
     source.check("remove", entities, documents)
@@ -165,7 +159,7 @@ def _lines(path: Path) -> list[str]:
 def _show(path: Path, done: Changed, as_json: bool) -> None:
     """What a change did, as a table."""
     for note in done.notes:
-        stderr().print(f"note: {printable(note)}", soft_wrap=True)
+        remark(f"note: {note}")
     after = done.manifest
     if as_json:
         about = {name: value for name, value in asdict(done).items() if name != "manifest"}
@@ -186,10 +180,7 @@ def _show(path: Path, done: Changed, as_json: bool) -> None:
 def export(
     kb: KbArgument,
     out: Annotated[
-        Path,
-        typer.Argument(
-            metavar="OUT", help="File to write: .nt, .tsv, .csv, .parquet, .graphml (also with .gz) or .lbug."
-        ),
+        Path, argument("OUT", "File to write: .nt, .tsv, .csv, .parquet, .graphml (also with .gz) or .lbug.")
     ],
     entities: Annotated[
         Path | None, flag("--entities FILE", "Also write a table of entities: .tsv, .csv or .parquet.", OUTPUT)
@@ -211,7 +202,6 @@ def export(
     Examples:
 
         triplecheck kb export kbs/films films.nt.gz
-
         triplecheck kb export kbs/films films.tsv --entities entities.tsv --relations relations.tsv
     """
     began = time.perf_counter()
@@ -238,7 +228,7 @@ def export(
 
 def merge(
     out: KbDirectory,
-    kb: Annotated[list[str], typer.Argument(metavar="KB...", help="Knowledge bases to merge.")],
+    kb: Annotated[list[str], argument("KB...", "Knowledge bases to merge.")],
     json: JsonOption = False,
 ) -> None:
     """Write one knowledge base that has the triples, descriptions and documents of several.

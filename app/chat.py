@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.ask import print_line, thinking
-from triplecheck.app.console import is_full, is_quiet, is_verbose, printable, stderr, stdout
+from triplecheck.app.console import is_full, is_quiet, is_verbose, printable, say, stderr, stdout
 from triplecheck.app.errors import complain
 from triplecheck.app.opening import open_setup
 from triplecheck.app.options import ProgramOption, RunOptions, flattened
@@ -106,7 +106,7 @@ class Chat:
         """Change the knowledge base."""
         if name:
             self._open(self.settings.model_copy(update={"kb": name}))
-        self.out.print(self.heading())
+        say(self.heading(), to=self.out)
 
     def program(self, name: str) -> None:
         """Change the program."""
@@ -118,7 +118,7 @@ class Chat:
             turns = self.turns
             self._open(self.settings.model_copy(update=update))
             self.turns = turns
-        self.out.print(f"{self.setup.program.name}, of: {', '.join(program_names())}", soft_wrap=True)
+        say(f"{self.setup.program.name}, of: {', '.join(program_names())}", to=self.out)
 
     def why(self, _: str) -> None:
         """Print the steps of the last answer."""
@@ -142,7 +142,7 @@ class Chat:
         sources = self.setup.program.sources
         picture = picture_of(sources.graph, sources.schema_names, result)
         files.write(answer.model_copy(update={"picture": picture}))
-        self.out.print(str(path), soft_wrap=True)
+        say(path, to=self.out)
         if self.out.is_terminal:
             webbrowser.open(path.absolute().as_uri())
 
@@ -164,7 +164,7 @@ class Chat:
         size = "" if kb.is_remote else f", {kb.manifest.counts['triples']:,} triples"
         every = (*program.own_roles, self.setup.roles)
         models = ", ".join(dict.fromkeys(name for roles in every for name in roles.models()))
-        return f"{printable(self.settings.kb or 'bundled')}{size}; program: {program.name}; model: {printable(models)}"
+        return f"{self.settings.kb or 'bundled'}{size}; program: {program.name}; model: {models}"
 
 
 @flattened("json")
@@ -181,16 +181,14 @@ def chat(
     Examples:
 
         triplecheck chat
-
         triplecheck chat --kb kbs/films --lm openai/gpt-4o-mini
-
         triplecheck chat -q < questions.txt
     """
     settings = run.settings(program=program)
     out = stdout()
     talk = Chat(settings, out)
     if not is_quiet():
-        out.print(talk.heading(), soft_wrap=True)
+        say(talk.heading(), to=out)
         out.print("Ask a question; /help lists commands, /quit leaves.")
     failed = False
     for line in _lines(out, settings):

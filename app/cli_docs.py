@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import inspect
 import sys
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
 from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +15,7 @@ import typer
 from pydantic import BaseModel
 
 from triplecheck.app import config
-from triplecheck.app.command import COMMON
+from triplecheck.app.command import COMMON, FLAGS_FOR_ARGUMENTS
 from triplecheck.app.main import app
 from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT
 
@@ -24,30 +25,52 @@ _NOTE = "<!-- Written by `python -m triplecheck.app.cli_docs` from the help text
 
 def document() -> str:
     """The reference of all commands, in Markdown."""
-    commands = _section(typer.main.get_command(app), ("triplecheck",))
-    settings = inspect.cleandoc(config.__doc__ or "")
-    return "\n".join(["# Command line", "", _NOTE, "", *commands, "## Configuration", "", settings, "", *_keys()])
+    commands = list(_commands(typer.main.get_command(app), ("triplecheck",)))
+    told = Counter(item for command, path in commands for item in _options(command, path).items())
+    # The most frequent meaning of a flag is told once, others where they are.
+    often = dict(item for item, count in reversed(told.most_common()) if count >= _SEVERAL)
+    shared = {names: often[names] for names, row in told if often.get(names) == row}
+    lines = ["# Command line", "", _NOTE, ""]
+    for command, path in commands:
+        lines += _section(command, path, shared)
+    lines += [f"## {_SHARED}", "", *_table("option", shared.values()), "## Configuration", ""]
+    return "\n".join([*lines, inspect.cleandoc(config.__doc__ or ""), "", *_keys()])
 
 
-def _section(command: Any, path: tuple[str, ...]) -> Iterator[str]:
-    """One command and those below it."""
-    children: dict[str, Any] = getattr(command, "commands", {})
-    hidden = _COMPLETION if len(path) == 1 else (*_COMPLETION, *COMMON)
+def _commands(command: Any, path: tuple[str, ...]) -> Iterator[tuple[Any, tuple[str, ...]]]:
+    """A command and those below it."""
+    yield command, path
+    for name, child in sorted(getattr(command, "commands", {}).items()):
+        if not child.hidden:
+            yield from _commands(child, (*path, name))
+
+
+def _options(command: Any, path: tuple[str, ...]) -> dict[str, str]:
+    """The row of each option, by its flags."""
+    hidden = {*_COMPLETION, *(COMMON if len(path) > 1 else ()), *(f"{name}_flag" for name in FLAGS_FOR_ARGUMENTS)}
+    options = [p for p in command.params if p.param_type_name == "option" and p.name not in hidden]
+    options.sort(key=lambda option: _PANELS.index(getattr(option, "rich_help_panel", None) or ""))
+    return {
+        _names(o): f"| {_flag(o)} | {_cell(o.help)}{' Required.' if o.required else ''}{_default(o)} |" for o in options
+    }
+
+
+def _section(command: Any, path: tuple[str, ...], shared: Mapping[str, str]) -> Iterator[str]:
+    """One command."""
+    children = getattr(command, "commands", {})
     arguments = [p for p in command.params if p.param_type_name == "argument"]
-    flags = [p for p in command.params if p.param_type_name == "option" and p.name not in hidden]
-    flags.sort(key=lambda flag: _PANELS.index(getattr(flag, "rich_help_panel", None) or ""))
     usage = " ".join([*path, *(a.metavar for a in arguments), *(["COMMAND"] if children else ["[OPTIONS]"])])
-    yield from (f"{'#' * (len(path) + 1)} `{' '.join(path)}`", "", "```", usage, "```", "", *_help(command.help), "")
-    if arguments:
-        yield from ("| argument | |", "|---|---|")
-        yield from (f"| `{a.metavar}` | {_cell(a.help)} |" for a in arguments)
-        yield ""
-    if flags:
-        yield from ("| option | |", "|---|---|")
-        yield from (f"| {_flag(o)} | {_cell(o.help)}{' Required.' if o.required else ''}{_default(o)} |" for o in flags)
-        yield ""
-    for name in sorted(name for name, child in children.items() if not child.hidden):
-        yield from _section(children[name], (*path, name))
+    yield from (f"{'#' * (len(path) + 1)} `{' '.join(path)}`", "", f"`{usage}`", "", *_help(command.help), "")
+    yield from _table("argument", [f"| {_argument(a)} | {_cell(a.help)} |" for a in arguments])
+    options = _options(command, path)
+    yield from _table("option", [row for names, row in options.items() if shared.get(names) != row])
+    others = [names for names, row in options.items() if shared.get(names) == row]
+    if others:
+        yield from (f"Also [{_SHARED.lower()}](#{_SHARED.lower().replace(' ', '-')}): {', '.join(others)}.", "")
+
+
+def _table(title: str, rows: Collection[str]) -> list[str]:
+    return [f"| {title} | |", "|---|---|", *rows, ""] if rows else []
 
 
 def _keys() -> Iterator[str]:
@@ -70,6 +93,7 @@ def _fields(model: type[BaseModel]) -> Iterator[tuple[str, str]]:
                 yield name, inspect.cleandoc(sentence)
 
 
+_SHARED, _SEVERAL = "Options of several commands", 3
 _COMPLETION = ("install_completion", "show_completion")
 _PANELS = ("", DATA, MODEL, LIMITS, OUTPUT)
 
@@ -82,9 +106,17 @@ def _help(text: str | None) -> Iterator[str]:
         yield from ("", "```sh", *(line.strip() for line in examples.splitlines() if line.strip()), "```")
 
 
+def _argument(argument: Any) -> str:
+    also = f" or `--{argument.name} {argument.metavar}`" if argument.name in FLAGS_FOR_ARGUMENTS else ""
+    return f"`{argument.metavar}`{also}"
+
+
+def _names(option: Any) -> str:
+    return ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
+
+
 def _flag(option: Any) -> str:
-    names = ", ".join(f"`{name}`" for name in (*option.opts, *option.secondary_opts))
-    return f"{names} `{option.metavar}`" if option.metavar else names
+    return f"{_names(option)} `{option.metavar}`" if option.metavar else _names(option)
 
 
 def _default(option: Any) -> str:

@@ -6,19 +6,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from triplecheck.app.console import (
-    counted,
-    is_quiet,
-    print_json,
-    printable,
-    reporting,
-    show_scores,
-    stderr,
-    stdout,
-    waiting,
-)
+from triplecheck.app.console import counted, is_quiet, print_json, reporting, say, show_scores, stderr, waiting
 from triplecheck.app.opening import Batch, open_batch
-from triplecheck.app.options import OUTPUT, BatchOptions, ProgramArgument, flag, flattened
+from triplecheck.app.options import OUTPUT, BatchOptions, ProgramArgument, flag, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.optimize.traces import TraceManifest
@@ -28,90 +18,67 @@ if TYPE_CHECKING:
 class CollectOptions:
     """What is collected. All fields but `export` and `student` are arguments of `optimize.traces.collect`."""
 
-    passes: Annotated[
-        list[str] | None,
-        flag(
-            "--pass NAME",
-            "`verified`: models answer, and correct runs are kept. `gold`: correct replies are computed from the "
-            "graph and the known answers, and verified in the same way; their reasoning is a template. Repeatable; "
-            "default: `verified` with a language model, both without one.",
-        ),
-    ] = None
-    samples: Annotated[int, flag("--samples N", "Times that each question is asked.", min=1)] = 1
-    temperature: Annotated[
-        float | None, flag("--temperature T", "Sampling temperature. Default: 0.7 for several samples.", min=0, max=2)
-    ] = None
-    verify: Annotated[
-        Literal["gold", "agreement"],
-        flag(
-            "--verify",
-            "`gold`: an answer is correct if it is the known one. `agreement`: without known answers; it is kept if "
-            "most samples give it with the verdict `proved`.",
-        ),
-    ] = "gold"
-    agree: Annotated[
-        int | None, flag("--agree N", "Samples that must prove the same answer. Default: more than half.", min=2)
-    ] = None
-    rationalize: Annotated[
-        bool,
-        flag(
-            "--rationalize",
-            "Show the model the known answer of a question that no sample answers correctly and with reasoning, and "
-            "keep its explanation, marked `rationalized`, if it proves the answer.",
-        ),
-    ] = False
-    steps: Annotated[
-        list[str] | None, flag("--step NAME", "Write the rows of this step alone (AnswerFromFacts). Repeatable.")
-    ] = None
-    cap: Annotated[int, flag("--cap N", "Maximum rows per question.", min=1)] = 12
-    dev_share: Annotated[float, flag("--dev-share X", "Share of the questions to hold out.", min=0, max=1)] = 0.1
-    least_share: Annotated[
-        float,
-        flag(
-            "--least-share X",
-            "Least share of each kind in the rows of a step: count, extreme, comparison, conjunction, two topics, "
-            "unanswerable, and nothing selected. Rows of rare kinds count up to four times; 0: all count once.",
-            min=0,
-            max=0.1,
-        ),
-    ] = 0.1
-    distractors: Annotated[
-        int,
-        flag(
-            "--distractors N",
-            "Irrelevant paths and facts that the pass `gold` follows along with the relevant ones, so that "
-            "prompts look as they do at run time. Replies never contain them.",
-            min=0,
-        ),
-    ] = 2
-    rejected: Annotated[
-        Path | None,
-        flag(
-            "--rejected FILE",
-            "Also write the steps that are left out, as JSON lines: each with the reason, its score by the step's own "
-            "metric, what the metric says, and the reply.",
-            OUTPUT,
-        ),
-    ] = None
-    export: Annotated[
-        list[str] | None,
-        flag(
-            "--export FORM",
-            "Also write the rows as `chat` (OpenAI's messages), `trl` (prompt and completion), `examples` (the fields "
-            "of each step, for `dspy.Example`) or `datasets` (Hugging Face) to DIR/FORM. Repeatable.",
-            OUTPUT,
-        ),
-    ] = None
+    passes: list[str] | None = flagged(
+        "--pass NAME",
+        "`verified`: models answer, and correct runs are kept. `gold`: correct replies are computed from the "
+        "graph and the known answers, and verified in the same way; their reasoning is a template. Repeatable; "
+        "default: `verified` with a language model, both without one.",
+    )
+    samples: int = flagged("--samples N", "Times that each question is asked.", min=1, default=1)
+    temperature: float | None = flagged(
+        "--temperature T", "Sampling temperature. Default: 0.7 for several samples.", min=0, max=2
+    )
+    verify: Literal["gold", "agreement"] = flagged(
+        "--verify",
+        "`gold`: an answer is correct if it is the known one. `agreement`: without known answers; it is kept if "
+        "most samples give it with the verdict `proved`.",
+        default="gold",
+    )
+    agree: int | None = flagged("--agree N", "Samples that must prove the same answer. Default: more than half.", min=2)
+    rationalize: bool = flagged(
+        "--rationalize",
+        "Show the model the known answer of a question that no sample answers correctly and with reasoning, and "
+        "keep its explanation, marked `rationalized`, if it proves the answer.",
+        default=False,
+    )
+    steps: list[str] | None = flagged("--step NAME", "Write the rows of this step alone (AnswerFromFacts). Repeatable.")
+    cap: int = flagged("--cap N", "Maximum rows per question.", min=1, default=12)
+    dev_share: float = flagged("--dev-share X", "Share of the questions to hold out.", min=0, max=1, default=0.1)
+    least_share: float = flagged(
+        "--least-share X",
+        "Least share of each kind in the rows of a step: count, extreme, comparison, conjunction, two topics, "
+        "unanswerable, and nothing selected. Rows of rare kinds count up to four times; 0: all count once.",
+        min=0,
+        max=0.1,
+        default=0.1,
+    )
+    distractors: int = flagged(
+        "--distractors N",
+        "Irrelevant paths and facts that the pass `gold` follows along with the relevant ones, so that "
+        "prompts look as they do at run time. Replies never contain them.",
+        min=0,
+        default=2,
+    )
+    rejected: Path | None = flagged(
+        "--rejected FILE",
+        "Also write the steps that are left out, as JSON lines: each with the reason, its score by the step's own "
+        "metric, what the metric says, and the reply.",
+        OUTPUT,
+    )
+    export: list[str] | None = flagged(
+        "--export FORM",
+        "Also write the rows as `chat` (OpenAI's messages), `trl` (prompt and completion), `examples` (the fields "
+        "of each step, for `dspy.Example`) or `datasets` (Hugging Face) to DIR/FORM. Repeatable.",
+        OUTPUT,
+    )
 
-    student: Annotated[
-        Literal["general", "embedded"],
-        flag(
-            "--student",
-            "Who reads exported chats. `general`: a model on a server, such as OpenAI's or vLLM's, or a GGUF file. "
-            "`embedded`: `local/DIR`. Prompts and replies have the form in which it will be asked (with "
-            "`--option demos=none`).",
-        ),
-    ] = "general"
+    student: Literal["general", "embedded"] = flagged(
+        "--student",
+        "Who reads exported chats. `general`: a model on a server, such as OpenAI's or vLLM's, or a GGUF file. "
+        "`embedded`: `local/DIR`. Prompts and replies have the form in which it will be asked (with "
+        "`--option demos=none`).",
+        default="general",
+    )
 
     @property
     def arguments(self) -> dict[str, Any]:
@@ -155,13 +122,9 @@ def collect(
     Examples:
 
         triplecheck collect kerag --out traces
-
         triplecheck collect kerag --kb kbs/films --questions films.jsonl --part train --out traces --export trl
-
         triplecheck collect kerag --lm openai/gpt-4o-mini --samples 3 --rationalize --out traces
-
-        triplecheck collect kerag --kb kbs/films --questions asked.jsonl --lm openai/gpt-4o-mini --samples 5
-        --verify agreement --out traces
+        triplecheck collect kerag --questions asked.jsonl --lm openai/gpt-4o --samples 5 --verify agreement --out traces
     """
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
@@ -205,32 +168,30 @@ def _exported(out: Path, what: CollectOptions) -> list[Path]:
 
 
 def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
-    to = stdout()
     if not is_quiet():
         _show_counts(manifest)
     left_out = f"; steps left out: {counted(manifest.left_out)}" if manifest.left_out else ""
-    to.print(f"{manifest.rows} rows in {printable(str(out))}{left_out}", soft_wrap=True)
+    say(f"{manifest.rows} rows in {out}{left_out}")
     for path in written:
-        to.print(printable(str(path)), soft_wrap=True)
+        say(path)
 
 
 def _show_counts(manifest: TraceManifest) -> None:
-    to = stdout()
     for name, about in manifest.passes.items():
         tail = f"; rejected: {counted(about['rejected'])}" if about["rejected"] else ""
-        to.print(f"{name}: {about['kept']} of {about['asked']} questions kept{tail}", soft_wrap=True)
+        say(f"{name}: {about['kept']} of {about['asked']} questions kept{tail}")
         if about["stopped"]:
-            to.print(f"{name} stopped: {printable(about['stopped'])}", soft_wrap=True)
+            say(f"{name} stopped: {about['stopped']}")
     if manifest.agreement is not None:
         about = manifest.agreement
         right = f", {about['right']} of {about['known']} correct" if about["known"] else ""
-        to.print(f"agreement: {about['kept']} of {about['asked']} questions{right}", soft_wrap=True)
+        say(f"agreement: {about['kept']} of {about['asked']} questions{right}")
     for title, counts in (
         ("source", manifest.by_source),
         ("step", manifest.by_signature),
         ("split", manifest.by_split),
     ):
-        to.print(f"rows by {title}: {counted(counts)}", soft_wrap=True)
+        say(f"rows by {title}: {counted(counts)}")
     for step, kinds in manifest.kinds.items():
         shares = ", ".join(f"{kind} {one['rows']} ({one['share']:.0%})" for kind, one in kinds.items())
-        to.print(f"{step} by kind (share with repetitions): {shares}", soft_wrap=True)
+        say(f"{step} by kind (share with repetitions): {shares}")

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, TypeVar
 
 import typer
-from typer.core import TyperArgument, TyperCommand
+from typer.core import TyperArgument, TyperCommand, TyperOption
 
 from triplecheck.app import console
 
@@ -21,10 +21,7 @@ _SAME = "The same as the argument."
 
 
 class Command(TyperCommand):
-    """A command of Triplecheck."""
-
-    spreading: tuple[str, ...] = ()
-    """Flags that take several values at once: `--triples A B` as `--triples A --triples B`."""
+    """A command of Triplecheck. An option whose placeholder ends in `...` takes several values at once."""
 
     def __init__(self, name: str | None, *, params: list[Any], **settings: Any) -> None:
         self._arguments = [p.name for p in params if isinstance(p, TyperArgument) and p.name in FLAGS_FOR_ARGUMENTS]
@@ -34,18 +31,14 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Rewrite the words into what the parser understands, then parse."""
-        flags = {
-            name: not getattr(option, "is_flag", False)
-            for option in self.params
-            for name in option.opts
-            if name.startswith("-")
-        }
-        valued = {name for name, takes_value in flags.items() if takes_value}
-        words = args
-        if self.spreading:
-            words = spread(words, self.spreading, valued, [f"--{name}" for name in self._arguments])
         names = [param.name for param in self.params if isinstance(param, TyperArgument)]
-        return super().parse_args(ctx, with_arguments(words, names, self._arguments, valued))
+        valued = {
+            flag: (option.metavar or "").endswith("...")
+            for option in self.params
+            if isinstance(option, TyperOption) and not (option.is_flag or option.count)
+            for flag in option.opts
+        }
+        return super().parse_args(ctx, rewritten(args, names, self._arguments, valued))
 
     def invoke(self, ctx: Any) -> Any:
         """Run the command, as quiet or verbose as it is asked to be."""
@@ -63,18 +56,6 @@ class Commands(typer.Typer):
     ) -> Callable[[F], F]:
         """See `typer.Typer.command`."""
         return super().command(name, cls=cls or Command, **settings)
-
-
-class BuildCommand(Command):
-    """A command that reads several files."""
-
-    spreading = ("--triples", "--wide", "--triples-of", "--map", "--edge-properties", "--key", "--link", "--class")
-
-
-class TrainCommand(Command):
-    """A command that reads several files of questions, or directories of traces."""
-
-    spreading = ("--questions", "--traces")
 
 
 @functools.cache
@@ -104,92 +85,50 @@ def common_options() -> dict[str, Any]:
     return {option.name: option for option in typer.main.get_command(app).params}
 
 
-def with_arguments(
-    args: Sequence[str], names: Sequence[str], may_be_flags: Sequence[str], valued: set[str]
+def rewritten(
+    args: Sequence[str], names: Sequence[str], may_be_flags: Sequence[str], valued: Mapping[str, bool]
 ) -> list[str]:
-    """`TEXT --kb KB` as `KB TEXT`: arguments that are given as flags, put in their places.
+    """A command line as the parser understands it: each value behind its flag, then `--`, then the arguments in order.
+
+    `TEXT --kb KB` becomes `-- KB TEXT`, and `--triples a b OUT` becomes `--triples a --triples b -- OUT`. The values of
+    a flag end at the next word that begins with `-`. If this leaves no argument, the last of several values is one.
 
     Args:
         args: the words of the command line.
         names: the arguments, in order.
         may_be_flags: those of them that may be given as `--name VALUE`.
-        valued: all flags that take a value.
+        valued: all flags that take a value, and whether they take several at once.
     """
+    options: list[list[str]] = []  # a flag and its values
     given: dict[str, list[str]] = {}
     positional: list[str] = []
-    others: list[str] = []
+    taking = positional
     words = iter(args)
     for word in words:
+        flag, equals, value = word.partition("=")
         if word == "--":
             positional += words
-            break
-        flag, equals, value = word.partition("=")
-        if flag.startswith("--") and flag[2:] in may_be_flags:
+        elif not word.startswith("-") or word == "-":
+            taking.append(word)
+        elif flag in valued:
             following = value if equals else next(words, None)
             if following is None:
                 return list(args)  # no value: the parser reports it
-            given.setdefault(flag[2:], []).append(following)
-        elif word in valued:
-            others += [word, *(following for following in [next(words, None)] if following is not None)]
+            if flag[2:] in may_be_flags:
+                given.setdefault(flag[2:], []).append(following)
+            else:
+                options.append([flag, following])
+            taking = options[-1] if valued[flag] else positional
         else:
-            (others if word.startswith("-") and word != "-" else positional).append(word)
-    if not given:
-        return list(args)
-    ordered: list[str] = []
-    for name in names:
-        ordered += given.get(name) or [positional.pop(0) for _ in positional[:1]]
-    return [*others, "--", *ordered, *positional]
+            options.append([word])
+            taking = positional
+    several = [option for option in options if len(option) > 2]
+    if several and not positional and not given:
+        positional.append(several[-1].pop())
+    ordered = [one for name in names for one in given.get(name) or [positional.pop(0) for _ in positional[:1]]]
+    flags = [part for flag, *values in options for part in _repeated(flag, values) or [flag]]
+    return [*flags, "--", *ordered, *positional]
 
 
-def spread(
-    args: Sequence[str], spreading: Iterable[str], valued: Iterable[str], for_arguments: Iterable[str] = ()
-) -> list[str]:
-    """`--triples a b` as `--triples a --triples b`.
-
-    The values of a flag end at the next word that begins with `-`. If this leaves no positional argument,
-    the last of several values becomes one (`--triples a b OUT`).
-
-    Args:
-        args: the words of the command line.
-        spreading: flags that may take several values.
-        valued: all flags that take a value.
-        for_arguments: flags that stand for a positional argument.
-    """
-    spreading, valued, for_arguments = set(spreading), set(valued), set(for_arguments)
-    words: list[tuple[str | None, str]] = []  # (flag, or None for a word that belongs to no spreading flag; word)
-    positional, flag, index = False, None, 0
-    while index < len(args):
-        word = args[index]
-        if word == "--":
-            positional = positional or index + 1 < len(args)
-            words += [(None, rest) for rest in args[index:]]
-            break
-        if word.startswith("-") and word != "-":
-            positional = positional or word.partition("=")[0] in for_arguments
-            flag = word if word in spreading else None
-            following = args[index + 1 : index + 2]
-            if flag is not None and (not following or following[0].startswith("--")):
-                words.append((None, word))  # no value: the parser reports it
-            elif flag is None:
-                words.append((None, word))
-                if word in valued and following:
-                    words.append((None, following[0]))
-                    index += 1
-        elif flag is not None:
-            words.append((flag, word))
-        else:
-            words.append((None, word))
-            positional = True
-        index += 1
-    if not positional:
-        words = _release_last(words)
-    return [part for owner, word in words for part in ((word,) if owner is None else (owner, word))]
-
-
-def _release_last(words: list[tuple[str | None, str]]) -> list[tuple[str | None, str]]:
-    """Make the last of several values of a flag positional."""
-    for index in range(len(words) - 1, 0, -1):
-        owner, word = words[index]
-        if owner is not None and words[index - 1][0] == owner:
-            return [*words[:index], (None, word), *words[index + 1 :]]
-    return words
+def _repeated(flag: str, values: Sequence[str]) -> list[str]:
+    return [part for value in values for part in (flag, value)]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 from triplecheck.app.console import (
     columns,
@@ -14,15 +14,15 @@ from triplecheck.app.console import (
     is_quiet,
     is_verbose,
     print_json,
-    printable,
     reporting,
+    say,
     stderr,
     stdout,
     total_of,
     waiting,
 )
 from triplecheck.app.opening import Batch, open_batch
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, ProgramArgument, flag, flattened
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, ProgramArgument, flagged, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,56 +47,41 @@ _TABLE = (
 class CompileOptions:
     """How a program is compiled."""
 
-    optimizer: Annotated[
-        str | None,
-        flag("--optimizer NAME", "Optimizer; see `triplecheck optimizers`. Default: none, whatever pays is tried."),
-    ] = None
-    held_out: Annotated[
-        Path | None, flag("--held-out FILE", "Measure on these questions, and compile with all the others.", DATA)
-    ] = None
-    step: Annotated[str | None, flag("--step NAME", "Compile this step alone, by its own metric.")] = None
-    setting: Annotated[list[str] | None, flag("--set NAME=VALUE", "A setting of the optimizer. Repeatable.")] = None
-    teacher: Annotated[
-        str | None,
-        flag(
-            "--teacher MODEL",
-            "Model that generates demonstrations; `gold` uses correct replies where they can be computed. "
-            "Default: the models of --lm and --role.",
-            MODEL,
-        ),
-    ] = None
-    prompt_model: Annotated[
-        str | None,
-        flag(
-            "--prompt-model MODEL",
-            "Model that writes instructions. Default: with --optimizer that of --lm; else none are written.",
-            MODEL,
-        ),
-    ] = None
-    student: Annotated[
-        list[str] | None,
-        flag(
-            "--student NAME",
-            "Without --optimizer: train and try this student alone. Repeatable; `none`: no student. Default: all.",
-        ),
-    ] = None
-    each: Annotated[
-        bool,
-        flag(
-            "--each",
-            "Without --optimizer: measure each kind of choice alone on the test questions too, beside plain signatures "
-            "without demonstrations.",
-        ),
-    ] = False
-    calls: Annotated[
-        Path | None,
-        flag(
-            "--calls DIR",
-            "Directory of the models' replies. Runs that share it ask for none twice. Default: one of each run.",
-            OUTPUT,
-        ),
-    ] = None
-    estimate: Annotated[bool, flag("--estimate", "Print the estimated cost and time, and stop.", LIMITS)] = False
+    optimizer: str | None = flagged(
+        "--optimizer NAME", "Optimizer; see `triplecheck optimizers`. Default: none, whatever pays is tried."
+    )
+    held_out: Path | None = flagged(
+        "--held-out FILE", "Measure on these questions, and compile with all the others.", DATA
+    )
+    step: str | None = flagged("--step NAME", "Compile this step alone, by its own metric.")
+    setting: list[str] | None = flagged("--set NAME=VALUE", "A setting of the optimizer. Repeatable.")
+    teacher: str | None = flagged(
+        "--teacher MODEL",
+        "Model that generates demonstrations; `gold` uses correct replies where they can be computed. "
+        "Default: the models of --lm and --role.",
+        MODEL,
+    )
+    prompt_model: str | None = flagged(
+        "--prompt-model MODEL",
+        "Model that writes instructions. Default: with --optimizer that of --lm; else none are written.",
+        MODEL,
+    )
+    student: list[str] | None = flagged(
+        "--student NAME",
+        "Without --optimizer: train and try this student alone. Repeatable; `none`: no student. Default: all.",
+    )
+    each: bool = flagged(
+        "--each",
+        "Without --optimizer: measure each kind of choice alone on the test questions too, beside plain signatures "
+        "without demonstrations.",
+        default=False,
+    )
+    calls: Path | None = flagged(
+        "--calls DIR",
+        "Directory of the models' replies. Runs that share it ask for none twice. Default: one of each run.",
+        OUTPUT,
+    )
+    estimate: bool = flagged("--estimate", "Print the estimated cost and time, and stop.", LIMITS, default=False)
 
     def check(self) -> None:
         """Check that what belongs to an optimizer comes with one, and the names of students.
@@ -145,18 +130,14 @@ def compile_program(
     of `ask` and `eval`.
 
     Both keep to the budget, and the same command resumes a run that was interrupted or that its budget stopped. With
-    -v: the optimizer's own log.
+    -v they print the optimizer's own log.
 
     Examples:
 
         triplecheck compile kerag --kb kbs/films --questions films.jsonl --lm openai/gpt-4o-mini
-
         triplecheck compile kerag --kb kbs/films --questions films.jsonl --lm openai/gpt-4o-mini --each --out runs/films
-
         triplecheck compile kerag --optimizer LabeledFewShot --lm openai/gpt-4o-mini
-
         triplecheck compile kerag --kb kbs/films --questions films.jsonl --optimizer GEPA --prompt-model openai/gpt-4o
-
         triplecheck compile kerag --optimizer COPRO --step select_paths --lm openai/gpt-4o-mini --budget-calls 500
     """
     settings = run.settings(program=program)
@@ -189,19 +170,22 @@ def _tune(
     err: Console,
 ) -> None:
     from triplecheck.app import tuning
+    from triplecheck.optimize.examples import three_parts
+    from triplecheck.optimize.students import resolve_students
+    from triplecheck.optimize.tuning.tries import TunePlan
 
-    result = tuning.tuned(
-        batch,
-        held_out,
-        place,
-        err,
+    plan = TunePlan(
+        program=batch.program,
+        questions=three_parts(batch.questions, held_out),
+        roles=batch.roles,
         prompt_model=how.prompt_model,
-        students=how.student,
-        each=how.each,
         seed=run.seed,
-        calls=how.calls,
-        estimate_only=how.estimate,
+        workers=batch.settings.workers,
+        budget=batch.budget,
+        students=resolve_students(how.student),
+        each=how.each,
     )
+    result = tuning.tuned(plan, batch.kb, place, err, calls=how.calls, estimate_only=how.estimate)
     if result is None:
         return
     if run.json:
@@ -271,13 +255,13 @@ def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
         if estimate.dollars is None
         else f", ${estimate.dollars:.2f}"
     )
-    to.print(
+    say(
         f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens{money}, "
         f"{duration(estimate.seconds)} one question at a time",
-        soft_wrap=True,
+        to=to,
     )
     for note in estimate.notes:
-        to.print(f"note: {printable(note)}", soft_wrap=True)
+        say(f"note: {note}", to=to)
 
 
 def show(result: Compiled, place: Path) -> None:
@@ -294,15 +278,12 @@ def show(result: Compiled, place: Path) -> None:
     out.print(table)
     if result.held_out is not None:
         gain = result.held_out
-        out.print(
-            f"on {gain.scored} held-out questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}, McNemar)",
-            soft_wrap=True,
-        )
+        say(f"on {gain.scored} held-out questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}, McNemar)")
     if not is_quiet():
-        _show_usage(result)
-    out.print(
-        f"bundle: {printable(str(result.bundle))} (report and candidates in {printable(str(place))})", soft_wrap=True
-    )
+        if result.failures:
+            say(f"failed runs, counted as wrong: {counted(result.failures)}")
+        say(total_of(result.usage))
+    say(f"bundle: {result.bundle} (report and candidates in {place})")
 
 
 def _show_front(result: Compiled) -> None:
@@ -316,23 +297,15 @@ def _show_front(result: Compiled) -> None:
         mark = " (chosen)" if one.key == result.chosen.key else ""
         front.add_row(f"{one.key}{mark}", f"{one.score:.3f}", f"{one.calls:.1f}", f"{one.size:,}")
     out.print(front)
-    out.print(f"of {len(result.candidates)} candidates on the whole validation set")
+    say(f"of {len(result.candidates)} candidates on the whole validation set")
     if result.gain is not None:
         gain = result.gain
         unclear = "; the difference is not significant, so measure both on more questions before you use the bundle"
         told = "" if gain.is_clear else unclear
-        out.print(
+        say(
             f"against the program as written {gain.won} questions won, {gain.lost} lost of {gain.scored} "
-            f"({say_p(gain.p)}){told}",
-            soft_wrap=True,
+            f"({say_p(gain.p)}){told}"
         )
-
-
-def _show_usage(result: Compiled) -> None:
-    out = stdout()
-    if result.failures:
-        out.print(f"failed runs, counted as wrong: {counted(result.failures)}", soft_wrap=True)
-    out.print(total_of(result.usage))
 
 
 def _number(scores: Scores, field: str) -> str:

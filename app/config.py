@@ -220,11 +220,11 @@ def load_settings(**flags: Any) -> Settings:
     except ValidationError as error:
         raise UserError("; ".join(_explain(detail, given) for detail in error.errors())) from None
     except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{FILE}: not TOML: {error}") from None
+        raise UserError(f"{FILE}: is not TOML: {error}") from None
     except UnicodeDecodeError as error:
-        raise UserError(f"{FILE}: not UTF-8 ({error.reason} at byte {error.start})") from None
+        raise UserError(f"{FILE}: is not UTF-8 ({error.reason} at byte {error.start})") from None
     except RecursionError:
-        raise UserError(f"{FILE}: nested too deeply") from None
+        raise UserError(f"{FILE}: is nested too deeply") from None
     except SettingsError as error:
         raise UserError(f"{PREFIX}...: {error}; tables are written NAME__KEY=VALUE or as JSON") from None
     except ValueError as error:  # a number that is too long

@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
-from enum import IntEnum
 from typing import TYPE_CHECKING, Any
 
 from rich.console import Console
@@ -23,19 +22,9 @@ if TYPE_CHECKING:
 _PIPE_WIDTH = 160  # columns, if the output is not a terminal
 
 
-class Verbosity(IntEnum):
-    """How much a command shows."""
-
-    QUIET = 0
-    """The result alone."""
-    NORMAL = 1
-    VERBOSE = 2
-    """The steps, and logs."""
-    FULL = 3
-    """Every detail of each step."""
-
-
-_verbosity: ContextVar[Verbosity] = ContextVar("verbosity", default=Verbosity.NORMAL)
+_QUIET, _NORMAL, _VERBOSE, _FULL = range(4)
+"""How much a command shows: the result alone; the usual; the steps, and logs; every detail of each step."""
+_verbosity: ContextVar[int] = ContextVar("verbosity", default=_NORMAL)
 
 
 @contextmanager
@@ -46,9 +35,8 @@ def shown(*, quiet: bool, verbose: int) -> Iterator[None]:
         quiet: show the result alone.
         verbose: how often `-v` was given.
     """
-    more = min(Verbosity.NORMAL + verbose, Verbosity.FULL)
-    level = Verbosity.QUIET if quiet else Verbosity(more) if verbose else _verbosity.get()
-    if level >= Verbosity.VERBOSE:
+    level = _QUIET if quiet else min(_NORMAL + verbose, _FULL) if verbose else _verbosity.get()
+    if level >= _VERBOSE:
         from triplecheck.kg.redaction import RedactingFormatter
 
         handler = logging.StreamHandler(sys.stderr)
@@ -84,17 +72,17 @@ def rows_of(values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> Table:
 
 def is_quiet() -> bool:
     """Whether only the result should be shown."""
-    return _verbosity.get() is Verbosity.QUIET
+    return _verbosity.get() == _QUIET
 
 
 def is_verbose() -> bool:
     """Whether steps should be shown."""
-    return _verbosity.get() >= Verbosity.VERBOSE
+    return _verbosity.get() >= _VERBOSE
 
 
 def is_full() -> bool:
     """Whether every detail of each step should be shown."""
-    return _verbosity.get() is Verbosity.FULL
+    return _verbosity.get() == _FULL
 
 
 def stdout() -> Console:
@@ -129,6 +117,17 @@ def print_json(value: dict[str, Any]) -> None:
 def printable(text: str) -> str:
     """The text on one line, without control characters."""
     return "".join(c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in " ".join(text.split()))
+
+
+def say(line: object, *, to: Console | None = None) -> None:
+    """Print a line whole, without control characters: to standard output, or to another console."""
+    shown = "".join(" " if c.isspace() else c if c.isprintable() else "\N{REPLACEMENT CHARACTER}" for c in str(line))
+    (stdout() if to is None else to).print(shown, soft_wrap=True)
+
+
+def remark(line: object) -> None:
+    """Print a line to standard error, as `say` does."""
+    say(line, to=stderr())
 
 
 def counted(counts: Mapping[str, int]) -> str:

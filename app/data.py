@@ -4,12 +4,19 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
 from triplecheck.app import questions
 from triplecheck.app.command import Commands
-from triplecheck.app.console import columns, print_json, printable, stderr, stdout, waiting
-from triplecheck.app.options import JsonOption, LimitOption, PathOption, QuestionsFile, SeedOption, SplitOption, flag
+from triplecheck.app.console import columns, print_json, remark, say, stderr, stdout, waiting
+from triplecheck.app.options import (
+    JsonOption,
+    LimitOption,
+    PathOption,
+    QuestionsFile,
+    SeedOption,
+    SplitOption,
+    argument,
+    flag,
+)
 
 if TYPE_CHECKING:
     from triplecheck.evals.datasets.spec import DataSet
@@ -18,7 +25,7 @@ commands = Commands(help="List, convert and make data sets of questions.", no_ar
 commands.command("generate")(questions.generate)
 commands.command("answer")(questions.answer)
 commands.command("vary")(questions.vary)
-NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Name of a data set: see `triplecheck data list`.")]
+NameArgument = Annotated[str, argument("NAME", "Name of a data set: see `triplecheck data list`.")]
 
 
 @commands.command("list")
@@ -57,19 +64,18 @@ def show(name: NameArgument, json: JsonOption = False) -> None:
     if json:
         print_json(_about(spec))
         return
-    out = stdout()
-    out.print(f"{spec.title}. {spec.about}", soft_wrap=True)
+    say(f"{spec.title}. {spec.about}")
     for split in spec.splits:
         size = f"{spec.sizes[split]:,} questions" if split in spec.sizes else "unknown size"
         default = ", default" if split == spec.default_split and len(spec.splits) > 1 else ""
-        out.print(f"split    {split}: {size}{default}", soft_wrap=True)
-    out.print(f"licence  {spec.licence}", soft_wrap=True)
-    out.print(f"paper    {spec.paper}", soft_wrap=True)
-    out.print(f"home     {spec.url}", soft_wrap=True)
+        say(f"split    {split}: {size}{default}")
+    say(f"licence  {spec.licence}")
+    say(f"paper    {spec.paper}")
+    say(f"home     {spec.url}")
     if spec.hub is not None:
         at = f" at {spec.hub.revision}" if spec.hub.revision else ""
-        out.print(f"hub      https://huggingface.co/datasets/{spec.hub.id}{at}", soft_wrap=True)
-    out.print(f"files    {how_to_get(spec, spec.default_split)}", soft_wrap=True)
+        say(f"hub      https://huggingface.co/datasets/{spec.hub.id}{at}")
+    say(f"files    {how_to_get(spec, spec.default_split)}")
 
 
 @commands.command()
@@ -94,10 +100,10 @@ def convert(
 
         found = load_dataset(name, split, path=path, limit=limit, seed=seed, revision=revision)
         count = write_questions(found, out)
-    stdout().print(f"{count:,} questions: {printable(str(out))}", soft_wrap=True)
+    say(f"{count:,} questions: {out}")
     unknown = sum(not question.answers_known for question in found)
     if unknown:
-        stderr().print(f"{unknown:,} of them cannot be scored: their answers are not published")
+        remark(f"{unknown:,} of them cannot be scored: their answers are not published")
 
 
 def _about(spec: DataSet) -> dict[str, object]:

@@ -7,11 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-import typer
-
-from triplecheck.app.console import counted, is_quiet, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, is_quiet, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, flag, flattened
+from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, argument, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase
@@ -24,78 +22,59 @@ if TYPE_CHECKING:
 class DistillOptions:
     """What is trained, how, and where it is written. Fields of `DistilOptions` and `LoraOptions` have its names."""
 
-    out: Annotated[Path, flag("--out DIR", "Directory of students.", OUTPUT)]
-    student: Annotated[
-        Literal["ranker", "reader", "lora"],
-        flag(
-            "--student",
-            "`ranker`: a ranker of paths for `extractive`, in a minute on a CPU. `reader`: picks the facts that answer "
-            "and the operation, in minutes on a CPU; from several graphs a general one, each left out in turn to "
-            "measure it there. `lora`: a language model for the answering step, on its own verified chains of thought; "
-            "TRACES are of `collect --pass gold`, one directory for each graph. Options of the training below are for "
-            "`lora`; for the others only --seed.",
-        ),
-    ] = "ranker"
-    kb: Annotated[
-        str | None, flag("--kb KB", "Refuse traces that are not of the graph of this knowledge base.", DATA)
-    ] = None
-    questions: Annotated[
-        list[Path] | None,
-        flag(
-            "--questions FILE...",
-            "With --kb: learn from these questions with answers, as JSON lines; right replies are recorded first.",
-            DATA,
-        ),
-    ] = None
-    hops: Annotated[int, flag("--hops N", "With --questions: how far answers are from topics.", DATA, min=1)] = 3
-    limit: Annotated[int, flag("--limit N", "With --questions: use at most N, drawn at random.", LIMITS, min=1)] = 500
-    name: Annotated[
-        str | None, flag("--name NAME", "Name of the student in DIR; an existing name is reassigned.", OUTPUT)
-    ] = None
-    base: Annotated[
-        str,
-        flag("--base MODEL", "Model to train: `local/smollm2`, or a directory with a model."),
-    ] = "local/smollm2"
-    samples: Annotated[int, flag("--samples N", "Samples of a question whose first chain is rejected.", LIMITS)] = 4
-    left_out: Annotated[
-        list[str] | None,
-        flag("--left-out GRAPH", "Train another adapter without this graph, and measure it there. Repeatable."),
-    ] = None
-    bare: Annotated[bool, flag("--bare", "Measure the untrained model without worked examples too.")] = False
-    seconds: Annotated[
-        float | None,
-        flag("--seconds S", "After this time no further replies and no further adapter.", LIMITS),
-    ] = None
-    epochs: Annotated[int, flag("--epochs N", "Epochs.")] = 2
-    max_steps: Annotated[int | None, flag("--max-steps N", "Maximum training steps.", LIMITS)] = None
-    batch: Annotated[int, flag("--batch N", "Batch size.")] = 8
-    learning_rate: Annotated[float, flag("--learning-rate X", "Peak learning rate.")] = 2e-4
-    rank: Annotated[int, flag("--rank N", "Rank of the adapter.")] = 16
-    max_length: Annotated[int, flag("--max-length N", "Maximum tokens per row; longer rows are left out.", DATA)] = 2048
-    dev_rows: Annotated[int, flag("--dev-rows N", "Maximum held-out rows to measure the loss on.", DATA)] = 64
-    patience: Annotated[
-        int, flag("--patience N", "Stop after N evaluations without a lower held-out loss.", LIMITS)
-    ] = 3
-    seed: Annotated[int, flag("--seed S", "Seed; the same seed gives the same student.")] = 0
-    device: Annotated[str, flag("--device NAME", "cpu, cuda, or auto: a GPU if there is one.")] = "auto"
-    precision: Annotated[str, flag("--precision NAME", "float32, bfloat16, or auto: the faster one.")] = "auto"
-    merge: Annotated[
-        Path | None,
-        flag(
-            "--merge DIR",
-            "Also write the model with the adapter merged into it. For numbers of list items it writes "
-            "how the items begin: `local/DIR` converts these to numbers, other servers do not.",
-            OUTPUT,
-        ),
-    ] = None
-    gguf: Annotated[
-        Path | None,
-        flag(
-            "--gguf FILE",
-            "Also write the adapter for llama.cpp, to be used with the base model in GGUF format.",
-            OUTPUT,
-        ),
-    ] = None
+    out: Path = flagged("--out DIR", "Directory of students.", OUTPUT, default=...)
+    student: Literal["ranker", "reader", "lora"] = flagged(
+        "--student",
+        "`ranker`: a ranker of paths for `extractive`, in a minute on a CPU. `reader`: picks the facts that answer "
+        "and the operation, in minutes on a CPU; from several graphs a general one, each left out in turn to "
+        "measure it there. `lora`: a language model for the answering step, on its own verified chains of thought; "
+        "TRACES are of `collect --pass gold`, one directory for each graph. Options of the training below are for "
+        "`lora`; for the others only --seed.",
+        default="ranker",
+    )
+    kb: str | None = flagged("--kb KB", "Refuse traces that are not of the graph of this knowledge base.", DATA)
+    questions: list[Path] | None = flagged(
+        "--questions FILE",
+        "With --kb: learn from these questions with answers, as JSON lines; right replies are recorded first. "
+        "Repeatable.",
+        DATA,
+    )
+    hops: int = flagged("--hops N", "With --questions: how far answers are from topics.", DATA, min=1, default=3)
+    limit: int = flagged("--limit N", "With --questions: use at most N, drawn at random.", LIMITS, min=1, default=500)
+    name: str | None = flagged("--name NAME", "Name of the student in DIR; an existing name is reassigned.", OUTPUT)
+    base: str = flagged(
+        "--base MODEL", "Model to train: `local/smollm2`, or a directory with a model.", default="local/smollm2"
+    )
+    samples: int = flagged("--samples N", "Samples of a question whose first chain is rejected.", LIMITS, default=4)
+    left_out: list[str] | None = flagged(
+        "--left-out GRAPH", "Train another adapter without this graph, and measure it there. Repeatable."
+    )
+    bare: bool = flagged("--bare", "Measure the untrained model without worked examples too.", default=False)
+    seconds: float | None = flagged(
+        "--seconds S", "Write no further reply and train no further adapter after S seconds.", LIMITS
+    )
+    epochs: int = flagged("--epochs N", "Epochs.", default=2)
+    max_steps: int | None = flagged("--max-steps N", "Maximum training steps.", LIMITS)
+    batch: int = flagged("--batch N", "Batch size.", default=8)
+    learning_rate: float = flagged("--learning-rate X", "Peak learning rate.", default=2e-4)
+    rank: int = flagged("--rank N", "Rank of the adapter.", default=16)
+    max_length: int = flagged("--max-length N", "Maximum tokens per row; longer rows are left out.", DATA, default=2048)
+    dev_rows: int = flagged("--dev-rows N", "Maximum held-out rows to measure the loss on.", DATA, default=64)
+    patience: int = flagged(
+        "--patience N", "Stop after N evaluations without a lower held-out loss.", LIMITS, default=3
+    )
+    seed: int = flagged("--seed S", "Seed; the same seed gives the same student.", default=0)
+    device: str = flagged("--device NAME", "cpu, cuda, or auto: a GPU if there is one.", default="auto")
+    precision: str = flagged("--precision NAME", "float32, bfloat16, or auto: the faster one.", default="auto")
+    merge: Path | None = flagged(
+        "--merge DIR",
+        "Also write the model with the adapter merged into it. For numbers of list items it writes "
+        "how the items begin: `local/DIR` converts these to numbers, other servers do not.",
+        OUTPUT,
+    )
+    gguf: Path | None = flagged(
+        "--gguf FILE", "Also write the adapter for llama.cpp, to be used with the base model in GGUF format.", OUTPUT
+    )
     json: JsonOption = False
 
     @property
@@ -116,17 +95,16 @@ class DistillOptions:
 def distill(
     run: DistillOptions,
     traces: Annotated[
-        list[Path] | None,
-        typer.Argument(metavar="[TRACES...]", help="Directories that `triplecheck collect` wrote."),
+        list[Path] | None, argument("[TRACES...]", "Directories that `triplecheck collect` wrote.")
     ] = None,
 ) -> None:
-    """Distill: a small student learns from verified steps of programs.
+    """Train a small student on verified steps of programs.
 
     A `ranker` is a .safetensors file, used as `extractive?ranker=FILE`. A `reader` is a directory, used as
-    `--role answer=student/DIR/NAME`. `lora` is an adapter of about 10 MB in
-    DIR/HASH, where HASH is of the base model, data, options and versions: an existing one is not trained again, and the
-    same command resumes an interrupted run. It answers from facts: `--role answer=local/DIR/NAME`. The loss covers the
-    replies, not the prompts; the weights with the lowest held-out loss are kept.
+    `--role answer=student/DIR/NAME`. A `lora` is an adapter of about 10 MB, used as `--role answer=local/DIR/NAME`.
+    It is in DIR/HASH, where HASH is of the base model, data, options and versions: an existing one is not trained
+    again, and the same command resumes an interrupted run. The loss covers the replies, not the prompts; the weights
+    with the lowest held-out loss are kept.
 
     Writes NAME.report.json and NAME.report.md for all students: what it learnt from, rows by step, kind and teacher,
     scores on held-out rows before and after, seconds, licence.
@@ -134,13 +112,9 @@ def distill(
     Examples:
 
         triplecheck distill traces --out students --name films
-
         triplecheck distill traces --out students --name films --kb kbs/films
-
         triplecheck distill --kb kbs/films --questions films.jsonl --student reader --out students --name reading
-
         triplecheck distill traces/films traces/debian --student lora --out students --name words --left-out debian
-
         triplecheck ask "Who directed Alien?" --role answer=student/students/reading
     """
     err = stderr(quiet=run.json)
@@ -155,7 +129,7 @@ def distill(
         return
     _show(report)
     for path in written:
-        stdout().print(printable(str(path)), soft_wrap=True)
+        say(path)
 
 
 def _settings(run: DistillOptions) -> tuple[DistilOptions, LoraOptions]:
@@ -236,16 +210,15 @@ def _exported(report: StudentReport, run: DistillOptions) -> list[Path]:
 def _show(report: StudentReport) -> None:
     from triplecheck.evals.metrics.statistics import say_p
 
-    to = stdout()
     if not is_quiet():
         learnt = report.learnt
-        to.print(f"learnt from {learnt.rows:,} rows of {learnt.questions:,} questions in {report.seconds:.0f} s")
+        say(f"learnt from {learnt.rows:,} rows of {learnt.questions:,} questions in {report.seconds:.0f} s")
         for title, rows in (("step", learnt.by_step), ("kind", learnt.by_kind), ("teacher", learnt.by_model)):
             if rows:
-                to.print(f"rows by {title}: {counted(rows)}", soft_wrap=True)
+                say(f"rows by {title}: {counted(rows)}")
         if learnt.left_out:
-            to.print(f"left out: {counted(learnt.left_out)}", soft_wrap=True)
+            say(f"left out: {counted(learnt.left_out)}")
         for one in report.scores:
             shown = f"{one.on}, {one.rows} held-out rows, {one.what}: {', '.join(one.shown)}, {say_p(one.p)}"
-            to.print(printable(shown), soft_wrap=True)
-    to.print(printable(report.model), soft_wrap=True)
+            say(shown)
+    say(report.model)

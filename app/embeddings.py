@@ -7,11 +7,9 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from triplecheck.app.console import columns, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag, flattened
+from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, argument, flag, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.kg.embedding.training import Trained
@@ -23,31 +21,29 @@ if TYPE_CHECKING:
 class EmbedOptions:
     """The fields of `TrainingOptions` that are options."""
 
-    model: Annotated[str, flag("--model NAME", "Embedding model of PyKEEN.")] = "ComplEx"
-    dimensions: Annotated[int, flag("--dimensions N", "Dimensions of a vector (complex numbers for ComplEx).")] = 128
-    epochs: Annotated[int, flag("--epochs N", "Maximum epochs.", LIMITS)] = 100
-    loop: Annotated[
-        str,
-        flag(
-            "--loop NAME",
-            "Training loop. `pykeen`: PyKEEN's own. `sampled`: the same model and loss, with a sample of all "
-            "tails as negatives (ComplEx, DistMult). `auto`: sampled above 5,000 entities.",
-        ),
-    ] = "auto"
-    batch_size: Annotated[int, flag("--batch-size N", "Batch size in (head, relation) pairs.")] = 1000
-    optimizer: Annotated[str, flag("--optimizer NAME", "Optimizer of torch.")] = "Adagrad"
-    learning_rate: Annotated[float, flag("--learning-rate X", "Learning rate.")] = 0.1
-    regularization: Annotated[
-        float, flag("--regularization X", "Weight of the N3 regularizer (ComplEx, DistMult).")
-    ] = 0.05
-    held_out: Annotated[
-        float, flag("--held-out X", "Share of triples to hold out: half for early stopping, half to test.")
-    ] = 0.1
-    evaluate_every: Annotated[int, flag("--evaluate-every N", "Epochs between evaluations.")] = 5
-    patience: Annotated[int, flag("--patience N", "Stop after N evaluations without a higher MRR.", LIMITS)] = 3
-    values: Annotated[bool, flag("--values", "Embed literal values, not only entities.")] = False
-    half: Annotated[bool, flag("--half", "Store vectors in half precision.", OUTPUT)] = False
-    seed: Annotated[int, flag("--seed S", "Seed of the split and the initial weights.")] = 0
+    model: str = flagged("--model NAME", "Embedding model of PyKEEN.", default="ComplEx")
+    dimensions: int = flagged("--dimensions N", "Dimensions of a vector (complex numbers for ComplEx).", default=128)
+    epochs: int = flagged("--epochs N", "Maximum epochs.", LIMITS, default=100)
+    loop: str = flagged(
+        "--loop NAME",
+        "Training loop. `pykeen`: PyKEEN's own. `sampled`: the same model and loss, with a sample of all "
+        "tails as negatives (ComplEx, DistMult). `auto`: sampled above 5,000 entities.",
+        default="auto",
+    )
+    batch_size: int = flagged("--batch-size N", "Batch size in (head, relation) pairs.", default=1000)
+    optimizer: str = flagged("--optimizer NAME", "Optimizer of torch.", default="Adagrad")
+    learning_rate: float = flagged("--learning-rate X", "Learning rate.", default=0.1)
+    regularization: float = flagged(
+        "--regularization X", "Weight of the N3 regularizer (ComplEx, DistMult).", default=0.05
+    )
+    held_out: float = flagged(
+        "--held-out X", "Share of triples to hold out: half for early stopping, half to test.", default=0.1
+    )
+    evaluate_every: int = flagged("--evaluate-every N", "Epochs between evaluations.", default=5)
+    patience: int = flagged("--patience N", "Stop after N evaluations without a higher MRR.", LIMITS, default=3)
+    values: bool = flagged("--values", "Embed literal values, not only entities.", default=False)
+    half: bool = flagged("--half", "Store vectors in half precision.", OUTPUT, default=False)
+    seed: int = flagged("--seed S", "Seed of the split and the initial weights.", default=0)
 
 
 @flattened()
@@ -64,7 +60,6 @@ def embed(
     Examples:
 
         triplecheck kb embed kbs/films
-
         triplecheck kb embed kbs/films --model RotatE --dimensions 64 --learning-rate 0.05
     """
     from triplecheck.kg.embedding import TrainingOptions
@@ -86,19 +81,19 @@ def embed(
 def _show_trained(trained: Trained) -> None:
     options, course, quality = trained.options, trained.course, trained.quality
     best, validation = course.best_look
-    stdout().print(
+    say(
         f"{options.model}, {options.dimensions} dimensions, {trained.split.num_entities:,} vectors: "
         f"{course.epoch} epochs by {trained.loop} in {course.seconds:,.0f} s, "
         f"best at {best} (validation MRR {validation:.3f})"
     )
-    stdout().print(
+    say(
         f"link prediction on {quality.triples:,} unseen triples: MRR {quality.mrr:.3f}, "
         f"Hits@1 {quality.hits_at_1:.3f}, Hits@10 {quality.hits_at_10:.3f}"
     )
 
 
 def plausibility(
-    kb: Annotated[list[str], typer.Argument(metavar="KB...", help="Directories of knowledge bases with embeddings.")],
+    kb: Annotated[list[str], argument("KB...", "Directories of knowledge bases with embeddings.")],
     out: Annotated[Path | None, flag("--out DIR", "Directory for a report with the ROC curves.", OUTPUT)] = None,
     limit: Annotated[int, flag("--limit N", "Maximum held-out triples to score.", LIMITS, min=1)] = 2000,
     seed: Annotated[int, flag("--seed S", "Seed of the sample and of its corruption.")] = 0,
@@ -114,7 +109,6 @@ def plausibility(
     Examples:
 
         triplecheck kb plausibility kbs/films
-
         triplecheck kb plausibility kbs/films kbs/shop --out reports/plausibility
     """
     opened = [open_base(name) for name in kb]
@@ -134,9 +128,9 @@ def plausibility(
         stdout().print(_table(one))
         unscored = sum(curve.unscored for curve in one.curves if (curve.method, curve.unit) == ("relative", "triple"))
         if unscored:
-            stdout().print(f"relative: {unscored} triples without a reference are skipped")
+            say(f"relative: {unscored} triples without a reference are skipped")
     if report is not None:
-        stdout().print(f"wrote {printable(str(report))}")
+        say(f"wrote {report}")
 
 
 def _record(curve: Roc) -> dict[str, Any]:

@@ -13,7 +13,9 @@ from triplecheck.app.console import (
     is_verbose,
     print_json,
     printable,
+    remark,
     reporting,
+    say,
     show_scores,
     stderr,
     stdout,
@@ -26,7 +28,6 @@ if TYPE_CHECKING:
 
     from triplecheck.evals import Scores, Summary
     from triplecheck.evals.executors.threads import Executor
-    from triplecheck.lms import Roles
 
 _EXECUTORS = ("threads", "ray")
 _MEANS = (
@@ -75,7 +76,7 @@ def evaluate(
     """Evaluate a program on questions with known answers.
 
     Writes rows.jsonl (one row per question, with its trace) and summary.json, and prints a table.
-    With -q: the table alone. With -v: also every question and its answer. The same command resumes a run
+    With -q it prints the table alone, with -v also every question and its answer. The same command resumes a run
     that was interrupted or that its budget stopped. The budget is for the whole run. `exact` is SQuAD's
     exact match; `right`, `wrong` and `missing` are CRAG's accuracy, hallucination and missing rate over all
     questions; `grounded` is the share of answers that the graph supports.
@@ -83,20 +84,17 @@ def evaluate(
     Examples:
 
         triplecheck eval kerag
-
         triplecheck eval kerag --kb kbs/metaqa --data metaqa-2hop --path MetaQA --limit 200
-
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --limit 200 --lm openai/gpt-4o-mini --workers 8
-
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --cascade none --lm openai/gpt-4o-mini
-
         triplecheck eval kerag --kb kbs/films --questions films.jsonl --workers 32 --executor ray
     """
     settings = run.settings(program=program)
     err = stderr(quiet=run.json)
     executing = _executor(executor, ray_address)
     batch = open_batch(settings, run, ("test",), err, cascades=True)
-    place = run.out or RUNS / _run_name(batch.program.title, batch.source, batch.roles)
+    models = "+".join(dict.fromkeys(batch.roles.models())).replace("/", "-")
+    place = run.out or RUNS / f"{batch.program.title}-{batch.source}-{models}"
     with reporting(err, "asking") as tell:
         from triplecheck import evals
 
@@ -123,7 +121,7 @@ def evaluate(
 def _print_row(row: Mapping[str, Any]) -> None:
     score = "" if row.get("hits_at_1") is None else f" hits@1 {row['hits_at_1']:.0f}"
     line = f"{row['id']}: {row['status']}{score}: {row.get('question')} -> {row.get('answer')}"
-    stderr().print(printable(line), soft_wrap=True)
+    remark(line)
 
 
 def _executor(name: str | None, ray_address: str | None) -> Executor:
@@ -145,12 +143,6 @@ def _executor(name: str | None, ray_address: str | None) -> Executor:
     return Threads()
 
 
-def _run_name(program: str, questions: str, roles: Roles) -> str:
-    """A directory name that shows program, questions and models."""
-    models = "+".join(dict.fromkeys(roles.models())).replace("/", "-")
-    return f"{program}-{questions}-{models}"
-
-
 def show_summary(summary: Summary, place: Path) -> None:
     """Print the table of an evaluation and, unless -q is given, everything else about it."""
     out, scores = stdout(), summary.scores
@@ -165,28 +157,28 @@ def show_summary(summary: Summary, place: Path) -> None:
     )
     for name, counts in groups:
         if counts:
-            out.print(f"{name}: {counted(counts)}", soft_wrap=True)
+            say(f"{name}: {counted(counts)}")
     _show_intervals(scores)
     roles = summary.configuration.get("roles", {})
     models = ", ".join(f"{role}={model}" for role, model in roles.items())
-    out.print(f"models: {printable(models)}", soft_wrap=True)
+    say(f"models: {models}")
     totals = scores.totals
     tokens = f"{totals['prompt_tokens']:,} + {totals['completion_tokens']:,} tokens"
     money = f", ${totals['dollars']:.4f}" if totals["dollars"] else ""
     clock = f"; this run {summary.wall_seconds:.1f} s" if summary.wall_seconds else ""
-    out.print(f"total: {totals['calls']:,} calls, {tokens}{money}{clock}")
-    out.print(f"rows and summary: {printable(str(place))}", soft_wrap=True)
+    say(f"total: {totals['calls']:,} calls, {tokens}{money}{clock}")
+    say(f"rows and summary: {place}")
 
 
 def _show_intervals(scores: Scores) -> None:
     names = {field: name for name, field in _MEANS}
     ends = [f"{names[field]} {low:.3f} to {high:.3f}" for field, (low, high) in scores.intervals.items()]
     if ends:
-        stdout().print(f"95% intervals: {', '.join(ends)}", soft_wrap=True)
+        say(f"95% intervals: {', '.join(ends)}")
     others = {name: getattr(scores, field) for name, field in _OTHERS}
     known = [f"{name} {value:.3f}" for name, value in others.items() if value is not None]
     if known:
-        stdout().print(f"other: {', '.join(known)}", soft_wrap=True)
+        say(f"other: {', '.join(known)}")
 
 
 def _table(summary: Summary) -> Table:

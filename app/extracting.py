@@ -8,15 +8,21 @@ import shutil
 import time
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from triplecheck.app.console import print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import print_json, remark, reporting, rows_of, stderr, stdout, waiting
 from triplecheck.app.opening import open_base, roles
-from triplecheck.app.options import KbDirectory, ModelOptions, NoVectorsOption, WorkersOption, flag, flattened
+from triplecheck.app.options import (
+    KbDirectory,
+    ModelOptions,
+    NoVectorsOption,
+    WorkersOption,
+    argument,
+    flagged,
+    flattened,
+)
 
 if TYPE_CHECKING:
     from triplecheck.app.config import Settings
@@ -38,17 +44,14 @@ _PROBLEMS_SHOWN = 5
 class ExtractOptions:
     """How statements are linked, filtered and indexed."""
 
-    base: Annotated[
-        str | None,
-        flag("--base KB", "Knowledge base whose entities and relations are used where a text names them."),
-    ] = None
-    filtered: Annotated[
-        bool,
-        flag(
-            "--filter",
-            "Leave out statements that the base contradicts, or that its embeddings (`kb embed`) find implausible.",
-        ),
-    ] = False
+    base: str | None = flagged(
+        "--base KB", "Knowledge base whose entities and relations are used where a text names them."
+    )
+    filtered: bool = flagged(
+        "--filter",
+        "Leave out statements that the base contradicts, or that its embeddings (`kb embed`) find implausible.",
+        default=False,
+    )
     workers: WorkersOption = None
     no_vectors: NoVectorsOption = False
 
@@ -56,10 +59,7 @@ class ExtractOptions:
 @flattened("kb")
 def extract(
     documents: Annotated[
-        Path,
-        typer.Argument(
-            metavar="DOCS", help="Documents as JSON lines (.jsonl, .jsonl.gz) with text; optional: id, title."
-        ),
+        Path, argument("DOCS", "Documents as JSON lines (.jsonl, .jsonl.gz) with text; optional: id, title.")
     ],
     out: KbDirectory,
     run: ModelOptions,
@@ -77,7 +77,6 @@ def extract(
     Examples:
 
         triplecheck kb extract articles.jsonl kbs/articles --lm openai/gpt-4o-mini --budget-dollars 5
-
         triplecheck kb extract articles.jsonl kbs/articles --base kbs/films --filter
     """
     from triplecheck.kg.errors import UserError
@@ -100,7 +99,9 @@ def extract(
     configuration = _configuration(documents, sources, models, language)
     workers = how.workers or settings.workers
     rows = _read_all(texts, work, configuration, sources, models, settings, workers, language)
-    graph = _Graph.of(texts, rows, sources, how.filtered)
+    graph = _Graph(sources, how.filtered)
+    for text, row in zip(texts, rows, strict=True):
+        graph.add(text, row)
     if not graph.rows:
         raise UserError(f"{documents}: no statement was extracted; try another model with --lm")
     kb = _build(graph, texts, out, documents, language, with_vectors=not how.no_vectors)
@@ -147,10 +148,10 @@ def _build(
         from triplecheck.kg.encode import DEFAULT_ENCODER
 
         return build(
-            graph.table(),
+            _table(("head", "relation", "tail", "sentence", "document"), graph.rows),
             out,
-            entities=graph.entities(),
-            relations=graph.relations(),
+            entities=_table(("id", "label"), graph.labels.items()),
+            relations=_table(("id", "label"), graph.relation_labels.items()),
             edge_properties=("sentence", "document"),
             documents=[graph.linked(text) for text in texts],
             encoder=DEFAULT_ENCODER if with_vectors else None,
@@ -233,7 +234,7 @@ class _Graph:
 
     Attributes:
         rows: head, relation, tail, sentence, document.
-        labels: of the entities by id.
+        labels, relation_labels: of the entities and of the relations, by id.
         known: ids that are of the base.
         left_out: statements that were filtered, by the reason.
     """
@@ -261,16 +262,6 @@ class _Graph:
             ranks = None if kb.embeddings is None else Plausibility.of(kb, "tail_rank")
             self._judge = GraphJudge(kb.columnar, ranks)
             self._grounder = Grounder(kb.columnar, self._linker, self.sources.relations)
-
-    @classmethod
-    def of(
-        cls, texts: Sequence[Document], rows: Sequence[dict[str, Any]], sources: Sources | None, filtered: bool
-    ) -> _Graph:
-        """The graph of what was read in the documents."""
-        graph = cls(sources, filtered)
-        for text, row in zip(texts, rows, strict=True):
-            graph.add(text, row)
-        return graph
 
     def add(self, document: Document, row: dict[str, Any]) -> None:
         """Add the statements of a document."""
@@ -321,24 +312,10 @@ class _Graph:
 
     def linked(self, document: Document) -> Document:
         """The document, as one about the entity that its title names."""
-        from dataclasses import replace
-
         from triplecheck.kg import normalize
 
         node = self._ids.get(normalize(document.title)) if document.title else None
         return document if document.node or node is None else replace(document, node=node)
-
-    def table(self) -> Any:
-        """The triples, with their sentence and document."""
-        return _table(("head", "relation", "tail", "sentence", "document"), self.rows)
-
-    def entities(self) -> Any:
-        """Ids and labels of the entities."""
-        return _table(("id", "label"), self.labels.items())
-
-    def relations(self) -> Any:
-        """Ids and labels of the relations."""
-        return _table(("id", "label"), self.relation_labels.items())
 
 
 def _in_full(name: str, title: str) -> str:
@@ -371,7 +348,7 @@ def _report(kb: KnowledgeBase, rows: Sequence[dict[str, Any]], graph: _Graph, se
         print_json(about)
         return
     for problem in problems[:_PROBLEMS_SHOWN]:
-        stderr().print(f"not read: {printable(problem)}", soft_wrap=True)
+        remark(f"not read: {problem}")
     filtered = ", ".join(f"{count:,} {reason}" for reason, count in graph.left_out.items()) or "none"
     stdout().print(
         rows_of(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.console import (
     columns,
@@ -12,6 +12,7 @@ from triplecheck.app.console import (
     print_json,
     printable,
     reporting,
+    say,
     show_scores,
     stderr,
     stdout,
@@ -19,7 +20,7 @@ from triplecheck.app.console import (
     waiting,
 )
 from triplecheck.app.opening import Batch, arguments, open_batch
-from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flag, flattened
+from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flagged, flattened
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -32,27 +33,22 @@ if TYPE_CHECKING:
 class FitOptions:
     """What is fitted, and to which guarantee."""
 
-    tried: Annotated[
-        list[str] | None,
-        flag(
-            "--try NAME=VALUE,...",
-            "Set this option to the best of these values, and leave options that are not named as they are. "
-            "Repeatable. Default: the thresholds, floors and margins of the program.",
-        ),
-    ] = None
-    threshold_only: Annotated[
-        bool, flag("--threshold-only", "Fit only the threshold to abstain below, and no options.")
-    ] = False
-    guarantee: Annotated[
-        str,
-        flag(
-            "--guarantee NAME",
-            "Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
-            "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
-        ),
-    ] = "answered"
-    alpha: Annotated[float, flag("--alpha X", "Maximum share of wrong answers.")] = 0.1
-    delta: Annotated[float, flag("--delta X", "Maximum probability that the guarantee `answered` fails.")] = 0.05
+    tried: list[str] | None = flagged(
+        "--try NAME=VALUES",
+        "Set this option to the best of these values (separated by commas), and leave options that are not named "
+        "as they are. Repeatable. Default: the thresholds, floors and margins of the program.",
+    )
+    threshold_only: bool = flagged(
+        "--threshold-only", "Fit only the threshold to abstain below, and no options.", default=False
+    )
+    guarantee: str = flagged(
+        "--guarantee NAME",
+        "Guarantee to fit the threshold to. `answered`: at most alpha of the answers are wrong, with "
+        "probability 1 - delta. `asked`: at most alpha of all questions get a wrong answer, on average.",
+        default="answered",
+    )
+    alpha: float = flagged("--alpha X", "Maximum share of wrong answers.", default=0.1)
+    delta: float = flagged("--delta X", "Maximum probability that the guarantee `answered` fails.", default=0.05)
 
     def checked(self, settings: Settings) -> dict[str, Any]:
         """The fields of a `FitPlan` that these options and the configuration set.
@@ -104,11 +100,8 @@ def fit(
     Examples:
 
         triplecheck fit kerag
-
         triplecheck fit know3rag --kb kbs/films --questions dev.jsonl --lm openai/gpt-4o-mini --budget-calls 2000
-
         triplecheck fit anchorrag --try prefilter=0.2,0.3,none --guarantee asked --alpha 0.05
-
         triplecheck ask "Who directed Alien?" --bundle runs/fit-kerag-bundled/bundle
     """
     settings = run.settings(program=program)
@@ -146,21 +139,18 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
     """Print the candidates, the guarantee, and the files."""
     out = stdout()
     if is_quiet():
-        out.print(printable(fitted.sentence), soft_wrap=True)
-        out.print(f"bundle: {printable(str(fitted.bundle))}", soft_wrap=True)
+        say(printable(fitted.sentence))
+        say(f"bundle: {fitted.bundle}")
         return
     _show_candidates(fitted)
     out.print()
-    out.print(printable(fitted.sentence), soft_wrap=True)
+    say(printable(fitted.sentence))
     if fitted.choice.kept:
-        out.print(f"abstains below a confidence of {fitted.choice.abstain_below:.4g}")
+        say(f"abstains below a confidence of {fitted.choice.abstain_below:.4g}")
     for note in fitted.notes:
-        out.print(f"note: {printable(note)}", soft_wrap=True)
-    out.print(total_of(fitted.usage))
-    out.print(
-        f"bundle: {printable(str(fitted.bundle))} (fit.json and calibration.png in {printable(str(place))})",
-        soft_wrap=True,
-    )
+        say(f"note: {note}")
+    say(total_of(fitted.usage))
+    say(f"bundle: {fitted.bundle} (fit.json and calibration.png in {place})")
 
 
 def _show_candidates(fitted: Fitted) -> None:
@@ -173,4 +163,4 @@ def _show_candidates(fitted: Fitted) -> None:
         table.add_row(f"{printable(label(one.setting))}{mark}", f"{one.scored.score:.3f}", f"{one.scored.calls:.1f}")
     out.print(table)
     for setting, reason in fitted.searched.left_out.items():
-        out.print(f"not evaluated: {printable(setting)}: {printable(reason)}", soft_wrap=True)
+        say(f"not evaluated: {setting}: {reason}")

@@ -9,11 +9,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app import changes, embeddings, extracting, match, query, training
-from triplecheck.app.command import BuildCommand, Commands, TrainCommand
-from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.command import Commands
+from triplecheck.app.console import (
+    columns,
+    print_json,
+    printable,
+    remark,
+    reporting,
+    rows_of,
+    say,
+    stderr,
+    stdout,
+    waiting,
+)
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     LIMITS,
@@ -22,7 +31,9 @@ from triplecheck.app.options import (
     KbArgument,
     KbDirectory,
     NoVectorsOption,
+    argument,
     flag,
+    flagged,
     flattened,
 )
 from triplecheck.app.sources import SourceOptions, list_skipped
@@ -43,34 +54,33 @@ commands = Commands(
 )
 commands.command("query")(query.query)
 commands.command("match")(match.match)
-commands.command("add", cls=BuildCommand)(changes.add)
-commands.command("remove", cls=BuildCommand)(changes.remove)
-commands.command("update", cls=BuildCommand)(changes.update)
+commands.command("add")(changes.add)
+commands.command("remove")(changes.remove)
+commands.command("update")(changes.update)
 commands.command("export")(changes.export)
 commands.command("merge")(changes.merge)
 commands.command("extract")(extracting.extract)
 commands.command("embed")(embeddings.embed)
 commands.command("plausibility")(embeddings.plausibility)
-commands.command("train", cls=TrainCommand)(training.train)
+commands.command("train")(training.train)
 
 
 @dataclass(frozen=True, kw_only=True)
 class BuildOptions:
     """What is encoded, and where triples are sorted."""
 
-    name_vectors: Annotated[bool, flag("--name-vectors", "Also encode entity names (250 per second and core).")] = False
-    node_vectors: Annotated[
-        bool, flag("--node-vectors", "Also encode the documents of all nodes (10 per second and core), as `kb encode`.")
-    ] = False
+    name_vectors: bool = flagged("--name-vectors", "Also encode entity names (250 per second and core).", default=False)
+    node_vectors: bool = flagged(
+        "--node-vectors",
+        "Also encode the documents of all nodes (10 per second and core), as `kb encode`.",
+        default=False,
+    )
     no_vectors: NoVectorsOption = False
-    memory: Annotated[
-        float | None,
-        flag(
-            "--memory GB",
-            "Sort the triples on disk, with this much memory (extra sql). Default: 2 GB if the files have more than "
-            "2 GB, else all in memory.",
-        ),
-    ] = None
+    memory: float | None = flagged(
+        "--memory GB",
+        "Sort the triples on disk, with this much memory (extra sql). Default: 2 GB if the files have more than "
+        "2 GB, else all in memory.",
+    )
 
     def check(self, out: Path, source: SourceOptions) -> None:
         """Check the options against each other.
@@ -104,7 +114,7 @@ class BuildOptions:
         return files if large and not source.has_rows else None
 
 
-@commands.command(cls=BuildCommand)
+@commands.command()
 @flattened()
 def build(
     out: KbDirectory,
@@ -120,11 +130,8 @@ def build(
     Examples:
 
         triplecheck kb build kbs/films --triples films.tsv
-
         triplecheck kb build kbs/wiki --triples a.nt.gz b.nt.gz --documents passages.jsonl
-
         triplecheck kb build kbs/shop --triples orders.csv --map head=customer relation=verb tail=product
-
         triplecheck kb build kbs/shop --database shop.duckdb --sql "select customer, 'bought', product from orders"
     """
     with waiting(stderr(), "loading"):
@@ -152,9 +159,9 @@ def build(
             kb.node_search.dense.encode_all(tell)
     list_skipped(raw if files is None else [files], texts)
     for line in kb.manifest.report.get("recognised", ()):
-        stderr().print(printable(line), soft_wrap=True)
+        remark(line)
     for note in kb.manifest.report["notes"]:
-        stderr().print(f"note: {printable(note)}", soft_wrap=True)
+        remark(f"note: {note}")
     stdout().print(_table(kb))
 
 
@@ -185,7 +192,6 @@ def build_debian(
     Examples:
 
         triplecheck kb build-debian kbs/debian
-
         triplecheck kb build-debian kbs/debian --packages Packages.xz --translation Translation-en.xz
     """
     with waiting(stderr(), "loading"):
@@ -202,16 +208,12 @@ def build_debian(
         kb = build(raw, out, documents=documents, sources=sources, progress=tell)
     stdout().print(_table(kb))
     if not known:
-        stderr().print(
-            "no long descriptions: apt has none on this machine; name a Translation-en file with --translation"
-        )
+        remark("no long descriptions: apt has none on this machine; name a Translation-en file with --translation")
 
 
 @commands.command("build-stark")
 def build_stark(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder `processed` of a STaRK knowledge base, or its parent.")
-    ],
+    folder: Annotated[Path, argument("FOLDER", "Folder `processed` of a STaRK knowledge base, or its parent.")],
     out: KbDirectory,
     candidates: Annotated[
         list[str] | None, flag("--candidates TYPE", "Node type that can be an answer. Repeatable; default: all.")
@@ -222,7 +224,6 @@ def build_stark(
     Examples:
 
         triplecheck kb build-stark data/prime/processed kbs/prime
-
         triplecheck kb build-stark data/mag kbs/mag --candidates paper
     """
     with waiting(stderr(), "loading"):
@@ -245,7 +246,6 @@ def info(
     Examples:
 
         triplecheck kb info kbs/films
-
         triplecheck kb info kbs/films --verify --json
     """
     opened = open_base(kb)
@@ -260,15 +260,13 @@ def info(
         return
     stdout().print(_table(opened))
     if verify:
-        stdout().print("all hashes match")
+        say("all hashes match")
 
 
 @commands.command()
 def search(
     kb: KbArgument,
-    text: Annotated[
-        str, typer.Argument(metavar="TEXT", help="A name, possibly misspelt or partial, or words of documents.")
-    ],
+    text: Annotated[str, argument("TEXT", "A name, possibly misspelt or partial, or words of documents.")],
     limit: Annotated[int, flag("--limit N", "Maximum results of each kind.", LIMITS, min=1)] = 10,
     json: JsonOption = False,
 ) -> None:
@@ -279,7 +277,6 @@ def search(
     Examples:
 
         triplecheck kb search kbs/films "Ridly Scott"
-
         triplecheck kb search bundled "Bernhard Heiden" --limit 3 --json
     """
     from triplecheck.kg.errors import UserError
@@ -305,7 +302,7 @@ def search(
         return
     out = stdout()
     if not candidates and not hits:
-        out.print("nothing found")
+        say("nothing found")
     if candidates:
         rows = [(c.label, c.id, c.source, f"{c.score:.3f}") for c in candidates]
         out.print(_scored(("name", "id", "source"), rows))
@@ -316,60 +313,57 @@ def search(
 @commands.command()
 def encode(
     kb: KbArgument,
-    multi: Annotated[bool, flag("--multi", "Two vectors per node, of its text and of its relations.")] = False,
+    multi: Annotated[bool, flag("--multi", "Encode two vectors per node: of its text, of its relations.")] = False,
     documents: Annotated[
         bool, flag("--documents", "Encode the documents instead, for programs that read a corpus.")
     ] = False,
 ) -> None:
     """Encode the documents of all nodes, so that a dense search covers every node.
 
-    Otherwise those of up to 5,000 nodes are encoded when a program first needs them, and of more nodes only
-    the best lexical candidates of each question. About 10 documents per second and core; the same command
-    resumes an interrupted run. A dense search of the
-    documents themselves (`--option corpus=dense`) needs --documents.
+    Without it, a program encodes the documents of up to 5,000 nodes when it first needs them; in a larger graph it
+    encodes only the best lexical candidates of each question. A core encodes about 10 documents per second. The same
+    command resumes an interrupted run. A dense search of the documents themselves (`--option corpus=dense`) needs
+    --documents.
 
     Examples:
 
         triplecheck kb encode kbs/films
-
         triplecheck kb encode kbs/films --multi
-
         triplecheck kb encode kbs/films --documents
     """
     base = open_base(kb)
     if documents:
-        stdout().print(f"{_encode_documents(base):,} documents encoded")
+        say(f"{_encode_documents(base):,} documents encoded")
         return
     searches = base.node_search
     with reporting(stderr(), "encoding documents") as tell:
         (searches.multi if multi else searches.dense).encode_all(tell)
-    stdout().print(f"{len(searches.documents):,} nodes encoded")
+    say(f"{len(searches.documents):,} nodes encoded")
 
 
 @commands.command()
 def upload(
     place: Annotated[
         str,
-        typer.Argument(
-            metavar="PLACE",
-            help="lancedb:DIRECTORY#TABLE, lancedb:s3://BUCKET/FOLDER, qdrant:http://HOST:6333#COLLECTION or "
+        argument(
+            "PLACE",
+            "lancedb:DIRECTORY#TABLE, lancedb:s3://BUCKET/FOLDER, qdrant:http://HOST:6333#COLLECTION or "
             "qdrant:DIRECTORY.",
         ),
     ],
     kb: Annotated[str | None, flag("--kb KB", "Knowledge base whose documents are copied.")] = None,
     documents: DocumentsOption = None,
-    no_vectors: Annotated[bool, flag("--no-vectors", "Encode nothing; only a search by words is possible.")] = False,
+    no_vectors: Annotated[bool, flag("--no-vectors", "Encode nothing; search documents by words alone.")] = False,
 ) -> None:
     """Store documents and their vectors in LanceDB or Qdrant.
 
-    For more documents than one index on one machine holds. Then `--documents-at PLACE`, or `documents = "PLACE"` in
-    triplecheck.toml. The same command resumes an interrupted run. The key of a Qdrant server is read from
-    QDRANT_API_KEY.
+    Use it for more documents than one index on one machine holds. Programs search them with `--documents-at PLACE`, or
+    with `documents = "PLACE"` in triplecheck.toml. The same command resumes an interrupted run. The key of a Qdrant
+    server is read from QDRANT_API_KEY.
 
     Examples:
 
         triplecheck kb upload lancedb:stores/passages --documents passages.jsonl
-
         triplecheck kb upload "qdrant:http://localhost:6333#films" --kb kbs/films
     """
     from triplecheck.kg.document_stores import upload as store
@@ -386,7 +380,7 @@ def upload(
         if texts is None:
             raise UserError(f"{kb}: there are no documents; add them with `triplecheck kb build --documents`")
         stored = store(texts, place, None if no_vectors else load_encoder(), tell)
-    stdout().print(f"{len(stored):,} documents stored in {printable(stored.place)}", soft_wrap=True)
+    say(f"{len(stored):,} documents stored in {stored.place}")
 
 
 def _encode_documents(base: KnowledgeBase) -> int:
@@ -451,13 +445,10 @@ def _remote_info(kb: KnowledgeBase, verify: bool, json: bool) -> None:
 
 @commands.command()
 def index(
-    url: Annotated[str, typer.Argument(metavar="URL", help="URL of an endpoint, or its name in `triplecheck.toml`.")],
+    url: Annotated[str, argument("URL", "URL of an endpoint, or its name in `triplecheck.toml`.")],
     out: Annotated[
         Path | None,
-        typer.Argument(
-            metavar="OUT",
-            help="Directory to write. Default: a place in the cache directory where --kb URL finds it.",
-        ),
+        argument("OUT", "Directory to write. Default: a place in the cache directory where --kb URL finds it."),
     ] = None,
     no_vectors: NoVectorsOption = False,
 ) -> None:
@@ -469,9 +460,7 @@ def index(
     Examples:
 
         triplecheck kb index http://localhost:8890/sparql
-
         triplecheck kb index neo4j://localhost:7687
-
         triplecheck kb index films kbs/films-index
     """
     from dataclasses import replace
@@ -487,7 +476,7 @@ def index(
         from triplecheck.kg.endpoints import build_index, index_path, open_endpoint
     options = endpoint_options(settings, url)
     if options is None:
-        raise UserError(f"{url}: neither a URL nor the name of an endpoint in triplecheck.toml")
+        raise UserError(f"{url}: is neither a URL nor the name of an endpoint in triplecheck.toml")
     cache = cache_directory(settings.cache)
     place = out or index_path(options, cache)
     # Pages are read once: they need no cache, and an older index must not answer for the server.
@@ -506,12 +495,14 @@ def _table(kb: KnowledgeBase) -> Table:
 
 
 def _rows(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
+    from triplecheck.language.pipeline import installed
+
     yield "knowledge base", about["path"]
     for name, count in about["counts"].items():
         yield name, f"{count:,}"
     yield "size", f"{about['bytes'] / 1e6:,.1f} MB"
     yield "vectors", about["encoder"] or "none"
-    yield "language", _language(about["language"])
+    yield "language", f"{about['language']}, read by {installed(about['language'])}"
     if about["embeddings"]:
         trained, quality = about["embeddings"]["options"], about["embeddings"]["quality"]
         yield "embeddings", f"{trained['model']}, {trained['dimensions']} dimensions, MRR {quality['mrr']:.3f}"
@@ -526,13 +517,6 @@ def _rows(about: dict[str, Any]) -> Iterator[tuple[str, str]]:
     if about["skipped"]:
         yield "skipped lines", f"{about['skipped']:,}"
     yield "content hash", about["content_hash"]
-
-
-def _language(name: str) -> str:
-    """A language, with the spaCy pipeline that reads it here."""
-    from triplecheck.language.pipeline import installed
-
-    return f"{name}, read by {installed(name)}"
 
 
 def _rows_of_report(report: dict[str, Any]) -> Iterator[tuple[str, str]]:

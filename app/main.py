@@ -33,7 +33,7 @@ from triplecheck.app import (
     training,
 )
 from triplecheck.app.command import COMMON, Commands, common_options
-from triplecheck.app.console import printable, shown, stderr
+from triplecheck.app.console import remark, shown
 from triplecheck.app.errors import INTERRUPTED, OTHER, USER, complain, print_error
 from triplecheck.app.questions import synthesize
 from triplecheck.app.serve import mcp, serve
@@ -136,9 +136,7 @@ def root(
     Examples:
 
         triplecheck demo
-
         triplecheck kb build kbs/films --triples films.tsv
-
         triplecheck ask "Who directed Alien?" --kb kbs/films
     """
     if context.invoked_subcommand is None:
@@ -150,7 +148,7 @@ def _warn(others: Callable[..., None], message: Warning | str, category: type[Wa
     if category.__name__ == "ReadWarning":
         return
     if category.__module__.startswith("triplecheck."):
-        stderr().print(f"warning: {printable(str(message))}", soft_wrap=True)
+        remark(f"warning: {message}")
     else:
         others(message, category, *more)
 

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from triplecheck.app.console import columns, print_json, printable, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, remark, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, JsonOption, KbArgument, flag
+from triplecheck.app.options import LIMITS, JsonOption, KbArgument, argument, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase
@@ -19,9 +17,9 @@ def match(
     kb: KbArgument,
     patterns: Annotated[
         str,
-        typer.Argument(
-            metavar="PATTERNS",
-            help="Patterns `head relation tail`, separated by `;`. A variable is written ?film or, with its type, "
+        argument(
+            "PATTERNS",
+            "Patterns `head relation tail`, separated by `;`. A variable is written ?film or, with its type, "
             "?film:Film; names of several words in quotes; * for any relation.",
         ),
     ],
@@ -41,7 +39,6 @@ def match(
     Examples:
 
         triplecheck kb match kbs/films "?film directed_by 'Christopher Nolan'; ?film starring ?actor" --answer ?actor
-
         triplecheck kb match bundled "?person bornIn ?city; ?city * 'Germany'" --json
     """
     with waiting(stderr(), "loading"):
@@ -57,7 +54,7 @@ def match(
         limit=limit,
     )
     for warning in report.pop("warnings"):
-        stderr().print(printable(warning), soft_wrap=True)
+        remark(warning)
     if json:
         print_json(report)
     else:
@@ -90,10 +87,17 @@ def matched(
         raise UserError("; ".join(f"{dropped.pattern}: {dropped.reason}" for dropped in query.dropped))
     variable = _variable(query, answer)
     found, left_out = _solve(base, query, variable, exact, relax)
-    report = _report(found, variable, left_out)
-    nodes = report.pop("nodes")
-    report["answers"] = [_answer(base, found, variable, node) for node in nodes[:limit]]
-    return report | {"warnings": [str(warning) for warning in query.warnings]}
+    nodes = found.nodes(variable)
+    return {
+        "variable": variable,
+        "count": found.count(variable),
+        "exact": found.exact,
+        "emptied_by": None if found.emptied_by is None else found.emptied_by.text,
+        "left_out": left_out,
+        "rounds": [dict(sizes) for sizes in found.rounds],
+        "answers": [_answer(base, found, variable, node) for node in ([] if nodes is None else nodes[:limit].tolist())],
+        "warnings": [str(warning) for warning in query.warnings],
+    }
 
 
 def _variable(query: Query, answer: str | None) -> str:
@@ -117,19 +121,6 @@ def _solve(base: KnowledgeBase, query: Query, variable: str, exact: bool, relax:
     return found, []
 
 
-def _report(found: Match, variable: str, left_out: list[str]) -> dict[str, Any]:
-    nodes = found.nodes(variable)
-    return {
-        "variable": variable,
-        "count": found.count(variable),
-        "exact": found.exact,
-        "emptied_by": None if found.emptied_by is None else found.emptied_by.text,
-        "left_out": left_out,
-        "rounds": [dict(sizes) for sizes in found.rounds],
-        "nodes": [] if nodes is None else nodes.tolist(),
-    }
-
-
 def _answer(base: KnowledgeBase, found: Match, variable: str, node: int) -> dict[str, Any]:
     from triplecheck.kg.patterns import support
 
@@ -145,19 +136,18 @@ def _answer(base: KnowledgeBase, found: Match, variable: str, node: int) -> dict
 def _show(report: dict[str, Any]) -> None:
     from rich.text import Text
 
-    out = stdout()
     if report["left_out"]:
-        out.print(Text(printable(f"without: {'; '.join(report['left_out'])}")))
+        say(f"without: {'; '.join(report['left_out'])}")
     if not report["answers"]:
-        by = f"; {printable(report['emptied_by'])} left nothing" if report["emptied_by"] else ""
-        out.print(Text(f"nothing satisfies the patterns{by}"))
+        by = f"; {report['emptied_by']} left nothing" if report["emptied_by"] else ""
+        say(f"nothing satisfies the patterns{by}")
         return
     table = columns(f"?{report['variable']}", "because")
     for answer in report["answers"]:
         because = "; ".join(" → ".join(triple) for triple in answer["triples"])
         table.add_row(Text(printable(answer["label"])), Text(printable(because)))
-    out.print(table)
+    stdout().print(table)
     superset = (
         "" if report["exact"] else "; the patterns form a cycle, so some may be in no complete solution (--exact)"
     )
-    out.print(Text(f"{len(report['answers']):,} of {report['count']:,}{superset}"))
+    say(f"{len(report['answers']):,} of {report['count']:,}{superset}")

@@ -9,12 +9,20 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.command import Commands
-from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import DATA, LIMITS, MODEL, JsonOption, LimitOption, SeedOption, flag, flattened
+from triplecheck.app.options import (
+    DATA,
+    LIMITS,
+    MODEL,
+    JsonOption,
+    LimitOption,
+    SeedOption,
+    argument,
+    flagged,
+    flattened,
+)
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -76,19 +84,16 @@ def _known_models() -> Iterator[tuple[str, str, str]]:
 class CheckOptions:
     """What a model is checked on."""
 
-    quick: Annotated[bool, flag("--quick", "Only three short tasks, not the steps of a program.")] = False
-    program: Annotated[str, flag("--program NAME", "Program whose steps are checked.")] = "kerag"
-    kb: Annotated[str | None, flag("--kb KB", "Knowledge base of --questions. Default: the bundled one.", DATA)] = None
-    questions: Annotated[
-        Path | None, flag("--questions FILE", "Questions with answers. Default: five bundled ones.", DATA)
-    ] = None
+    quick: bool = flagged("--quick", "Only three short tasks, not the steps of a program.", default=False)
+    program: str = flagged("--program NAME", "Program whose steps are checked.", default="kerag")
+    kb: str | None = flagged("--kb KB", "Knowledge base of --questions. Default: the bundled one.", DATA)
+    questions: Path | None = flagged("--questions FILE", "Questions with answers. Default: five bundled ones.", DATA)
     limit: LimitOption = None
     seed: SeedOption = 0
-    option: Annotated[
-        list[str] | None,
-        flag("--option NAME=VALUE", "Option of the program, such as `limits.offered=12`. Repeatable.", MODEL),
-    ] = None
-    workers: Annotated[int, flag("--workers N", "Calls in parallel.", LIMITS, min=1)] = 1
+    option: list[str] | None = flagged(
+        "--option NAME=VALUE", "Option of the program, such as `limits.offered=12`. Repeatable.", MODEL
+    )
+    workers: int = flagged("--workers N", "Calls in parallel.", LIMITS, min=1, default=1)
 
     def questions_asked(self) -> list[Question] | None:
         """The questions; None for the five bundled ones."""
@@ -105,9 +110,9 @@ class CheckOptions:
 def check(
     model: Annotated[
         str,
-        typer.Argument(
-            metavar="MODEL",
-            help="`extractive`, `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, or any DSPy/LiteLLM string.",
+        argument(
+            "MODEL",
+            "`extractive`, `local/smollm2`, `local/DIRECTORY`, `llama.cpp/FILE.gguf`, or any DSPy/LiteLLM string.",
         ),
     ],
     what: CheckOptions,
@@ -124,14 +129,11 @@ def check(
     Examples:
 
         triplecheck lm check extractive
-
         triplecheck lm check llama.cpp/models/qwen2.5-7b-instruct.gguf
-
         triplecheck lm check openai/gpt-4o-mini --limit 50 --option demos=none
-
         OPENAI_API_BASE=http://127.0.0.1:8080/v1 triplecheck lm check openai/my-model
     """
-    from triplecheck.kg.errors import UnavailableError
+    from triplecheck.kg.errors import TriplecheckError, UnavailableError
     from triplecheck.lms.kinds import is_extractive
 
     report = _reached(model)
@@ -141,7 +143,9 @@ def check(
     # The baseline can do the project's own steps only.
     steps = [] if what.quick and not is_extractive(model) else _check_steps(model, what)
     _show(report, steps, json)
-    _complain_if_unread(model, steps)
+    unread = next((step for step in steps if step.read == 0), None)
+    if unread is not None:
+        raise TriplecheckError(f"{model}: no reply to {unread.step} can be read: {unread.sample}")
 
 
 def _reached(model: str) -> CheckReport:
@@ -184,16 +188,7 @@ def _show(report: CheckReport, steps: Sequence[StepCheck], as_json: bool) -> Non
         stdout().print(table)
     failing = next((step for step in steps if step.fails), None)
     if failing is not None:
-        stdout().print(f"fails at {failing.step}: {printable(failing.sample)}", soft_wrap=True)
-
-
-def _complain_if_unread(model: str, steps: Sequence[StepCheck]) -> None:
-    """Raise an error if no reply to a step can be read."""
-    from triplecheck.kg.errors import TriplecheckError
-
-    unread = next((step for step in steps if step.read == 0), None)
-    if unread is not None:
-        raise TriplecheckError(f"{model}: no reply to {unread.step} can be read: {unread.sample}")
+        say(f"fails at {failing.step}: {printable(failing.sample)}")
 
 
 def _table_of_steps(steps: Sequence[StepCheck]) -> Table:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triplecheck.app.console import printable, reporting, stderr, waiting
+from triplecheck.app.console import remark, reporting, stderr, waiting
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -232,27 +232,24 @@ def _sources(settings: Settings, kb: KnowledgeBase | Sources) -> Sources:
 
 def _open_alone(settings: Settings, sources: Sources, progress: ProgressCallback | None = None) -> Program:
     """The configured program without the members of a cascade that are asked before it."""
-    program = _made(settings, sources)
-    if progress is not None:
-        program.prepare(progress)
-    return program
-
-
-def _made(settings: Settings, sources: Sources) -> Program:
     from triplecheck.kg import UserError
     from triplecheck.programs import resolve_program
     from triplecheck.programs.base import make_program
 
     if settings.bundle is None:
-        return make_program(resolve_program(settings.program), sources, arguments(settings))
-    from triplecheck.optimize.bundle import load_bundle
+        program = make_program(resolve_program(settings.program), sources, arguments(settings))
+    else:
+        from triplecheck.optimize.bundle import load_bundle
 
-    bundle = load_bundle(settings.bundle)
-    if "program" in settings.model_fields_set and resolve_program(settings.program).name != bundle.program_name:
-        raise UserError(f"{settings.bundle}: contains {bundle.program_name!r}, not {settings.program!r}")
-    for note in bundle.notes(sources, roles(settings)):
-        stderr().print(f"note: {printable(note)}", soft_wrap=True)
-    return bundle.program(sources, arguments(settings))
+        bundle = load_bundle(settings.bundle)
+        if "program" in settings.model_fields_set and resolve_program(settings.program).name != bundle.program_name:
+            raise UserError(f"{settings.bundle}: contains {bundle.program_name!r}, not {settings.program!r}")
+        for note in bundle.notes(sources, roles(settings)):
+            remark(f"note: {note}")
+        program = bundle.program(sources, arguments(settings))
+    if progress is not None:
+        program.prepare(progress)
+    return program
 
 
 def with_bar(settings: Settings) -> Settings:
@@ -280,13 +277,10 @@ def arguments(settings: Settings) -> dict[str, Any]:
     given: dict[str, Any] = {} if settings.hops is None else {"hops": settings.hops}
     if settings.verdict is not None:
         given["verdict"] = settings.verdict
-    if (
-        not settings.ranker
-        and settings.bundle is None
-        and hasattr(resolve_program(settings.program).Options(), "ranker")
-    ):
+    alone = settings.bundle is None
+    if not settings.ranker and alone and hasattr(resolve_program(settings.program).Options(), "ranker"):
         given["ranker"] = False
-    if settings.bundle is None or "grounded_only" in settings.model_fields_set:
+    if alone or "grounded_only" in settings.model_fields_set:
         given["grounded_only"] = settings.grounded_only
     return given | settings.options
 

@@ -9,7 +9,6 @@ import inspect
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
-from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -36,24 +35,27 @@ def flag(usage: str, help: str, panel: str | None = None, **settings: Any) -> An
     return typer.Option(name, metavar=metavar or None, help=help, rich_help_panel=panel, **settings)
 
 
-class Part(StrEnum):
-    """Which part of the questions."""
+def argument(metavar: str, help: str) -> Any:
+    """An argument of a command: `typer.Argument`, written shorter."""
+    return typer.Argument(metavar=metavar, help=help)
 
-    TRAIN = "train"
-    DEV = "dev"
+
+def flagged(usage: str, help: str, panel: str | None = None, *, default: Any = None, **settings: Any) -> Any:
+    """A field of a dataclass that is an option of a command; see `flag` and `flattened`.
+
+    Args:
+        default: `...`: the option is required.
+    """
+    value = dataclasses.MISSING if default is ... else default
+    return dataclasses.field(default=value, metadata={"option": flag(usage, help, panel, **settings)})
 
 
 KbArgument = Annotated[
     str,
-    typer.Argument(
-        metavar="KB",
-        help="Directory of a knowledge base, URL of an endpoint, its name in `triplecheck.toml`, or `bundled`.",
-    ),
+    argument("KB", "Directory of a knowledge base, URL of an endpoint, its name in `triplecheck.toml`, or `bundled`."),
 ]
-KbDirectory = Annotated[
-    Path, typer.Argument(metavar="OUT", help="Directory to write. An existing knowledge base is replaced.")
-]
-QuestionsFile = Annotated[Path, typer.Argument(metavar="OUT", help="File to write, .jsonl or .jsonl.gz.")]
+KbDirectory = Annotated[Path, argument("OUT", "Directory to write. An existing knowledge base is replaced.")]
+QuestionsFile = Annotated[Path, argument("OUT", "File to write, .jsonl or .jsonl.gz.")]
 LmOption = Annotated[
     str | None,
     flag(
@@ -96,9 +98,7 @@ NoVectorsOption = Annotated[bool, flag("--no-vectors", "Encode nothing; candidat
 DocumentsOption = Annotated[
     Path | None, flag("--documents FILE", "Documents as JSON lines with text; optional: id, title, node.")
 ]
-ProgramArgument = Annotated[
-    str, typer.Argument(metavar="PROGRAM", help="Program, such as kerag; see `triplecheck programs`.")
-]
+ProgramArgument = Annotated[str, argument("PROGRAM", "Program, such as kerag; see `triplecheck programs`.")]
 ProgramOption = Annotated[
     str | None, flag("--program NAME", "Program that answers; see `triplecheck programs`. Default: kerag.")
 ]
@@ -108,41 +108,29 @@ ProgramOption = Annotated[
 class ModelOptions:
     """A knowledge base, models and budgets."""
 
-    kb: Annotated[
-        str | None,
-        flag(
-            "--kb KB",
-            "Knowledge base: a directory that `triplecheck kb build` wrote, the URL of an endpoint, "
-            "or its name in `triplecheck.toml`. Default: the bundled one.",
-            DATA,
-        ),
-    ] = None
-    documents_at: Annotated[
-        str | None,
-        flag(
-            "--documents-at PLACE",
-            "Documents that are searched instead of those of the knowledge base: lancedb:DIRECTORY#TABLE or "
-            "qdrant:URL#COLLECTION, written by `triplecheck kb upload`.",
-            DATA,
-        ),
-    ] = None
-    language: Annotated[
-        str | None,
-        flag(
-            "--language LANGUAGE",
-            "Language of the questions, such as de, or an installed spaCy pipeline. Default: that of the knowledge "
-            "base.",
-            DATA,
-        ),
-    ] = None
+    kb: str | None = flagged(
+        "--kb KB",
+        "Knowledge base: a directory that `triplecheck kb build` wrote, the URL of an endpoint, "
+        "or its name in `triplecheck.toml`. Default: the bundled one.",
+        DATA,
+    )
+    documents_at: str | None = flagged(
+        "--documents-at PLACE",
+        "Documents that are searched instead of those of the knowledge base: lancedb:DIRECTORY#TABLE or "
+        "qdrant:URL#COLLECTION, written by `triplecheck kb upload`.",
+        DATA,
+    )
+    language: str | None = flagged(
+        "--language LANGUAGE",
+        "Language of the questions, such as de, or an installed spaCy pipeline. Default: that of the knowledge base.",
+        DATA,
+    )
     lm: LmOption = None
     role: RoleOption = None
-    budget_calls: Annotated[int | None, flag("--budget-calls N", "Stop after N model calls.", LIMITS)] = None
-    budget_tokens: Annotated[int | None, flag("--budget-tokens N", "Stop after N tokens.", LIMITS)] = None
-    budget_seconds: Annotated[
-        float | None, flag("--budget-seconds S", "Stop after S seconds spent in model calls.", LIMITS)
-    ] = None
-    budget_dollars: Annotated[float | None, flag("--budget-dollars D", "Stop after $D.", LIMITS)] = None
+    budget_calls: int | None = flagged("--budget-calls N", "Stop after N model calls.", LIMITS)
+    budget_tokens: int | None = flagged("--budget-tokens N", "Stop after N tokens.", LIMITS)
+    budget_seconds: float | None = flagged("--budget-seconds S", "Stop after S seconds spent in model calls.", LIMITS)
+    budget_dollars: float | None = flagged("--budget-dollars D", "Stop after $D.", LIMITS)
     json: JsonOption = False
 
     @property
@@ -178,57 +166,41 @@ class ModelOptions:
 class RunOptions(ModelOptions):
     """What a program runs with."""
 
-    bundle: Annotated[
-        str | None,
-        flag(
-            "--bundle DIR",
-            "Compiled program that `triplecheck compile` or `fit` wrote, with its options and models unless "
-            "others are given.",
-            MODEL,
-        ),
-    ] = None
-    cascade: Annotated[
-        list[str] | None,
-        flag(
-            "--cascade FIRST",
-            "Ask FIRST before the model of --lm, which is asked only if the answer of FIRST is not proved: "
-            "`extractive`, another model, or the directory of a bundle; `none` for the model alone. If no answer is "
-            "proved, the one with the highest confidence is given. Repeatable: they are asked in this order. Default "
-            "for KERAG and AnchorRAG: `extractive`, if --lm names a language model and neither --role, --option nor "
-            "--bundle is given.",
-            MODEL,
-        ),
-    ] = None
-    option: Annotated[
-        list[str] | None,
-        flag(
-            "--option NAME=VALUE",
-            "Another option of the program, such as `filtering=none` or `limits.values=50`; "
-            "`triplecheck programs` lists them. Repeatable.",
-            MODEL,
-        ),
-    ] = None
-    hops: Annotated[int | None, flag("--hops N", "Maximum distance from the question's topics.", MODEL)] = None
-    ranker: Annotated[
-        bool | None,
-        flag("--ranker/--no-ranker", "Let `extractive` score paths with the trained ranker, besides its rules.", MODEL),
-    ] = None
-    grounded_only: Annotated[
-        bool | None,
-        flag(
-            "--grounded-only/--no-grounded-only", "Abstain instead of giving an answer that no triple supports.", MODEL
-        ),
-    ] = None
-    verdict: Annotated[
-        Literal["proved", "likely", "supported", "any"] | None,
-        flag(
-            "--verdict",
-            "Lowest verdict of answers that are given. `likely`: proved answers, and supported ones that are more "
-            "likely right than wrong. `supported`: all whose triples are in the graph. `any`: also those of the model "
-            "alone. Default: `likely` for `ask` and `demo`; `any` elsewhere, where answers are scored by verdict.",
-            MODEL,
-        ),
-    ] = None
+    bundle: str | None = flagged(
+        "--bundle DIR",
+        "Compiled program that `triplecheck compile` or `fit` wrote, with its options and models unless "
+        "others are given.",
+        MODEL,
+    )
+    cascade: list[str] | None = flagged(
+        "--cascade FIRST",
+        "Ask FIRST before the model of --lm, which is asked only if the answer of FIRST is not proved: "
+        "`extractive`, another model, or the directory of a bundle; `none` for the model alone. If no answer is "
+        "proved, the one with the highest confidence is given. Repeatable: they are asked in this order. Default "
+        "for KERAG and AnchorRAG: `extractive`, if --lm names a language model and neither --role, --option nor "
+        "--bundle is given.",
+        MODEL,
+    )
+    option: list[str] | None = flagged(
+        "--option NAME=VALUE",
+        "Another option of the program, such as `filtering=none` or `limits.values=50`; "
+        "`triplecheck programs` lists them. Repeatable.",
+        MODEL,
+    )
+    hops: int | None = flagged("--hops N", "Maximum distance from the question's topics.", MODEL)
+    ranker: bool | None = flagged(
+        "--ranker/--no-ranker", "Let `extractive` score paths with the trained ranker, besides its rules.", MODEL
+    )
+    grounded_only: bool | None = flagged(
+        "--grounded-only/--no-grounded-only", "Abstain instead of giving an answer that no triple supports.", MODEL
+    )
+    verdict: Literal["proved", "likely", "supported", "any"] | None = flagged(
+        "--verdict",
+        "Lowest verdict of answers that are given. `likely`: proved answers, and supported ones that are more "
+        "likely right than wrong. `supported`: all whose triples are in the graph. `any`: also those of the model "
+        "alone. Default: `likely` for `ask` and `demo`; `any` elsewhere, where answers are scored by verdict.",
+        MODEL,
+    )
 
     def settings(self, **more: Any) -> Settings:
         """See `ModelOptions.settings`."""
@@ -250,38 +222,30 @@ class RunOptions(ModelOptions):
 class BatchOptions(RunOptions):
     """What a program runs with over many questions; the budget is for all of them together."""
 
-    questions: Annotated[
-        Path | None,
-        flag(
-            "--questions FILE",
-            "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, "
-            "answer_labels, hops, kind.",
-            DATA,
-        ),
-    ] = None
-    data: Annotated[
-        str | None,
-        flag("--data NAME", "Published data set, instead of --questions; see `triplecheck data list`.", DATA),
-    ] = None
+    questions: Path | None = flagged(
+        "--questions FILE",
+        "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, "
+        "answer_labels, hops, kind.",
+        DATA,
+    )
+    data: str | None = flagged(
+        "--data NAME", "Published data set, instead of --questions; see `triplecheck data list`.", DATA
+    )
     split: SplitOption = None
     path: PathOption = None
-    part: Annotated[
-        Part | None,
-        flag(
-            "--part",
-            "Use one half of the questions, split by a hash of their ids before sampling: train on `train`, "
-            "measure on `dev`. Reports measure on `dev`.",
-            DATA,
-        ),
-    ] = None
+    part: Literal["train", "dev"] | None = flagged(
+        "--part",
+        "Use one half of the questions, split by a hash of their ids before sampling: train on `train`, "
+        "measure on `dev`. Reports measure on `dev`.",
+        DATA,
+    )
     limit: LimitOption = None
     seed: SeedOption = 0
     workers: WorkersOption = None
-    timeout: Annotated[float | None, flag("--timeout S", "Maximum seconds per question.", LIMITS)] = None
-    out: Annotated[
-        Path | None,
-        flag("--out DIR", "Directory of the run; an unfinished one is resumed. Default: a directory in runs/.", OUTPUT),
-    ] = None
+    timeout: float | None = flagged("--timeout S", "Maximum seconds per question.", LIMITS)
+    out: Path | None = flagged(
+        "--out DIR", "Directory of the run; an unfinished one is resumed. Default: a directory in runs/.", OUTPUT
+    )
 
     def settings(self, **more: Any) -> Settings:
         """See `ModelOptions.settings`."""
@@ -309,6 +273,9 @@ def flattened(*leave_out: str, **notes: str) -> Callable[[Callable[..., None]], 
             fields = [field for field in dataclasses.fields(kind) if field.name not in leave_out]
             groups[parameter.name] = kind, [field.name for field in fields]
             of = typing.get_type_hints(kind, include_extras=True)
+            of |= {
+                field.name: Annotated[of[field.name], field.metadata["option"]] for field in fields if field.metadata
+            }
             parameters += [
                 inspect.Parameter(
                     field.name,

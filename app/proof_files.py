@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from html import escape
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from triplecheck.app.options import OUTPUT, flag
+from triplecheck.app.options import OUTPUT, flagged
 
 if TYPE_CHECKING:
     from triplecheck.app.serve.service import Steps
@@ -39,14 +39,13 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 class ProofOptions:
     """Files to write the proof to."""
 
-    html: Annotated[
-        Path | None,
-        flag("--html FILE", "Write the answer, its proof and their picture as a page that needs no server.", OUTPUT),
-    ] = None
-    svg: Annotated[Path | None, flag("--svg FILE", "Write the picture of the proof.", OUTPUT)] = None
-    graphml: Annotated[
-        Path | None, flag("--graphml FILE", "Write the graph of the picture as GraphML (extra `frames`).", OUTPUT)
-    ] = None
+    html: Path | None = flagged(
+        "--html FILE", "Write the answer, its proof and their picture as a page that needs no server.", OUTPUT
+    )
+    svg: Path | None = flagged("--svg FILE", "Write the picture of the proof.", OUTPUT)
+    graphml: Path | None = flagged(
+        "--graphml FILE", "Write the graph of the picture as GraphML (extra `frames`).", OUTPUT
+    )
 
     @property
     def files(self) -> dict[Path, Callable[[Answer], bytes]]:

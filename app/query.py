@@ -8,11 +8,9 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from triplecheck.app.console import columns, print_json, printable, rows_of, stderr, stdout, waiting
+from triplecheck.app.console import columns, print_json, printable, remark, rows_of, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
-from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, flag
+from triplecheck.app.options import LIMITS, OUTPUT, JsonOption, KbArgument, argument, flag
 
 if TYPE_CHECKING:
     from triplecheck.kg import Graph, KnowledgeBase
@@ -27,15 +25,14 @@ def query(
     kb: KbArgument,
     text: Annotated[
         str,
-        typer.Argument(
-            metavar="QUERY",
-            help="SELECT or ASK in SPARQL, where relations, classes and things may be labels in angle brackets "
-            "(<flows into>); a file with it; or `-` for standard input.",
+        argument(
+            "QUERY",
+            "SELECT or ASK in SPARQL; relations, classes and things may be labels in angle brackets, such as "
+            "`<flows into>`. Or a file with the query, or `-` for standard input.",
         ),
     ],
     explain: Annotated[
-        bool,
-        flag("--explain", "Also show what the names stand for, what was looked through, and triples.", OUTPUT),
+        bool, flag("--explain", "Also show what the names stand for, what was looked through, and triples.", OUTPUT)
     ] = False,
     csv: Annotated[bool, flag("--csv", "Print CSV, with labels for nodes.", OUTPUT)] = False,
     seconds: Annotated[float, flag("--seconds N", "Maximum time.", LIMITS, min=0)] = 10.0,
@@ -49,10 +46,7 @@ def query(
     Examples:
 
         triplecheck kb query bundled "SELECT ?river { ?river <flows into> <North Sea> }"
-
-        triplecheck kb query bundled "SELECT ?c (COUNT(?r) AS ?n) { ?r a <River> ; <flows through> ?c } GROUP BY ?c
-        ORDER BY DESC(?n) LIMIT 3" --explain
-
+        triplecheck kb query bundled "SELECT (COUNT(?r) AS ?n) { ?r a <River> ; <flows through> <Germany> }" --explain
         triplecheck kb query kbs/films query.rq --csv
     """
     from triplecheck.kg import UserError
@@ -64,7 +58,7 @@ def query(
     with waiting(stderr(), "running the query"):
         answers = base.query(written, seconds=seconds, rows=rows)
     for note in (*answers.notes, *_hints(base, answers)):
-        stderr().print(printable(note), soft_wrap=True)
+        remark(note)
     if json:
         print_json(report(base, answers, explain))
     elif csv:
@@ -157,19 +151,19 @@ def _show(base: KnowledgeBase, answers: Answers, explain: bool) -> None:
 
     out = stdout()
     if answers.boolean is not None:
-        out.print("yes" if answers.boolean else "no (in this graph)")
+        say("yes" if answers.boolean else "no (in this graph)")
     elif not answers.rows:
-        out.print("nothing found")
+        say("nothing found")
     else:
         table = columns(*(f"?{name}" for name in answers.columns))
         for row in answers.texts():
             table.add_row(*(Text(printable(cell)) for cell in row))
         out.print(table)
     if answers.truncated:
-        out.print(f"{len(answers.rows):,} of {answers.total:,} rows; --rows shows more")
+        say(f"{len(answers.rows):,} of {answers.total:,} rows; --rows shows more")
     if answers.ties:
         more = "row equals" if answers.ties == 1 else "rows equal"
-        out.print(f"{answers.ties:,} more {more} the first or the last in what they are sorted by")
+        say(f"{answers.ties:,} more {more} the first or the last in what they are sorted by")
     if explain:
         _explain(base.graph, answers)
 
@@ -202,4 +196,4 @@ def _lines(graph: Graph, title: str, edges: list[Edge] | tuple[Edge, ...], total
     for triple in _triples(graph, edges):
         out.print(Text(f"  {printable(' → '.join(triple))}"), soft_wrap=True)
     if total > len(edges):
-        out.print(f"  ... {total - len(edges):,} more")
+        say(f"  ... {total - len(edges):,} more")

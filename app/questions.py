@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
-from triplecheck.app.console import counted, is_quiet, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, is_quiet, remark, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     DATA,
@@ -20,7 +18,9 @@ from triplecheck.app.options import (
     QuestionsFile,
     RoleOption,
     SeedOption,
+    argument,
     flag,
+    flagged,
     flattened,
 )
 
@@ -38,37 +38,27 @@ class SynthesizeOptions:
 
     limit: CountOption = 1000
     seed: SeedOption = 0
-    kind: Annotated[
-        list[str] | None,
-        flag(
-            "--kind NAME",
-            "Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
-            "superlative or unanswerable; with --plans: negation, both, either, and, threshold, between, extreme, "
-            "ordinal, count, sum, average, difference, yesno, zero, path or unknown. Repeatable; default: all, in "
-            "turn.",
-        ),
-    ] = None
-    plans: Annotated[
-        bool,
-        flag(
-            "--plans",
-            "Questions with a query that computes the answer, as many of each kind; fewer if the graph gives fewer.",
-        ),
-    ] = False
+    kind: list[str] | None = flagged(
+        "--kind NAME",
+        "Kind of question: one, two or three (relations in a row), conjunction, count, comparison, "
+        "superlative or unanswerable; with --plans: negation, both, either, and, threshold, between, extreme, "
+        "ordinal, count, sum, average, difference, yesno, zero, path or unknown. Repeatable; default: all, in "
+        "turn.",
+    )
+    plans: bool = flagged(
+        "--plans",
+        "Make questions with a query that computes the answer: as many of each kind, or what the graph gives.",
+        default=False,
+    )
     max_answers: MaxAnswersOption = 10
-    phrasings: Annotated[int, flag("--phrasings N", "Phrasings of each question.", min=1)] = 1
-    typos: Annotated[float, flag("--typos X", "Share of the questions with a misspelt name.", min=0, max=1)] = 0.0
-    avoid: Annotated[
-        list[Path] | None,
-        flag(
-            "--avoid FILE",
-            "Skip questions that have the same topics and answers as one in this file. Repeatable.",
-            DATA,
-        ),
-    ] = None
+    phrasings: int = flagged("--phrasings N", "Phrasings of each question.", min=1, default=1)
+    typos: float = flagged("--typos X", "Share of the questions with a misspelt name.", min=0, max=1, default=0.0)
+    avoid: list[Path] | None = flagged(
+        "--avoid FILE", "Skip questions that have the same topics and answers as one in this file. Repeatable.", DATA
+    )
     lm: LmOption = None
     role: RoleOption = None
-    workers: Annotated[int, flag("--workers N", "Questions to paraphrase in parallel.", LIMITS, min=1)] = 1
+    workers: int = flagged("--workers N", "Questions to paraphrase in parallel.", LIMITS, min=1, default=1)
 
     @property
     def roles(self) -> Roles | None:
@@ -92,21 +82,19 @@ def synthesize(
     out: QuestionsFile,
     what: SynthesizeOptions,
 ) -> None:
-    """Make questions from a knowledge base, each with all its answers; templates or a model word them.
+    """Make questions from a knowledge base, each with all its answers.
 
-    Answers are found by walking the graph, and checked with the exact solver. With --lm (or --role query=MODEL)
-    the model paraphrases the questions; a paraphrase that changes a name is rejected. `extractive` cannot
-    paraphrase: it uses the templates.
+    Answers are found by walking the graph, and checked with the exact solver. Templates word the questions. With
+    --lm (or --role query=MODEL) the model paraphrases them; a paraphrase that changes a name is rejected.
+    `extractive` cannot paraphrase.
 
     With --plans each question has a field `plan`: a query (see `triplecheck kb query`) whose answers are those of the
-    question, or `none` if the graph cannot tell. Templates word these.
+    question, or `none` if the graph cannot tell. Templates alone word these.
 
     Examples:
 
         triplecheck synthesize kbs/films films.jsonl --limit 1000 --seed 0
-
         triplecheck synthesize kbs/films plans.jsonl --plans --limit 320 --kind negation --kind count
-
         triplecheck synthesize --kb kbs/films --out films.jsonl --phrasings 3 --lm openai/gpt-4o-mini --workers 8
     """
     with waiting(stderr(), "loading"):
@@ -115,64 +103,38 @@ def synthesize(
         roles = what.roles
     made = _synthesized(kb, what, roles)
     written = write_questions(made.questions, out)
-    stdout().print(f"{written} questions in {printable(str(out))}", soft_wrap=True)
+    say(f"{written} questions in {out}")
     if is_quiet():
         return
-    stdout().print(counted(Counter(str(question.kind) for question in made.questions)), soft_wrap=True)
+    say(counted(Counter(str(question.kind) for question in made.questions)))
     if roles is not None:
-        stdout().print(f"worded by {printable(roles.model('query'))}: {made.paraphrased}", soft_wrap=True)
+        say(f"worded by {roles.model('query')}: {made.paraphrased}")
     if made.exhausted:
-        stderr().print(f"the graph gave no more of: {', '.join(made.exhausted)}", soft_wrap=True)
+        remark(f"the graph gave no more of: {', '.join(made.exhausted)}")
 
 
 def _synthesized(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthesis:
-    """Draw questions, and show the progress."""
-    if what.plans:
-        return _with_plans(kb, what, roles)
-    with reporting(stderr(), "drawing questions") as tell:
-        from triplecheck.evals import read_questions
-        from triplecheck.optimize.synth import KINDS, synthesise
-
-        return synthesise(
-            open_base(kb),
-            what.limit,
-            seed=what.seed,
-            kinds=what.kind or KINDS,
-            most_answers=what.max_answers,
-            phrasings=what.phrasings,
-            typos=what.typos,
-            avoid=[question for file in what.avoid or () for question in read_questions(file)],
-            roles=roles,
-            workers=what.workers,
-            progress=tell,
-        )
-
-
-def _with_plans(kb: str, what: SynthesizeOptions, roles: Roles | None) -> Synthesis:
-    """Draw questions with plans.
+    """Draw questions, and show the progress.
 
     Raises:
-        UserError: an option does not go with them.
+        UserError: an option does not go with questions that have plans.
     """
     from triplecheck.kg import UserError
 
-    if roles is not None or what.phrasings > 1 or what.typos:
+    if what.plans and (roles is not None or what.phrasings > 1 or what.typos):
         raise UserError("questions with plans are worded by templates: leave out --lm, --role, --phrasings and --typos")
     with reporting(stderr(), "drawing questions") as tell:
         from triplecheck.evals import read_questions
-        from triplecheck.optimize.synth import PLAN_KINDS, synthesise_plans
+        from triplecheck.optimize.synth import KINDS, PLAN_KINDS, Synthesis, synthesise, synthesise_plans
 
-        kinds = what.kind or PLAN_KINDS
-        made = synthesise_plans(
-            open_base(kb),
-            -(-what.limit // len(kinds)),
-            seed=what.seed,
-            kinds=kinds,
-            most_answers=what.max_answers,
-            avoid=[question for file in what.avoid or () for question in read_questions(file)],
-            progress=tell,
-        )
-    return replace(made, questions=made.questions[: what.limit])
+        base, kinds = open_base(kb), what.kind or (PLAN_KINDS if what.plans else KINDS)
+        how: dict[str, Any] = {"seed": what.seed, "kinds": kinds, "most_answers": what.max_answers, "progress": tell}
+        how["avoid"] = [question for file in what.avoid or () for question in read_questions(file)]
+        if what.plans:
+            made = synthesise_plans(base, -(-what.limit // len(kinds)), **how)
+            return Synthesis(made.questions[: what.limit], made.exhausted, 0)
+        how |= {"phrasings": what.phrasings, "typos": what.typos, "roles": roles, "workers": what.workers}
+        return synthesise(base, what.limit, **how)
 
 
 def generate(
@@ -197,7 +159,6 @@ def generate(
     Examples:
 
         triplecheck data generate kbs/debian debian.jsonl --limit 500 --seed 0
-
         triplecheck data generate kbs/films two_topics.jsonl --limit 200 --shape two
     """
     with waiting(stderr(), "loading"):
@@ -206,7 +167,7 @@ def generate(
         from triplecheck.evals.retrieval.generate import generate as make
     with reporting(stderr(), "making questions"):
         written = write_questions(make(open_base(kb), limit, seed, max_answers, shape or SHAPES), out)
-    stdout().print(f"{written} questions in {out}")
+    say(f"{written} questions in {out}")
 
 
 def answer(
@@ -229,14 +190,14 @@ def answer(
     with reporting(stderr(), "computing answers"):
         found, without = materialise(open_base(kb), read_written(questions or bundled_path()))
         written = write_questions(found, out)
-    stdout().print(f"{written} questions in {out}")
+    say(f"{written} questions in {out}")
     for id, reason in without.items():
-        stderr().print(f"left out {id}: {reason}", soft_wrap=True)
+        remark(f"left out {id}: {reason}")
 
 
 def vary(
     kb: KbArgument,
-    questions: Annotated[Path, typer.Argument(metavar="QUESTIONS", help="Questions, as for `triplecheck eval`.")],
+    questions: Annotated[Path, argument("QUESTIONS", "Questions, as for `triplecheck eval`.")],
     out: QuestionsFile,
     variant: Annotated[
         str,
@@ -257,7 +218,6 @@ def vary(
     Examples:
 
         triplecheck data vary kbs/films films.jsonl misspelt.jsonl --variant typo1
-
         triplecheck data vary kbs/films films.jsonl unanswerable.jsonl --variant deleted
     """
     with waiting(stderr(), "loading"):
@@ -268,6 +228,6 @@ def vary(
     with reporting(stderr(), f"making {variant}"):
         changed, about = make_variant(variant, asked, base, kbs, seed)
         count = write_questions(changed, out)
-    stdout().print(f"{count:,} of {len(asked):,} questions: {printable(str(out))}", soft_wrap=True)
+    say(f"{count:,} of {len(asked):,} questions: {out}")
     if about.path != base.path:
-        stdout().print(f"their knowledge base: {printable(str(about.path))}", soft_wrap=True)
+        say(f"their knowledge base: {about.path}")

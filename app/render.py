@@ -135,7 +135,7 @@ def usage_line(usage: Usage, program: str | None = None, seconds: float | None =
         seconds: wall-clock time.
     """
     parts = [] if program is None else [program]
-    parts.append(f"model: {', '.join(models(usage)) or 'none'}")
+    parts.append(f"model: {', '.join(sorted(usage.by_model)) or 'none'}")
     parts += _cost(usage, seconds)
     return Text("  ".join(printable(part) for part in parts), "dim")
 
@@ -156,11 +156,6 @@ def role_lines(usage: Usage) -> list[Text]:
     return [
         Text(f"  {printable(role)}: {'  '.join(_cost(part))}", "dim") for role, part in sorted(usage.by_role.items())
     ]
-
-
-def models(usage: Usage) -> list[str]:
-    """The models that were called."""
-    return sorted(usage.by_model)
 
 
 def _short(text: str, width: int) -> str:

@@ -10,10 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-import typer
-
-from triplecheck.app.console import printable, reporting, stderr, stdout, waiting
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, flag, flattened
+from triplecheck.app.console import remark, reporting, say, stderr, stdout, waiting
+from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, argument, flagged, flattened
 
 if TYPE_CHECKING:
     from triplecheck.evals.experiments.config import Experiment
@@ -32,27 +30,22 @@ _REPORTS = Path("reports")
 class ReportOptions:
     """What of an experiment is run, and where it is written."""
 
-    data: Annotated[
-        Path | None, flag("--data DIR", "Folder of benchmarks: folders with triples.* and questions*.jsonl.", DATA)
-    ] = None
-    out: Annotated[Path | None, flag("--out DIR", "Directory of the report. Default: reports/NAME.", OUTPUT)] = None
-    runs: Annotated[Path, flag("--runs DIR", "Directory of the runs; unfinished ones are resumed.", OUTPUT)] = RUNS
-    kbs: Annotated[Path, flag("--kbs DIR", "Directory of knowledge bases; missing ones are built.", OUTPUT)] = Path(
-        "kbs"
+    data: Path | None = flagged(
+        "--data DIR", "Folder of benchmarks: folders with triples.* and questions*.jsonl.", DATA
     )
-    only: Annotated[
-        list[str] | None,
-        flag(
-            "--only TEXT",
-            "Only cells with this text in TABLE/DATA/PROGRAM/MODEL. Repeatable: cells with all of them.",
-            DATA,
-        ),
-    ] = None
-    limit: Annotated[int | None, flag("--limit N", "Use a random sample of N questions per data set.", DATA, min=1)] = (
-        None
+    out: Path | None = flagged("--out DIR", "Directory of the report. Default: reports/NAME.", OUTPUT)
+    runs: Path = flagged("--runs DIR", "Directory of the runs; unfinished ones are resumed.", OUTPUT, default=RUNS)
+    kbs: Path = flagged(
+        "--kbs DIR", "Directory of knowledge bases; missing ones are built.", OUTPUT, default=Path("kbs")
     )
-    lm: Annotated[str | None, flag("--lm MODEL", "Use this model instead of those of the experiment.", MODEL)] = None
-    workers: Annotated[int, flag("--workers N", "Questions to run in parallel.", LIMITS, min=1)] = 1
+    only: list[str] | None = flagged(
+        "--only TEXT",
+        "Only cells with this text in TABLE/DATA/PROGRAM/MODEL. Repeatable: cells with all of them.",
+        DATA,
+    )
+    limit: int | None = flagged("--limit N", "Use a random sample of N questions per data set.", DATA, min=1)
+    lm: str | None = flagged("--lm MODEL", "Use this model instead of those of the experiment.", MODEL)
+    workers: int = flagged("--workers N", "Questions to run in parallel.", LIMITS, min=1, default=1)
 
     def command(self, experiment: str) -> str:
         """The command that writes this report again; without the places of this machine."""
@@ -65,8 +58,7 @@ class ReportOptions:
 @flattened()
 def report(
     experiment: Annotated[
-        str | None,
-        typer.Argument(metavar="[EXPERIMENT]", help="Name of an experiment, or a TOML file. Default: list them."),
+        str | None, argument("[EXPERIMENT]", "Name of an experiment, or a TOML file. Default: list them.")
     ] = None,
     *,
     run: ReportOptions,
@@ -86,15 +78,10 @@ def report(
     Examples:
 
         triplecheck report
-
         triplecheck report kerag
-
         triplecheck report comparison --data benchmarks --only metaqa --limit 50
-
         triplecheck report faithful --data benchmarks --lm openai/gpt-4o-mini
-
         triplecheck report linking --data benchmarks
-
         triplecheck report results
     """
     if experiment is None:
@@ -116,7 +103,7 @@ def _list_experiments() -> None:
         _RESULTS: _RESULTS_TITLE,
     }
     for name, title in sorted(titles.items()):
-        stdout().print(f"{name:16} {title}", soft_wrap=True, markup=False)
+        say(f"{name:16} {title}")
 
 
 def _report_linking(run: ReportOptions) -> None:
@@ -139,7 +126,7 @@ def _report_results(run: ReportOptions) -> None:
     with waiting(stderr(), "loading"):
         from triplecheck.evals.results import Results
     written = Results.read(run.out or Path("docs")).write()
-    stderr().print(f"written: {printable(str(written))}", soft_wrap=True)
+    remark(f"written: {written}")
 
 
 def _report_experiment(name: str, run: ReportOptions) -> None:
@@ -153,7 +140,7 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
     chosen = opener.each_case(read_experiment(name))
     cells = _run_cells(chosen, opener, run)
     for line in left_out:
-        stderr().print(f"left out: {printable(line)}", soft_wrap=True)
+        remark(f"left out: {line}")
     if not cells:
         raise UserError("nothing was run: no cell matches --only, or its data (--data DIR) or model is not available")
     written = write_report(chosen, cells, run.out or _REPORTS / chosen.name, command=run.command(name))
@@ -190,8 +177,8 @@ def _calls(chosen: Experiment, place: Path) -> AbstractContextManager[None]:
 
 def _print_report(lines: Iterable[str], place: Path) -> None:
     for line in lines:
-        stdout().print(line, markup=False, highlight=False, soft_wrap=True)
-    stderr().print(f"written: {printable(str(place))}", soft_wrap=True)
+        stdout().print(line, soft_wrap=True)
+    remark(f"written: {place}")
 
 
 def _train(

@@ -7,11 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.command import Commands
-from triplecheck.app.console import columns, print_json, printable, stderr, stdout, waiting
-from triplecheck.app.options import RUNS, JsonOption, flag
+from triplecheck.app.console import columns, print_json, printable, say, stderr, stdout, waiting
+from triplecheck.app.options import RUNS, JsonOption, argument, flag
 
 if TYPE_CHECKING:
     from triplecheck.evals.compare import Compared, Comparison
@@ -24,7 +22,7 @@ _KINDS = {"triplecheck-evaluation": "eval", "triplecheck-compile": "compile", "t
 
 @commands.command("list")
 def list_(
-    folder: Annotated[Path, typer.Argument(metavar="[DIR]", help="Directory with runs. Default: runs.")] = RUNS,
+    folder: Annotated[Path, argument("[DIR]", "Directory with runs. Default: runs.")] = RUNS,
     json: JsonOption = False,
 ) -> None:
     """List the runs in a directory: program, number of questions, hits@1 and state.
@@ -34,7 +32,6 @@ def list_(
     Examples:
 
         triplecheck runs list
-
         triplecheck runs list runs/comparison
     """
     from rich.text import Text
@@ -48,7 +45,7 @@ def list_(
         print_json({"runs": rows})
         return
     if not rows:
-        stdout().print(f"no runs in {printable(str(folder))}")
+        say(f"no runs in {folder}")
         return
     table = columns(*(_NAMES.get(name, name) for name in rows[0]))
     for row in rows:
@@ -100,9 +97,7 @@ def _object(value: Any) -> dict[str, Any]:
 
 
 @commands.command()
-def show(
-    run: Annotated[Path, typer.Argument(metavar="DIR", help="Directory of an evaluation.")], json: JsonOption = False
-) -> None:
+def show(run: Annotated[Path, argument("DIR", "Directory of an evaluation.")], json: JsonOption = False) -> None:
     """Show the scores of an evaluation, computed from its rows.
 
     Examples:
@@ -123,8 +118,8 @@ def show(
 
 @commands.command()
 def compare(
-    a: Annotated[Path, typer.Argument(metavar="A", help="Directory of an evaluation, the baseline.")],
-    b: Annotated[Path, typer.Argument(metavar="B", help="Directory of another evaluation, on the same questions.")],
+    a: Annotated[Path, argument("A", "Directory of an evaluation, the baseline.")],
+    b: Annotated[Path, argument("B", "Directory of another evaluation, on the same questions.")],
     seed: Annotated[int, flag("--seed S", "Seed of the resampling.")] = 0,
     json: JsonOption = False,
 ) -> None:
@@ -154,8 +149,8 @@ def _show(found: Comparison) -> None:
         table.add_row(_NAMES[metric.name], *_cells(metric))
     out.print(table)
     out.print()
-    out.print(f"A: {printable(found.a)}", soft_wrap=True)
-    out.print(f"B: {printable(found.b)}", soft_wrap=True)
+    say(f"A: {found.a}")
+    say(f"B: {found.b}")
     left_out = {
         "only in A": found.only_a,
         "only in B": found.only_b,
@@ -163,9 +158,9 @@ def _show(found: Comparison) -> None:
         "error": found.errors,
     }
     reasons = ", ".join(f"{what} {count}" for what, count in left_out.items() if count)
-    out.print(f"left out: {reasons or 'none'}", soft_wrap=True)
+    say(f"left out: {reasons or 'none'}")
     for line in found.configuration:
-        out.print(f"configuration: {printable(line)}", soft_wrap=True)
+        say(f"configuration: {line}")
 
 
 def _cells(metric: Compared) -> list[str]:

@@ -6,12 +6,12 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from triplecheck.app.console import printable, stderr
-from triplecheck.app.options import DocumentsOption, flag
+from triplecheck.app.console import printable, remark, stderr
+from triplecheck.app.options import DocumentsOption, flagged
 
 if TYPE_CHECKING:
     from triplecheck.kg.progress import ProgressCallback
@@ -25,122 +25,82 @@ _BAD_LINES_SHOWN = 10
 class SourceOptions:
     """Files of a graph, and how they are read."""
 
-    triples: Annotated[
-        list[Path] | None,
-        flag(
-            "--triples FILE...",
-            "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
-            "graphs: .graphml .gexf .jsonl .cyjs .json (also Wikidata's dump), Neo4j's CSV; also with .gz. Or wide "
-            "tables, with a row for a thing and a column for each attribute (also .xlsx): which, is recognised. "
-            "Several files after one flag, or the flag repeated.",
-        ),
-    ] = None
-    sql: Annotated[
-        list[str] | None,
-        flag("--sql SELECT|TABLE", "Query to the --database, or the name of a wide table in it. Repeatable."),
-    ] = None
-    database: Annotated[
-        str | None,
-        flag("--database URL", "Database of --sql: URL of SQLAlchemy, such as sqlite:///shop.db, or a DuckDB file."),
-    ] = None
-    entities: Annotated[
-        Path | None,
-        flag(
-            "--entities FILE", "Table of entities with a header: id, label, description, aliases (by |), type (by |)."
-        ),
-    ] = None
-    relations: Annotated[
-        Path | None,
-        flag(
-            "--relations FILE",
-            "Table of relations with a header: id, label, description, aliases (by |), domain, range.",
-        ),
-    ] = None
+    triples: list[Path] | None = flagged(
+        "--triples FILE...",
+        "Files of triples: .tsv .txt .csv .parquet .nt .ttl .nq .trig .rdf .xml .owl .jsonld, and of property "
+        "graphs: .graphml .gexf .jsonl .cyjs .json (also Wikidata's dump), Neo4j's CSV; also with .gz. Or wide "
+        "tables, with a row per thing and a column per attribute (also .xlsx). The kind of a file is recognised. "
+        "Several files after one flag, or the flag repeated.",
+    )
+    sql: list[str] | None = flagged(
+        "--sql SELECT|TABLE", "Query to the --database, or the name of a wide table in it. Repeatable."
+    )
+    database: str | None = flagged(
+        "--database URL", "Database of --sql: URL of SQLAlchemy, such as sqlite:///shop.db, or a DuckDB file."
+    )
+    entities: Path | None = flagged(
+        "--entities FILE", "Table of entities with a header: id, label, description, aliases (by |), type (by |)."
+    )
+    relations: Path | None = flagged(
+        "--relations FILE", "Table of relations with a header: id, label, description, aliases (by |), domain, range."
+    )
     documents: DocumentsOption = None
-    edge_properties: Annotated[
-        list[str] | None,
-        flag(
-            "--edge-properties NAME",
-            "Further column to keep as a property of the edges, such as a start time; * for all. Repeatable.",
-        ),
-    ] = None
-    mapping: Annotated[
-        list[str] | None, flag("--map NAME=COLUMN", "Columns of the files, such as head=customer. Repeatable.")
-    ] = None
-    header: Annotated[
-        bool | None, flag("--header/--no-header", "Whether tables begin with a header. Default: by its names.")
-    ] = None
-    axioms: Annotated[
-        bool | None,
-        flag(
-            "--axioms/--no-axioms",
-            "Whether subclasses, domains, ranges and other axioms of RDF files are edges; with --no-axioms types have "
-            "no superclasses either. Default: edges if the files are mostly about classes and properties, or if the "
-            "knowledge base that changes has such edges.",
-        ),
-    ] = None
-    language: Annotated[
-        str | None,
-        flag(
-            "--language TAG",
-            "Language of the labels, where RDF has several, and of the questions, such as de, or a spaCy pipeline. "
-            "Default: en, or that of the knowledge base that changes.",
-        ),
-    ] = None
-    wide: Annotated[
-        list[Path] | None,
-        flag("--wide FILE", "File to read as a wide table, where its first lines do not show it. Repeatable."),
-    ] = None
-    triples_of: Annotated[
-        list[Path] | None,
-        flag("--triples-of FILE", "File to read as triples, where its first lines do not show it. Repeatable."),
-    ] = None
-    key: Annotated[
-        list[str] | None,
-        flag(
-            "--key COLUMN",
-            "Column of a wide table that names the rows; TABLE=COLUMN of one of several. Default: a column of ids or "
-            "names whose values are all different.",
-        ),
-    ] = None
-    split: Annotated[
-        list[str] | None,
-        flag(
-            "--split SEPARATOR",
-            "What separates several values in a cell of a wide table, such as '; '; COLUMN=SEPARATOR for one column.",
-        ),
-    ] = None
-    link: Annotated[
-        list[str] | None,
-        flag(
-            "--link COLUMN=TABLE",
-            "Column of a wide table (or TABLE.COLUMN) that holds keys or names of the rows of another one. Default: "
-            "where the values and the name of the column show it.",
-        ),
-    ] = None
-    classes: Annotated[
-        list[str] | None,
-        flag(
-            "--class NAME",
-            "Class of the rows of a wide table; TABLE=NAME of one of several. Default: the name of the file, sheet or "
-            "table.",
-        ),
-    ] = None
-    day_first: Annotated[
-        bool | None,
-        flag(
-            "--day-first/--month-first",
-            "Whether 03/04/2024 is in April. Default: as the other dates of its column say.",
-        ),
-    ] = None
-    skip_bad: Annotated[bool, flag("--skip-bad", "Skip malformed lines, of Turtle statements, and list them.")] = False
-    strict: Annotated[
-        bool,
-        flag("--strict", "Refuse IRIs and language tags in RDF files that RDF does not allow, and most parsers read."),
-    ] = False
-    fetch_contexts: Annotated[
-        bool, flag("--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.")
-    ] = False
+    edge_properties: list[str] | None = flagged(
+        "--edge-properties NAME...",
+        "Further column to keep as a property of the edges, such as a start time; * for all. Repeatable.",
+    )
+    mapping: list[str] | None = flagged(
+        "--map NAME=COLUMN...", "Columns of the files, such as head=customer. Repeatable."
+    )
+    header: bool | None = flagged("--header/--no-header", "Whether tables begin with a header. Default: by its names.")
+    axioms: bool | None = flagged(
+        "--axioms/--no-axioms",
+        "Whether subclasses, domains, ranges and other axioms of RDF files are edges; with --no-axioms types have "
+        "no superclasses either. Default: edges if the files are mostly about classes and properties, or if a "
+        "knowledge base is changed that has such edges.",
+    )
+    language: str | None = flagged(
+        "--language TAG",
+        "Language of the labels, where RDF has several, and of the questions, such as de, or a spaCy pipeline. "
+        "Default: en, or that of the knowledge base that is changed.",
+    )
+    wide: list[Path] | None = flagged(
+        "--wide FILE...", "File to read as a wide table, where its first lines do not show it. Repeatable."
+    )
+    triples_of: list[Path] | None = flagged(
+        "--triples-of FILE...", "File to read as triples, where its first lines do not show it. Repeatable."
+    )
+    key: list[str] | None = flagged(
+        "--key COLUMN...",
+        "Column of a wide table that names the rows; TABLE=COLUMN of one of several. Default: a column of ids or "
+        "names whose values are all different.",
+    )
+    split: list[str] | None = flagged(
+        "--split SEPARATOR",
+        "What separates several values in a cell of a wide table, such as '; '; COLUMN=SEPARATOR for one column.",
+    )
+    link: list[str] | None = flagged(
+        "--link COLUMN=TABLE...",
+        "Column of a wide table (or TABLE.COLUMN) that holds keys or names of the rows of another one. Default: "
+        "where the values and the name of the column show it.",
+    )
+    classes: list[str] | None = flagged(
+        "--class NAME...",
+        "Class of the rows of a wide table; TABLE=NAME of one of several. Default: the name of the file, sheet or "
+        "table.",
+    )
+    day_first: bool | None = flagged(
+        "--day-first/--month-first", "Whether 03/04/2024 is in April. Default: as the other dates of its column say."
+    )
+    skip_bad: bool = flagged("--skip-bad", "Skip malformed lines, of Turtle statements, and list them.", default=False)
+    strict: bool = flagged(
+        "--strict",
+        "Refuse IRIs and language tags in RDF files that RDF does not allow, and most parsers read.",
+        default=False,
+    )
+    fetch_contexts: bool = flagged(
+        "--fetch-contexts", "Read the contexts that JSON-LD files refer to, from network and disk.", default=False
+    )
 
     @property
     def columns(self) -> Mapping[str, str]:
@@ -262,16 +222,15 @@ class SourceOptions:
 def list_recognised(graphs: Iterable[RawGraph]) -> None:
     """Say of each table whether it was read as triples or as a wide table."""
     for line in (line for graph in graphs for line in graph.recognised):
-        stderr().print(printable(line), soft_wrap=True)
+        remark(line)
 
 
 def list_skipped(graphs: Sequence[RawGraph | TripleFiles], texts: DocumentFile | None) -> None:
     """Show the lines that were skipped."""
     lines: list[BadLine] = [line for graph in graphs for line in graph.skipped]
     lines += [] if texts is None else texts.skipped
-    err = stderr()
     for line in lines[:_BAD_LINES_SHOWN]:
         place = line.path if line.line is None else f"{line.path}:{line.line}"
-        err.print(f"skipped {printable(place)}: {printable(line.reason)}", soft_wrap=True)
+        remark(f"skipped {place}: {line.reason}")
     if len(lines) > _BAD_LINES_SHOWN:
-        err.print(f"skipped {len(lines) - _BAD_LINES_SHOWN:,} more")
+        remark(f"skipped {len(lines) - _BAD_LINES_SHOWN:,} more")

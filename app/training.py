@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-import typer
-
-from triplecheck.app.console import counted, print_json, printable, reporting, stderr, stdout, waiting
+from triplecheck.app.console import counted, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     DATA,
@@ -19,9 +17,10 @@ from triplecheck.app.options import (
     JsonOption,
     KbArgument,
     LimitOption,
-    Part,
     SeedOption,
+    argument,
     flag,
+    flagged,
     flattened,
 )
 
@@ -37,31 +36,24 @@ _ENOUGH_MEASURED = 30
 class TrainOptions:
     """The questions that a ranker is trained on."""
 
-    questions: Annotated[
-        list[Path] | None,
-        flag(
-            "--questions FILE...",
-            "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, gold_paths.",
-            DATA,
-        ),
-    ] = None
-    traces: Annotated[
-        list[Path] | None,
-        flag(
-            "--traces DIR...",
-            "Directories that `triplecheck collect` wrote: questions with the answers that a model gave, for want of "
-            "known ones.",
-            DATA,
-        ),
-    ] = None
-    part: Annotated[
-        Part | None,
-        flag("--part", "Use one half of the questions, split by a hash of their ids, to measure on the other.", DATA),
-    ] = None
+    questions: list[Path] | None = flagged(
+        "--questions FILE...",
+        "Questions as JSON lines (.jsonl, .jsonl.gz) with id, question and answers; optional: topic, gold_paths.",
+        DATA,
+    )
+    traces: list[Path] | None = flagged(
+        "--traces DIR...",
+        "Directories that `triplecheck collect` wrote: questions with the answers that a model gave, for want of "
+        "known ones.",
+        DATA,
+    )
+    part: Literal["train", "dev"] | None = flagged(
+        "--part", "Use one half of the questions, split by a hash of their ids, to measure on the other.", DATA
+    )
     limit: Annotated[int, LIMIT] = 2_000
-    minutes: Annotated[
-        float, flag("--minutes M", "Read questions for at most two fifths of M minutes.", LIMITS, min=0.1)
-    ] = 5.0
+    minutes: float = flagged(
+        "--minutes M", "Read questions for at most two fifths of M minutes.", LIMITS, min=0.1, default=5.0
+    )
     seed: SeedOption = 0
 
     def read(self, graph: str | None) -> tuple[list[Question], str | None]:
@@ -106,9 +98,7 @@ def train(
     Examples:
 
         triplecheck kb train kbs/films --questions films.jsonl
-
         triplecheck kb train kbs/films --questions films.jsonl more.jsonl --limit 500 --minutes 2
-
         triplecheck kb train kbs/films --traces traces
     """
     with waiting(stderr(), "loading"):
@@ -128,23 +118,21 @@ def train(
 
 
 def _show(trained: TrainedRanker) -> None:
-    stdout().print(summary(trained.about))
+    say(summary(trained.about))
     measured = trained.about["held_out"]["questions"]
     if measured < _ENOUGH_MEASURED:
-        stdout().print(
+        say(
             f"{measured} held-out questions are too few to tell whether it helps: compare on others, with "
             "`triplecheck eval` and its --no-ranker"
         )
     if trained.stored is None:
-        stdout().print("not stored: it answers fewer questions than before; give it more questions")
+        say("not stored: it answers fewer questions than before; give it more questions")
     if trained.left_out:
-        stdout().print(f"left out: {printable(counted(trained.left_out))}")
+        say(f"left out: {counted(trained.left_out)}")
 
 
 def train_general(
-    folder: Annotated[
-        Path, typer.Argument(metavar="FOLDER", help="Folder with questions_train.jsonl.gz and relations.tsv.gz.")
-    ],
+    folder: Annotated[Path, argument("FOLDER", "Folder with questions_train.jsonl.gz and relations.tsv.gz.")],
     out: Annotated[Path, flag("--out FILE", "The ranker: a .safetensors file.", OUTPUT)],
     source: Annotated[
         list[str] | None,
@@ -166,7 +154,6 @@ def train_general(
     Examples:
 
         triplecheck train-ranker relation_questions --out ranker.safetensors
-
         triplecheck train-ranker relation_questions --out r.safetensors --leave-out wikidata --limit 8000
     """
     with waiting(stderr(), "loading"):
@@ -184,10 +171,10 @@ def train_general(
     if json:
         print_json({"out": str(out)} | dict(about))
         return
-    stdout().print(f"trained on {about['questions']:,} questions in {about['seconds']:,.0f} s")
+    say(f"trained on {about['questions']:,} questions in {about['seconds']:,.0f} s")
     for name, shares in about["held_out"].items():
         figures = ", ".join(f"{who} {share:.3f}" for who, share in shares.items() if who != "questions")
-        stdout().print(f"{name}: right path first on {shares['questions']} held-out questions: {figures}")
+        say(f"{name}: right path first on {shares['questions']} held-out questions: {figures}")
 
 
 def summary(about: Mapping[str, Any]) -> str:

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.bracketing import brackets_table
-from triplecheck.app.console import columns, is_quiet, is_verbose, printable, reporting, stdout, total_of
-from triplecheck.app.opening import Batch
+from triplecheck.app.console import columns, is_quiet, is_verbose, printable, reporting, say, stdout, total_of
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from triplecheck.evals.questions import Question
+    from triplecheck.kg import KnowledgeBase
     from triplecheck.optimize.tuning.cost import Cost
     from triplecheck.optimize.tuning.result import Choice, Tuned
+    from triplecheck.optimize.tuning.tries import TunePlan
 
 REPORT = "report.md"
 """The tables of a run, in its directory."""
@@ -25,62 +24,33 @@ _NUMBERS = ("validation", "test", "95%", "won:lost", "p", "calls", "tokens", "se
 
 
 def tuned(
-    batch: Batch,
-    held_out: Sequence[Question] | None,
-    place: Path,
-    err: Console,
-    *,
-    prompt_model: str | None = None,
-    students: Sequence[str] | None = None,
-    each: bool = False,
-    seed: int = 0,
-    calls: Path | None = None,
-    estimate_only: bool = False,
+    plan: TunePlan, kb: KnowledgeBase, place: Path, err: Console, *, calls: Path | None, estimate_only: bool
 ) -> Tuned | None:
     """Compile a program, and show what it may take and the progress.
 
     Args:
-        batch: the program, its questions, models and budget.
-        held_out: test questions; None: a third of the questions, 300 at most.
+        place: directory of the run.
         err: where progress is shown.
-        prompt_model, each, seed, calls: see `TunePlan` and `tune`.
+        calls: see `optimize.tuning.run.tune`.
         estimate_only: stop after the estimate; the result is None.
-
-    Raises:
-        UserError: see `three_parts`, `resolve_students` and `tune`.
     """
     from triplecheck.optimize.dspy_patches import quiet
-    from triplecheck.optimize.examples import three_parts
-    from triplecheck.optimize.students import resolve_students
     from triplecheck.optimize.tuning.run import estimated, tune
-    from triplecheck.optimize.tuning.tries import TunePlan
 
-    questions = three_parts(batch.questions, held_out)
-    plan = TunePlan(
-        program=batch.program,
-        questions=questions,
-        roles=batch.roles,
-        prompt_model=prompt_model,
-        seed=seed,
-        workers=batch.settings.workers,
-        budget=batch.budget,
-        students=resolve_students(students),
-        each=each,
-    )
-    sizes = [len(part) for part in (questions.train, questions.validation, questions.held_out)]
-    err.print("questions: {} to train, {} to choose by, {} to test on".format(*sizes), soft_wrap=True)
+    sizes = [len(part) for part in (plan.questions.train, plan.questions.validation, plan.questions.held_out)]
+    say("questions: {} to train, {} to choose by, {} to test on".format(*sizes), to=err)
 
     def announce(cost: Cost) -> None:
         tokens = cost.whole * cost.tokens_per_call
-        err.print(f"may take {cost.whole:,} calls, {tokens:,.0f} tokens; at least {cost.least:,} calls", soft_wrap=True)
+        say(f"may take {cost.whole:,} calls, {tokens:,.0f} tokens; at least {cost.least:,} calls", to=err)
 
     with reporting(err, "preparing") as tell, contextlib.nullcontext() if is_verbose() else quiet():
-        given: dict[str, Any] = {"knowledge_base": batch.kb, "calls": calls, "progress": tell}
+        given: dict[str, Any] = {"knowledge_base": kb, "calls": calls, "progress": tell}
         if estimate_only:
             announce(estimated(plan, place, **given))
             return None
         made = tune(plan, place, announce=announce, **given)
-    _write(made, batch.program.name, place / REPORT, each=each)
+    _write(made, plan.program.name, place / REPORT, each=plan.each)
     return made
 
 
@@ -118,13 +88,13 @@ def show(result: Tuned, place: Path) -> None:
     if not is_quiet():
         for line in result.choices:
             if line.note:
-                out.print(f"{printable(line.name)}: {printable(line.note)}", soft_wrap=True)
-        out.print(total_of(result.usage))
+                say(f"{line.name}: {line.note}")
+        say(total_of(result.usage))
     rows = columns(HEADER[0], numbers=HEADER[1:])
     for row in result.rows:
         rows.add_row(*map(printable, row.cells()))
     out.print(rows)
-    out.print(_said(result, place), soft_wrap=True)
+    say(_said(result, place))
 
 
 def _numbers(line: Choice) -> list[str]:

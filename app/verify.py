@@ -6,10 +6,8 @@ import contextlib
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from triplecheck.app.console import is_quiet, print_json, printable, reporting, stderr, stdout, waiting
-from triplecheck.app.options import ModelOptions, flag, flattened
+from triplecheck.app.options import ModelOptions, argument, flag, flattened
 
 if TYPE_CHECKING:
     from triplecheck.app.config import Settings
@@ -28,7 +26,7 @@ _COLORS = {
 
 @flattened()
 def verify(
-    text: Annotated[str, typer.Argument(metavar="TEXT", help="Any text, in quotes; `-` reads standard input.")],
+    text: Annotated[str, argument("TEXT", "Any text, in quotes; `-` reads standard input.")],
     run: ModelOptions,
     plausible: Annotated[
         float, flag("--plausible X", "Maximum rank of a plausible tail, as a share of all entities.", min=0.0, max=1.0)
@@ -43,7 +41,6 @@ def verify(
     Examples:
 
         triplecheck verify "Bernhard Heiden studied with Paul Hindemith. Hindemith was born in Paris."
-
         triplecheck verify - --kb kbs/films --lm openai/gpt-4o-mini --json < review.txt
     """
     settings = run.settings()

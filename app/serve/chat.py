@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from triplecheck.app.serve.types import Answer, Ask, Bases, Failure, Programs, Record, Statement, Step, Turn
+from triplecheck.app.serve.types import Answer, Ask, Bases, Failure, Programs, Record, Step, Turn
 from triplecheck.kg import UserError
 from triplecheck.programs.outcome import NO_ANSWER, closed_world, no_answer
 
@@ -203,12 +203,8 @@ def in_words(answer: Answer) -> str:
         shown = answer.proof
         title = "Proof:" if answer.verdict == "proved" else "Triples:"
     if shown:
-        lines += ["", title, *(f"- {triple_in_words(triple)}" for triple in shown[:_SHOWN])]
+        lines += ["", title]
+        lines += [f"- {one.head_label} —{one.relation_label}→ {one.tail_label}" for one in shown[:_SHOWN]]
     if len(shown) > _SHOWN:
         lines.append(f"- and {len(shown) - _SHOWN} more")
     return "\n".join(lines)
-
-
-def triple_in_words(triple: Statement) -> str:
-    """A triple by its names."""
-    return f"{triple.head_label} —{triple.relation_label}→ {triple.tail_label}"

@@ -7,7 +7,7 @@ import hmac
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
@@ -54,11 +54,8 @@ class Client:
         self._ledger = Ledger(self.budget)
         self._lock = threading.Lock()
 
-    def count(self, now: float) -> None:
+    def count(self) -> None:
         """Count a request. Unused requests are kept for a minute (a token bucket).
-
-        Args:
-            now: seconds of a monotonic clock.
 
         Raises:
             TooManyRequestsError: the client has used up its requests.
@@ -66,7 +63,7 @@ class Client:
         if self.per_minute is None:
             return
         with self._lock:
-            rate = self.per_minute / 60
+            rate, now = self.per_minute / 60, time.monotonic()
             passed = 0.0 if self._at is None else now - self._at
             self._left, self._at = min(self._left + passed * rate, float(self.per_minute)), now
             if self._left < 1:
@@ -76,9 +73,9 @@ class Client:
                 )
             self._left -= 1
 
-    def ledger(self, day: str | None = None) -> Ledger:
-        """The calls of a day (UTC, by default today), with the client's budget."""
-        day = day or datetime.now(UTC).date().isoformat()
+    def ledger(self) -> Ledger:
+        """The calls of today (UTC), with the client's budget."""
+        day = datetime.now(UTC).date().isoformat()
         with self._lock:
             if day != self._day:
                 self._day, self._ledger = day, Ledger(self.budget)
@@ -94,24 +91,16 @@ class Clients:
 
     Args:
         keys: the clients by name; none: everybody may ask, without a key.
-        clock: seconds, monotonic.
 
     Raises:
         UserError: a key is missing in the environment, too short, or used twice.
     """
 
-    def __init__(
-        self,
-        keys: Mapping[str, ClientSettings],
-        environment: Mapping[str, str] | None = None,
-        clock: Callable[[], float] = time.monotonic,
-    ) -> None:
-        environment = os.environ if environment is None else environment
-        self._clock = clock
+    def __init__(self, keys: Mapping[str, ClientSettings]) -> None:
         self._anybody = None if keys else Client(ANYBODY)
         self._by_digest: dict[bytes, Client] = {}
         for name, about in keys.items():
-            key = environment.get(about.key_env, "")
+            key = os.environ.get(about.key_env, "")
             if len(key) < _SHORTEST_KEY:
                 raise UserError(
                     f"the key of {name!r}: the variable {about.key_env} has {len(key)} characters; put a key of at "
@@ -140,7 +129,7 @@ class Clients:
                     client = one
         if client is None:
             raise UnknownKeyError("this server needs an API key: send it as `Authorization: Bearer KEY`")
-        client.count(self._clock())
+        client.count()
         return client
 
 

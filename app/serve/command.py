@@ -18,8 +18,7 @@ BaseOption = Annotated[
     flag("--base NAME=KB", "Another knowledge base, which clients choose by this name. Repeatable.", DATA),
 ]
 ProgramOption = Annotated[
-    str | None,
-    flag("--program NAME", "Program that answers unless a client names another. Default: kerag.", MODEL),
+    str | None, flag("--program NAME", "Program that answers unless a client names another. Default: kerag.", MODEL)
 ]
 TimeoutOption = Annotated[float | None, flag("--timeout S", "Maximum seconds per request. Default: 120.", LIMITS)]
 
@@ -38,10 +37,9 @@ def serve(
         flag("--allow-host NAME", "Name under which the server is reached, besides localhost. Repeatable."),
     ] = None,
     allow_origin: Annotated[
-        list[str] | None,
-        flag("--allow-origin URL", "Origin of web pages that may call the server. Repeatable."),
+        list[str] | None, flag("--allow-origin URL", "Origin of web pages that may call the server. Repeatable.")
     ] = None,
-    no_keys: Annotated[bool, flag("--no-keys", "Let everybody ask who reaches the server, also on a network.")] = False,
+    no_keys: Annotated[bool, flag("--no-keys", "Answer everybody who reaches the server, also on a network.")] = False,
     timeout: TimeoutOption = None,
     concurrent: Annotated[
         int | None, flag("--concurrent N", "Questions answered at the same time. Default: 32.", LIMITS, min=1)
@@ -52,13 +50,12 @@ def serve(
 ) -> None:
     """Serve a page at /, REST at /v1, its description at /docs, and the Model Context Protocol at /mcp.
 
-    API keys, other limits and knowledge bases stand in `triplecheck.toml`, in the table `serve`; docs/serve.md
+    API keys, other limits and knowledge bases are set in `triplecheck.toml`, in the table `serve`; docs/serve.md
     describes them. The log has one JSON object per request, on standard error. Budgets are per question.
 
     Examples:
 
         triplecheck serve
-
         triplecheck serve --kb kbs/films --base music=kbs/music --lm openai/gpt-4o-mini --port 8080
     """
     settings = _with(
@@ -106,12 +103,12 @@ def _listen_to(settings: Settings) -> None:
     from triplecheck.kg.errors import extra
 
     with extra("serve", "`triplecheck serve`"):
-        from triplecheck.app.serve.log import event, log_to
+        from triplecheck.app.serve.log import event, start_logging
         from triplecheck.app.serve.rest import make_app
         from triplecheck.app.serve.run import listen, run_until_signal
     service = _open(settings)
     app = make_app(service)
-    log_to()
+    start_logging()
     limits = settings.serve
     listening = listen(limits.host, limits.port)
     host = f"[{limits.host}]" if ":" in limits.host else limits.host

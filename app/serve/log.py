@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import logging
-import sys
 from datetime import UTC, datetime
-from typing import Any, TextIO
+from typing import Any
 
 from triplecheck.kg.redaction import redacted
 
@@ -34,11 +33,11 @@ def event(name: str, level: int = logging.INFO, error: BaseException | None = No
     logging.getLogger(LOGGER).log(level, name, extra={"fields": fields}, exc_info=error)
 
 
-def log_to(stream: TextIO = sys.stderr, level: int = logging.INFO) -> None:
-    """Write the log of the server, and warnings of everything else, to a stream."""
-    handler = logging.StreamHandler(stream)
+def start_logging() -> None:
+    """Write the log of the server, and warnings of everything else, to standard error."""
+    handler = logging.StreamHandler()
     handler.setFormatter(JsonFormatter())
     root = logging.getLogger()
     root.handlers = [handler]
     root.setLevel(logging.WARNING)
-    logging.getLogger(LOGGER).setLevel(level)
+    logging.getLogger(LOGGER).setLevel(logging.INFO)

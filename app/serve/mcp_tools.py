@@ -16,8 +16,20 @@ from starlette.routing import BaseRoute
 
 from triplecheck.app.serve.clients import ANYBODY, Client
 from triplecheck.app.serve.server import Server
-from triplecheck.app.serve.turns import Done, OnStep
-from triplecheck.app.serve.types import Answer, Ask, Found, Matched, Neighbours, VerifiedText
+from triplecheck.app.serve.service import OnStep
+from triplecheck.app.serve.turns import Done
+from triplecheck.app.serve.types import (
+    ANSWER_HELP,
+    ID_HELP,
+    PATTERNS_HELP,
+    TEXT_HELP,
+    Answer,
+    Ask,
+    Found,
+    Matched,
+    Neighbours,
+    VerifiedText,
+)
 from triplecheck.kg import TriplecheckError
 from triplecheck.programs import program_names
 
@@ -82,7 +94,7 @@ def make_tools(server: Server) -> MCPServer:
 
     @mcp.tool(title="Find entities and documents", annotations=_READS_ONLY)
     async def search(
-        text: Annotated[str, Field(description="A name, possibly misspelt or partial, or words of documents.")],
+        text: Annotated[str, Field(description=TEXT_HELP)],
         context: Context,
         base: Base = None,
         limit: Limit = 10,
@@ -92,7 +104,7 @@ def make_tools(server: Server) -> MCPServer:
 
     @mcp.tool(title="Look around a node", annotations=_READS_ONLY)
     async def neighbours(
-        id: Annotated[str, Field(description="Id of an entity, or a value as it is written.")],
+        id: Annotated[str, Field(description=ID_HELP)],
         context: Context,
         base: Base = None,
         limit: Limit = 10,
@@ -102,16 +114,9 @@ def make_tools(server: Server) -> MCPServer:
 
     @mcp.tool(title="Match triple patterns", annotations=_READS_ONLY)
     async def match(
-        patterns: Annotated[
-            str,
-            Field(
-                description="Patterns `head relation tail`, separated by `;`, with variables such as ?film or, with a "
-                "type, ?film:Film; names of several words in quotes; * for any relation.",
-                examples=["?person 'student of' 'Paul Hindemith'"],
-            ),
-        ],
+        patterns: Annotated[str, Field(description=PATTERNS_HELP)],
         context: Context,
-        answer: Annotated[str | None, Field(description="The variable to list. Default: the first one.")] = None,
+        answer: Annotated[str | None, Field(description=ANSWER_HELP)] = None,
         base: Base = None,
         limit: Limit = 20,
     ) -> Matched:

@@ -29,7 +29,11 @@ from triplecheck.app.serve.guard import Guard
 from triplecheck.app.serve.server import ClientGoneError, Server
 from triplecheck.app.serve.service import Service
 from triplecheck.app.serve.types import (
+    ANSWER_HELP,
     BASE_HELP,
+    ID_HELP,
+    PATTERNS_HELP,
+    TEXT_HELP,
     Answer,
     Ask,
     Bases,
@@ -105,8 +109,8 @@ async def ask(asked: Ask, request: Request, server: Serving, client: Asker) -> A
 async def complete(asked: chat.Conversation, request: Request, server: Serving, client: Asker) -> Any:
     """Answer the last message of a conversation, in OpenAI's protocol.
 
-    `model` names the program, or base and program: `kerag`, `films/kerag`. The steps are streamed as
-    `reasoning_content`. Earlier messages are not read.
+    `model` names the program, or base and program: `kerag`, `films/kerag`. The question may refer to earlier ones. The
+    steps are streamed as `reasoning_content`.
     """
     question = chat.question_of(asked, list(server.service.bases))
     work = server.work(question, client)
@@ -139,7 +143,7 @@ async def search(
     request: Request,
     server: Serving,
     client: Asker,
-    q: Annotated[str, Query(description="A name, possibly misspelt or partial, or words of documents.")],
+    q: Annotated[str, Query(description=TEXT_HELP)],
     base: BaseName = None,
     limit: Limit = 10,
 ) -> Found:
@@ -152,7 +156,7 @@ async def neighbours(
     request: Request,
     server: Serving,
     client: Asker,
-    id: Annotated[str, Query(description="Id of an entity, or a value as it is written.")],
+    id: Annotated[str, Query(description=ID_HELP)],
     base: BaseName = None,
     limit: Limit = 10,
 ) -> Neighbours:
@@ -165,15 +169,8 @@ async def match(
     request: Request,
     server: Serving,
     client: Asker,
-    patterns: Annotated[
-        str,
-        Query(
-            description="Patterns `head relation tail`, separated by `;`, with variables such as `?film` or, with a "
-            "type, `?film:Film`; names of several words in quotes; `*` for any relation.",
-            examples=["?person 'student of' 'Paul Hindemith'"],
-        ),
-    ],
-    answer: Annotated[str | None, Query(description="The variable to list. Default: the first one.")] = None,
+    patterns: Annotated[str, Query(description=PATTERNS_HELP)],
+    answer: Annotated[str | None, Query(description=ANSWER_HELP)] = None,
     exact: Annotated[bool, Query(description="Join patterns that form a cycle.")] = False,
     relax: Annotated[bool, Query(description="If nothing satisfies all patterns, drop as few as possible.")] = False,
     base: BaseName = None,

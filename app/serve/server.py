@@ -12,8 +12,8 @@ from triplecheck.app.serve.clients import Client, Clients
 from triplecheck.app.serve.failures import failure_of
 from triplecheck.app.serve.log import event
 from triplecheck.app.serve.metrics import Metrics
-from triplecheck.app.serve.service import Service
-from triplecheck.app.serve.turns import Done, OnStep, Turns
+from triplecheck.app.serve.service import OnStep, Service
+from triplecheck.app.serve.turns import Done, Turns
 from triplecheck.app.serve.types import Answer, Ask, Failure, Step
 from triplecheck.kg import TriplecheckError, UserError
 
@@ -49,7 +49,7 @@ class Server:
             UserError: it is too long.
         """
         if len(text) > self.limits.question:
-            raise UserError(f"the question has {len(text):,} characters; at most {self.limits.question:,} are read")
+            raise UserError(f"the question has {len(text):,} characters; at most {self.limits.question:,} are allowed")
         return text
 
     def work(self, asked: Ask, client: Client) -> Callable[[OnStep], Answer]:

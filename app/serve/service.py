@@ -21,7 +21,6 @@ from triplecheck.app.serve.types import (
     BaseInfo,
     Bases,
     Candidate,
-    Claim,
     Cost,
     Found,
     Group,
@@ -31,8 +30,6 @@ from triplecheck.app.serve.types import (
     Passage,
     ProgramInfo,
     Programs,
-    Solution,
-    Statement,
     Step,
     VerifiedText,
 )
@@ -40,7 +37,7 @@ from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.kg.endpoints import EndpointOptions, is_url
 from triplecheck.kg.knowledge_base import BUNDLED
 from triplecheck.kg.types import Direction
-from triplecheck.lms import Budget, Ledger, Usage, session
+from triplecheck.lms import Budget, Ledger, session
 from triplecheck.lms.kinds import EXTRACTIVE
 from triplecheck.lms.metering import ON_CALL
 from triplecheck.lms.roles import restrict_cache
@@ -52,7 +49,6 @@ from triplecheck.programs.verify import to_json as verified_json
 
 if TYPE_CHECKING:
     from triplecheck.app.serve.tracing import Tracing
-    from triplecheck.programs.verify import Verified
 
 _MOST_GROUPS = 60  # relations of a node
 _MOST_DOCUMENTS = 5
@@ -185,15 +181,10 @@ class Service:
         name, _ = self.base(base)
         sources = self._sources[name]
         with self._metered(payer), session(self.roles, budget=self.budget) as ledger:
-            verified: Verified = Verifier(sources)(text=text)
-            usage = ledger.usage()
-        plain = verified_json(sources, verified)
+            plain, usage = verified_json(sources, Verifier(sources)(text=text)), ledger.usage()
+        notes = [note["reason"] for note in plain["notes"] if note.get("reason")]
         return VerifiedText(
-            base=name,
-            claims=[Claim(**claim) for claim in plain["claims"]],
-            verdicts=plain["verdicts"],
-            notes=[note["reason"] for note in plain["notes"] if note.get("reason")],
-            usage=cost(usage),
+            base=name, claims=plain["claims"], verdicts=plain["verdicts"], notes=notes, usage=Cost(**usage.to_json())
         )
 
     # --- look-ups ------------------------------------------------------------------------------
@@ -279,8 +270,7 @@ class Service:
         """
         name, kb = self.base(base)
         report = matched(kb, patterns, **options)
-        kept = {field: report[field] for field in Matched.model_fields if field in report}
-        return Matched(**(kept | {"base": name, "answers": [Solution(**row) for row in report["answers"]]}))
+        return Matched(base=name, **{field: report[field] for field in Matched.model_fields if field in report})
 
     @contextlib.contextmanager
     def _metered(self, payer: Ledger | None) -> Iterator[None]:
@@ -333,33 +323,15 @@ class Steps:
         """
         seconds = time.perf_counter() - self._started
         plain = to_json(result)
-        return Answer(
-            question=plain["question"],
-            base=base,
-            program=plain["program"],
-            answer=plain["answer"],
-            answers=[Node(**row) for row in plain["answers"]],
-            verdict=plain["verdict"],
-            confidence=plain["confidence"],
-            grounded=plain["grounded"],
-            abstained=plain["abstained"],
-            reason=plain["reason"],
-            proof=[Statement(**row) for row in plain["evidence"]],
-            doubts=plain["doubts"],
-            query=plain["query"],
-            looked_through=plain["looked_through"],
-            missing=plain["missing"],
-            nearest=[Statement(**row) for row in plain["nearest"]],
-            steps=[self._steps.get(id(event)) or _step(event, seconds) for event in result.steps],
-            usage=cost(result.usage),
-            seconds=round(seconds, 4),
-            picture=picture_of(sources.graph, sources.schema_names, result) if picture else None,
-        )
-
-
-def cost(usage: Usage) -> Cost:
-    """The usage as clients get it."""
-    return Cost(**usage.to_json())
+        own: dict[str, Any] = {
+            "base": base,
+            "proof": plain["evidence"],
+            "steps": [self._steps.get(id(event)) or _step(event, seconds) for event in result.steps],
+            "usage": result.usage.to_json(),
+            "seconds": round(seconds, 4),
+            "picture": picture_of(sources.graph, sources.schema_names, result) if picture else None,
+        }
+        return Answer(**{name: value for name, value in plain.items() if name in Answer.model_fields} | own)
 
 
 def _open_bases(settings: Settings) -> dict[str, KnowledgeBase]:

@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
@@ -51,7 +52,7 @@ class Tracing:
         if self._show_texts:
             attributes["triplecheck.question"] = question
         with self._tracer.start_as_current_span(f"invoke_agent {program}", attributes=attributes) as span:
-            yield Question(span, show_texts=self._show_texts)
+            yield Question(span, self._show_texts)
 
     def call(self, role: str, model: str, usage: Usage) -> None:
         """The span of a call to a language model that has just ended; see `lms.metering.ON_CALL`."""
@@ -81,16 +82,16 @@ class Tracing:
         self._provider.force_flush()
 
 
+@dataclass(frozen=True)
 class Question:
     """The open span of a question."""
 
-    def __init__(self, span: trace.Span, *, show_texts: bool) -> None:
-        self._span = span
-        self._show_texts = show_texts
+    span: trace.Span
+    show_texts: bool
 
     def step(self, step: Step) -> None:
         """Add a step."""
-        self._span.add_event(step.kind, {"triplecheck.step": step.text} if self._show_texts else None)
+        self.span.add_event(step.kind, {"triplecheck.step": step.text} if self.show_texts else None)
 
     def answered(self, answer: Answer) -> None:
         """Add the answer and what it cost."""
@@ -103,9 +104,9 @@ class Question:
         }
         if answer.confidence is not None:
             about["triplecheck.confidence"] = answer.confidence
-        if self._show_texts:
+        if self.show_texts:
             about["triplecheck.answer"] = answer.answer
-        self._span.set_attributes(about)
+        self.span.set_attributes(about)
 
 
 def tracing_to_collector(*, show_texts: bool = False) -> Tracing:

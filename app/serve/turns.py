@@ -13,12 +13,12 @@ from typing import Generic, TypeVar
 import anyio.to_thread
 
 from triplecheck.app.serve.clients import TooManyRequestsError
+from triplecheck.app.serve.service import OnStep
 from triplecheck.app.serve.types import Step
 from triplecheck.evals.asking import QuestionTimeoutError
 from triplecheck.kg import TriplecheckError
 
 Result = TypeVar("Result")
-OnStep = Callable[[Step], None]
 
 _PULSE = 1.0  # seconds between signs of life
 
@@ -49,7 +49,6 @@ class Turns:
         self.seconds = seconds
         self.running = 0
         self.waiting = 0
-        self._concurrent = concurrent
         self._most_waiting = waiting
         self._free = asyncio.Semaphore(concurrent)
         self._threads = anyio.CapacityLimiter(math.inf)

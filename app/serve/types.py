@@ -8,6 +8,13 @@ from pydantic import BaseModel, ConfigDict, Field
 
 BASE_HELP = "Knowledge base, by its name in `/v1/bases`. Default: the first one."
 PROGRAM_HELP = "Program that answers, by its name in `/v1/programs`. Default: that of the server."
+TEXT_HELP = "A name, possibly misspelt or partial, or words of documents."
+ID_HELP = "Id of an entity, or a value as it is written."
+ANSWER_HELP = "The variable to list. Default: the first one."
+PATTERNS_HELP = (
+    "Patterns `head relation tail`, separated by `;`, with variables such as `?film` or, with a type, `?film:Film`; "
+    "names of several words in quotes; `*` for any relation. Example: `?person 'student of' 'Paul Hindemith'`."
+)
 
 
 class Record(BaseModel):

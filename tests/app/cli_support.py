@@ -23,6 +23,20 @@ Run = Callable[..., Result]
 Process = Callable[..., "subprocess.CompletedProcess[str]"]
 
 
+def ok(result: Result) -> Result:
+    """The result of a command that must succeed."""
+    assert result.exit_code == 0, result.output
+    return result
+
+
+def refused(result: Result, *said: str) -> Result:
+    """The result of a command that must find a mistake in the request, and say something about it."""
+    assert result.exit_code == 2, result.output
+    assert [text for text in said if text not in result.stderr] == [], result.stderr
+    assert "Traceback" not in result.output
+    return result
+
+
 def fields(**values: str) -> str:
     """A reply in DSPy's chat format."""
     return "\n\n".join(f"[[ ## {name} ## ]]\n{value}" for name, value in values.items()) + "\n\n[[ ## completed ## ]]"

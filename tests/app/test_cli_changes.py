@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_support import Run
+from cli_support import Run, ok
 
 from triplecheck.kg import KnowledgeBase
 
@@ -20,8 +20,7 @@ def base(kb: Path, elsewhere: Path) -> str:
 
 
 def shown(run: Run, *words: str) -> dict[str, object]:
-    result = run("kb", *words, "--json")
-    assert result.exit_code == 0, result.output
+    result = ok(run("kb", *words, "--json"))
     found: dict[str, object] = json.loads(result.stdout)
     return found
 

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from cli_support import QUESTION, READS_THE_GRAPH, fields
+from cli_support import QUESTION, READS_THE_GRAPH, fields, ok
 from model_stand_ins import scripted_model
 from typer.testing import CliRunner, Result
 
@@ -25,8 +25,7 @@ def chat(kb: Path, *lines: str, words: tuple[str, ...] = ()) -> Result:
 
 
 def test_a_follow_up_question_is_rewritten_and_shown(kb: Path) -> None:
-    result = chat(kb, "Where was Bernhard Heiden born?", "", "And Paul Hindemith?", "what was his nationality?")
-    assert result.exit_code == 0, result.output
+    result = ok(chat(kb, "Where was Bernhard Heiden born?", "", "And Paul Hindemith?", "what was his nationality?"))
     said = [line.strip() for line in result.stdout.splitlines()]
     assert [line for line in said if line.startswith("Answer")] == [
         "Answer  Frankfurt",
@@ -47,8 +46,7 @@ def test_the_role_query_rewrites(kb: Path) -> None:
 
 
 def test_a_cascade_chats(kb: Path) -> None:
-    result = chat(kb, QUESTION, "/why", words=("--cascade", "extractive", "--lm", "extractive?ranker=none"))
-    assert result.exit_code == 0, result.output
+    result = ok(chat(kb, QUESTION, "/why", words=("--cascade", "extractive", "--lm", "extractive?ranker=none")))
     assert "program: cascade; model: extractive, extractive?ranker=none" in result.stdout
     assert "1. kerag with extractive" in result.stdout and "Answer  Germany" in result.stdout
 
@@ -59,8 +57,7 @@ def test_a_new_conversation_has_nothing_to_refer_to(kb: Path) -> None:
 
 
 def test_what_led_to_the_last_answer_is_shown(kb: Path, tmp_path: Path) -> None:
-    result = chat(kb, QUESTION, "/why", "/graph proof.html")
-    assert result.exit_code == 0, result.output
+    result = ok(chat(kb, QUESTION, "/why", "/graph proof.html"))
     assert "  linked    'Bernhard Heiden'" in result.stdout
     assert "Bernhard Heiden" in (tmp_path / "proof.html").read_text("utf-8")
     made = chat(kb, QUESTION, "/graph").stdout.splitlines()[-1]
@@ -69,8 +66,7 @@ def test_what_led_to_the_last_answer_is_shown(kb: Path, tmp_path: Path) -> None:
 
 def test_program_and_knowledge_base_can_be_changed(kb: Path) -> None:
     lines = ("Where was Bernhard Heiden born?", "/program anchorrag", "And Paul Hindemith?", f"/kb {kb}", "/program")
-    result = chat(kb, *lines)
-    assert result.exit_code == 0, result.output
+    result = ok(chat(kb, *lines))
     assert "Where was Paul Hindemith born?" in result.stdout  # the conversation goes on with the other program
     assert f"{kb}, 5 triples; program: anchorrag" in result.stdout
     assert result.stdout.splitlines()[-1].startswith("anchorrag, of: ")
@@ -97,14 +93,12 @@ def test_an_error_does_not_end_it(line: str, said: str, kb: Path) -> None:
 
 @pytest.mark.parametrize("word", ["/quit", "quit", "Exit"])
 def test_a_word_leaves(kb: Path, word: str) -> None:
-    result = chat(kb, word, "never asked")
-    assert result.exit_code == 0
+    result = ok(chat(kb, word, "never asked"))
     assert "never asked" not in result.stdout
 
 
 def test_help_lists_every_command(kb: Path) -> None:
-    result = chat(kb, "/help", "/quit")
-    assert result.exit_code == 0
+    result = ok(chat(kb, "/help", "/quit"))
     assert all(f"  {usage}" in result.stdout for usage, _ in COMMANDS.values())
 
 

@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
-from cli_support import QUESTION, Run
+from cli_support import QUESTION, Run, ok, refused
 
 from triplecheck.evals import bundled_questions
 
@@ -26,8 +26,7 @@ def test_a_program_is_compiled_measured_and_asked_and_no_other_takes_its_bundle(
         json.dumps({"id": "h1", "question": "What is the capital of Mongolia?", "answers": ["Ulaanbaatar"]}) + "\n"
     )
     words = ("compile", "kerag", *FEW, "--held-out", held_out)
-    made = run(*words, "--out", "run")
-    assert made.exit_code == 0, made.output
+    made = ok(run(*words, "--out", "run"))
     assert "BootstrapFewShot may take" in made.stderr and "ignores instructions" in made.stderr
     assert "before" in made.stdout and "after" in made.stdout and "(chosen)" in made.stdout
     assert "Bootstrapped" not in made.output, "nothing that DSPy prints"
@@ -41,8 +40,7 @@ def test_a_program_is_compiled_measured_and_asked_and_no_other_takes_its_bundle(
     assert [answer["label"] for answer in asked["answers"]] == ["Ulaanbaatar"]
     summary = json.loads(run("eval", "kerag", "--bundle", "run/bundle", "--limit", 2, "--out", "eval", "--json").stdout)
     assert summary["configuration"]["switches"]["hops"] == 1, "with the options that it was compiled with"
-    other = run("eval", "anchorrag", "--bundle", "run/bundle", "--limit", 1)
-    assert other.exit_code == 2 and "contains 'kerag', not 'anchorrag'" in other.stderr
+    refused(run("eval", "anchorrag", "--bundle", "run/bundle", "--limit", 1), "contains 'kerag', not 'anchorrag'")
 
 
 def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Path) -> None:
@@ -50,12 +48,11 @@ def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Pat
     lines = [line for part in ("train", "dev") for line in bundled_questions(part).read_text().splitlines()]
     asked = elsewhere / "asked.jsonl"
     asked.write_text("\n".join(line for line in lines if json.loads(line)["kind"] in kinds) + "\n")
-    words = ("compile", "kerag", "--questions", asked, "--kb", "bundled", "--hops", 1, "--option", "assist=-plans")
-    told = run(*words, "--estimate", "--out", "run")
-    assert told.exit_code == 0, told.output
+    few = ("--hops", 1, "--option", "assist=-plans", "--student", "none")
+    words = ("compile", "kerag", "--questions", asked, "--kb", "bundled", *few)
+    told = ok(run(*words, "--estimate", "--out", "run"))
     assert "to choose by" in told.stderr and "may take" in told.stderr and told.stdout == ""
-    made = run(*words, "--out", "run")
-    assert made.exit_code == 0, made.output
+    made = ok(run(*words, "--out", "run"))
     assert "worst" in made.stdout and "as written (kept)" in made.stdout
     assert "nothing won more than chance does, so there is no bundle" in made.stdout
     assert "\n| as written | " in (elsewhere / "run" / "report.md").read_text("utf-8")
@@ -63,7 +60,13 @@ def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Pat
     assert report["bundle"] is None and report["choices"][0]["test"]["right"] > 0.9
 
 
-def test_an_estimate_does_not_depend_on_the_name_of_the_file_of_questions(run: Run, elsewhere: Path) -> None:
+def test_only_an_estimate(run: Run) -> None:
+    result = ok(run("compile", "kerag", *FEW, "--estimate", "--out", "run"))
+    assert re.search(r"BootstrapFewShot may take .* one question at a time", result.stderr) and result.stdout == ""
+    assert not Path("run/bundle").exists()
+
+
+def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Path) -> None:
     asked = bundled_questions("train").read_bytes()
     told = []
     for name in ("films.jsonl", "bundled.jsonl"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from cli_support import Run
+from cli_support import Run, ok
 
 from triplecheck.app.config import load_settings, parse_options
 from triplecheck.kg import UserError
@@ -103,8 +103,7 @@ def test_options_are_parsed_as_toml_if_possible() -> None:
 
 def test_the_configured_knowledge_base_and_model_are_used(run: Run, kb: Path, ignorant: str) -> None:
     write(f'kb = "{kb.as_posix()}"\nlm = "{ignorant}"\n')
-    result = run("ask", "What was the nationality of Bernhard Heiden's teacher?")
-    assert result.exit_code == 0, result.output
+    result = ok(run("ask", "What was the nationality of Bernhard Heiden's teacher?"))
     assert "model: ignorant" in result.stdout
 
 

@@ -7,7 +7,7 @@ import time
 from pathlib import Path
 
 import pytest
-from cli_support import Process, Run
+from cli_support import Process, Run, ok, refused
 
 LINES = "what was the nationality of [Paul Hindemith]\tGermany\nwhere was [Paul Hindemith] born\tHanau\n"
 
@@ -31,14 +31,11 @@ def test_data_sets_are_listed_and_shown(run: Run) -> None:
 
 
 def test_an_unknown_name_is_an_invalid_request(run: Run) -> None:
-    result = run("data", "show", "popqa2")
-    assert result.exit_code == 2
-    assert "did you mean popqa" in result.stderr
+    refused(run("data", "show", "popqa2"), "did you mean popqa")
 
 
 def test_questions_are_converted(run: Run, metaqa: Path) -> None:
-    result = run("data", "convert", "metaqa-1hop", "out.jsonl", "--path", metaqa, "--split", "dev")
-    assert result.exit_code == 0, result.output
+    result = ok(run("data", "convert", "metaqa-1hop", "out.jsonl", "--path", metaqa, "--split", "dev"))
     assert "2 questions" in result.stdout
     rows = [json.loads(line) for line in Path("out.jsonl").read_text("utf-8").splitlines()]
     assert [row["answers"] for row in rows] == [["Germany"], ["Hanau"]]
@@ -46,8 +43,7 @@ def test_questions_are_converted(run: Run, metaqa: Path) -> None:
 
 def test_a_data_set_is_evaluated_by_name_as_by_its_converted_file(run: Run, kb: Path, metaqa: Path) -> None:
     words = ["eval", "kerag", "--kb", kb, "--json"]
-    by_name = run(*words, "--data", "metaqa-1hop", "--split", "dev", "--path", metaqa)
-    assert by_name.exit_code == 0, by_name.output
+    by_name = ok(run(*words, "--data", "metaqa-1hop", "--split", "dev", "--path", metaqa))
     first = json.loads(by_name.stdout)
     assert first["n"] == 2
     assert first["link_recall"] == 1
@@ -66,9 +62,7 @@ def test_a_data_set_is_evaluated_by_name_as_by_its_converted_file(run: Run, kb: 
     ],
 )
 def test_contradictions_are_refused(run: Run, words: list[str], said: str) -> None:
-    result = run("eval", "kerag", *words)
-    assert result.exit_code == 2
-    assert said in result.stderr
+    refused(run("eval", "kerag", *words), said)
 
 
 def test_a_hub_out_of_reach_ends_soon_with_a_code_of_its_own(process: Process) -> None:

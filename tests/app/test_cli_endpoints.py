@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyoxigraph
 import pytest
-from cli_support import Run
+from cli_support import Run, ok, refused
 from serving import service_of, serving
 from sparql_endpoint import Endpoint, serve
 from virtuoso_server import free_port
@@ -37,8 +37,7 @@ def url(endpoint: Endpoint, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_a_question_is_answered_from_a_url(run: Run, url: str) -> None:
-    result = run("ask", "Who was Bernhard Heiden a student of?", "--kb", url, "--json")
-    assert result.exit_code == 0, result.output
+    result = ok(run("ask", "Who was Bernhard Heiden a student of?", "--kb", url, "--json"))
     assert json.loads(result.stdout)["answer"] == "Paul Hindemith"
 
 
@@ -55,8 +54,7 @@ def test_info_counts_and_names_the_profile(run: Run, url: str) -> None:
 
 def test_an_index_finds_misspelt_names_and_is_found_by_the_url(run: Run, url: str) -> None:
     assert json.loads(run("kb", "search", url, "Paul Hindemit", "--json").stdout)["candidates"] == []
-    built = run("kb", "index", url, "--no-vectors")
-    assert built.exit_code == 0, built.output
+    ok(run("kb", "index", url, "--no-vectors"))
     found = json.loads(run("kb", "search", url, "Paul Hindemit", "--json").stdout)["candidates"]
     assert [candidate["id"] for candidate in found] == ["http://e/hindemith"]
 
@@ -68,31 +66,26 @@ def test_a_named_endpoint_has_its_settings_from_the_file(
     (elsewhere / "triplecheck.toml").write_text(
         f'[endpoints.music]\nurl = "{url}"\ncache_hours = 0\nheaders = {{ X-Token = "$MUSIC_TOKEN" }}\n', "utf-8"
     )
-    assert run("kb", "search", "music", "Germany").exit_code == 0
+    ok(run("kb", "search", "music", "Germany"))
     assert {name.lower(): value for name, value in endpoint.headers.items()}["x-token"] == "abcdefgh"
 
 
 def test_a_wrong_key_of_an_endpoint_names_the_place(run: Run, url: str, elsewhere: Path) -> None:
     (elsewhere / "triplecheck.toml").write_text(f'[endpoints.music]\nurl = "{url}"\nspeed = 3\n', "utf-8")
-    result = run("kb", "info", "music")
-    assert result.exit_code == 2
-    assert "endpoints.music.speed" in result.output
+    refused(run("kb", "info", "music"), "endpoints.music.speed")
 
 
 def test_questions_are_evaluated(run: Run, url: str, elsewhere: Path) -> None:
     line = {"id": "1", "question": "Who was Bernhard Heiden a student of?", "answers": ["http://e/hindemith"]}
     (elsewhere / "q.jsonl").write_text(json.dumps(line) + "\n", "utf-8")
-    result = run("eval", "kerag", "--kb", url, "--questions", "q.jsonl", "--out", "run", "--json")
-    assert result.exit_code == 0, result.output
+    ok(run("eval", "kerag", "--kb", url, "--questions", "q.jsonl", "--out", "run", "--json"))
     about = json.loads((elsewhere / "run" / "run.json").read_text())
     assert url in json.dumps(about)
 
 
 def test_what_needs_files_is_refused(run: Run, url: str) -> None:
     for words in (("kb", "embed", url), ("kb", "info", url, "--verify"), ("kb", "encode", url)):
-        result = run(*words)
-        assert result.exit_code == 2, result.output
-        assert "kb build" in result.output
+        refused(run(*words), "kb build")
 
 
 def test_a_server_that_is_not_there_is_named(run: Run) -> None:
@@ -121,20 +114,3 @@ def test_a_property_graph_that_is_not_there_is_named(run: Run, tmp_path: Path) -
     silent = run("ask", QUESTION, "--kb", f"bolt://me:s3cretword@127.0.0.1:{free_port()}")
     assert (silent.exit_code, "is not reachable" in silent.stderr.replace("\n", " ")) == (3, True)
     assert "s3cretword" not in silent.stderr
-
-
-def test_a_ladybug_database_is_exported_and_asked(run: Run, url: str, people_file: Path, tmp_path: Path) -> None:
-    pytest.importorskip("ladybug")
-    kb, out = tmp_path / "kb", tmp_path / "people.lbug"
-    assert run("kb", "build", str(kb), "--triples", str(people_file), "--no-vectors").exit_code == 0
-    exported = run("kb", "export", str(kb), str(out), "--json")
-    assert json.loads(exported.stdout)["statements"]["rows"] == 2
-    result = run("ask", "Who was Ada Novak a student of?", "--kb", f"ladybug:{out}", "--json")
-    assert json.loads(result.stdout)["answer"] == "Ben Ortiz"
-
-
-@pytest.fixture
-def people_file(tmp_path: Path) -> Path:
-    path = tmp_path / "people.tsv"
-    path.write_text("Ada Novak\tstudent of\tBen Ortiz\nBen Ortiz\tborn\t1950\n", "utf-8")
-    return path

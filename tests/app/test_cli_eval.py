@@ -7,7 +7,7 @@ import socket
 from pathlib import Path
 
 import pytest
-from cli_support import QUESTION, Run
+from cli_support import QUESTION, Run, ok, refused
 from model_stand_ins import costly_rules
 
 QUESTIONS = [
@@ -25,8 +25,7 @@ def questions(elsewhere: Path) -> Path:
 
 
 def test_a_run_leaves_a_table_rows_and_a_summary(run: Run, kb: Path, questions: Path) -> None:
-    result = run("eval", "kerag", "--kb", kb, "--questions", questions, "--out", "run")
-    assert result.exit_code == 0, result.output
+    result = ok(run("eval", "kerag", "--kb", kb, "--questions", questions, "--out", "run"))
     assert "hits@1" in result.stdout
     assert "2 hops" in result.stdout
     assert "default=extractive" in result.stdout
@@ -100,7 +99,6 @@ def test_unreachable_models_have_an_exit_code_of_their_own(
         result = run(*words, OPENAI_API_BASE=base, OPENAI_API_KEY="none")
     assert result.exit_code == 3, result.output
     assert "ModelUnavailableError 1" in result.stdout
-    assert "Traceback" not in result.output
 
 
 @pytest.mark.parametrize(
@@ -123,16 +121,12 @@ def test_a_mistake_is_one_clear_message(run: Run, kb: Path, questions: Path, wor
     (questions.parent / "bad.jsonl").write_text(f"{json.dumps(QUESTIONS[0])}\n{{", "utf-8")
     (questions.parent / "foreign").mkdir()
     (questions.parent / "foreign" / "letter.txt").write_text("dear", "utf-8")
-    result = run("eval", *words, "--kb", kb)
-    assert result.exit_code == 2, result.output
-    assert said in result.stderr
+    result = refused(run("eval", *words, "--kb", kb), said)
     assert not result.stdout
-    assert "Traceback" not in result.stderr
 
 
 def test_the_bundled_questions_are_the_default(run: Run) -> None:
-    result = run("eval", "kerag", "--limit", 3, "--json")
-    assert result.exit_code == 0, result.output
+    result = ok(run("eval", "kerag", "--limit", 3, "--json"))
     summary = json.loads(result.stdout)
     assert summary["n"] == 3
     assert summary["out"] == str(Path("runs/kerag-bundled-extractive"))

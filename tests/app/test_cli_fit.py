@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_support import QUESTION, Run
+from cli_support import QUESTION, Run, ok
 from model_stand_ins import costly_rules
 
 FEW = ("--limit", 16, "--hops", 1, "--guarantee", "asked", "--alpha", 0.4)
@@ -14,8 +14,7 @@ MONGOLIA = "What is the capital of Mongolia?"
 
 
 def test_a_program_is_fitted_asked_and_evaluated(run: Run, elsewhere: Path) -> None:
-    made = run("fit", "kerag", *FEW, "--try", "limits.candidates=1,3", "--out", "run")
-    assert made.exit_code == 0, made.output
+    made = ok(run("fit", "kerag", *FEW, "--try", "limits.candidates=1,3", "--out", "run"))
     assert "(chosen)" in made.stdout and "abstains below a confidence of" in made.stdout
     assert "It answers at most 40% of all questions incorrectly, on average" in made.stdout
     assert Path("run/calibration.png").is_file()

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import dspy
 import pytest
-from cli_support import QUESTION, Run
+from cli_support import QUESTION, Run, ok
 
 from triplecheck.app.config import load_settings
 from triplecheck.app.opening import open_knowledge_base
@@ -31,9 +31,9 @@ def german(run: Run, elsewhere: Path) -> Path:
 def test_a_knowledge_base_has_a_language_that_stays_when_it_changes(run: Run, german: Path, kb: Path) -> None:
     assert (language_of(run, german), language_of(run, kb)) == ("de", "en")
     (german.parent / "b.tsv").write_text("Paul\tLehrer\tKlara\n", "utf-8")
-    assert run("kb", "add", str(german), "--triples", "b.tsv").exit_code == 0
+    ok(run("kb", "add", str(german), "--triples", "b.tsv"))
     assert language_of(run, german) == "de"
-    assert run("kb", "merge", "merged", str(german), str(kb)).exit_code == 0
+    ok(run("kb", "merge", "merged", str(german), str(kb)))
     assert language_of(run, "merged") == "de"
     assert "de, read by tokens alone" in run("kb", "info", str(german)).stdout
 

@@ -6,7 +6,7 @@ import json
 import socket
 
 import pytest
-from cli_support import Run, fields
+from cli_support import Run, fields, ok
 
 GOOD = [fields(capital="Paris"), fields(keep="1", relevant="yes"), fields(cities="Berlin\nPrague")]
 
@@ -53,8 +53,7 @@ def test_scripts_get_one_object(run: Run) -> None:
 
 
 def test_every_step_is_checked_and_scored(run: Run) -> None:
-    result = run("lm", "check", "extractive", "--json")
-    assert result.exit_code == 0, result.output
+    result = ok(run("lm", "check", "extractive", "--json"))
     steps = {step["step"]: step for step in json.loads(result.stdout)["steps"]}
     assert list(steps) == ["NameTopics", "SelectPaths", "AnswerFromFacts", "WriteQuery"]
     for step in steps.values():
@@ -122,8 +121,7 @@ def test_a_name_that_is_no_model(run: Run, model: str) -> None:
 
 def test_the_bracket_shows_what_each_step_is_worth(run: Run) -> None:
     few = ("--limit", 4, "--hops", 1, "--option", "assist=-plans", "--out", "bracket")
-    shown = run("lm", "bracket", "extractive", *few)
-    assert shown.exit_code == 0, shown.output
+    shown = ok(run("lm", "bracket", "extractive", *few))
     assert "worst" in shown.stdout and "summarize" in shown.stdout
     steps = json.loads(run("lm", "bracket", "extractive", *few, "--json").stdout)["steps"]
     assert all(step["worst"] <= step["gold"] for step in steps)

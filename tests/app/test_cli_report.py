@@ -8,7 +8,7 @@ import shutil
 from pathlib import Path
 
 import pytest
-from cli_support import Run
+from cli_support import Run, ok, refused
 from documents import DOCS
 
 
@@ -19,8 +19,7 @@ def kbs(tmp_path: Path) -> Path:
 
 def test_a_report_is_written_printed_and_says_how_it_was_made(run: Run, kbs: Path, tmp_path: Path) -> None:
     place = ["--kbs", str(kbs), "--runs", str(tmp_path / "runs"), "--out", str(tmp_path / "report")]
-    result = run("report", "kerag", "--only", "sets", "--limit", "4", *place)
-    assert result.exit_code == 0
+    result = ok(run("report", "kerag", "--only", "sets", "--limit", "4", *place))
     assert not (tmp_path / "runs" / "kerag" / "calls").exists(), "a call from a cache takes no seconds"
     assert "| bundled test | 4 |" in result.stdout
     assert re.search(r"Made on 2\d\d\d-\d\d-\d\d by `triplecheck report kerag --only sets --limit 4`\.", result.stdout)
@@ -57,8 +56,7 @@ def test_without_a_name_the_experiments_are_listed(run: Run) -> None:
 
 
 def test_a_report_without_a_cell_is_an_error(run: Run, kbs: Path) -> None:
-    result = run("report", "kerag", "--only", "no such cell", "--kbs", str(kbs))
-    assert result.exit_code == 2 and "nothing was run" in result.stderr
+    refused(run("report", "kerag", "--only", "no such cell", "--kbs", str(kbs)), "nothing was run")
 
 
 def test_the_linking_report_is_written_and_printed(run: Run, kbs: Path, tmp_path: Path) -> None:
@@ -90,8 +88,7 @@ def test_the_page_of_results_follows_the_reports(run: Run, tmp_path: Path) -> No
 
 
 def test_the_page_of_results_needs_the_reports(run: Run, tmp_path: Path) -> None:
-    result = run("report", "results", "--out", str(tmp_path))
-    assert result.exit_code == 2 and "results.toml is missing" in result.stderr
+    refused(run("report", "results", "--out", str(tmp_path)), "results.toml is missing")
 
 
 def test_questions_are_made_harder(run: Run, tmp_path: Path) -> None:
@@ -108,5 +105,6 @@ def test_questions_are_made_harder(run: Run, tmp_path: Path) -> None:
 def test_an_unknown_variant_is_an_error(run: Run, tmp_path: Path) -> None:
     questions = tmp_path / "questions.jsonl"
     questions.write_text('{"id": "1", "question": "Who?", "answers": ["x"]}\n', "utf-8")
-    result = run("data", "vary", "bundled", str(questions), str(tmp_path / "o.jsonl"), "--variant", "upside-down")
-    assert result.exit_code == 2 and "typo1" in result.stderr
+    refused(
+        run("data", "vary", "bundled", str(questions), str(tmp_path / "o.jsonl"), "--variant", "upside-down"), "typo1"
+    )

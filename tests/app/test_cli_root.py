@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from cli_support import Process, Run
+from cli_support import Process, Run, refused
 from documents import parse
 
 _ROOT = Path(__file__).parents[2]
@@ -40,7 +40,7 @@ def test_help_is_quick(process: Process) -> None:
         after = os.times()
         return after.children_user + after.children_system - before.children_user - before.children_system
 
-    assert min(seconds() for _ in range(3)) < 1
+    assert any(seconds() < 1 for _ in range(3))
 
 
 @pytest.mark.parametrize("command", ["ask", "eval", "compile", "collect", "fit"])
@@ -78,9 +78,7 @@ def test_version_is_printed(run: Run) -> None:
 
 @pytest.mark.parametrize("words", [["fly"], ["kb", "fly"], ["--fly"]])
 def test_an_unknown_command_is_the_users_mistake(run: Run, words: list[str]) -> None:
-    result = run(*words)
-    assert result.exit_code == 2
-    assert "fly" in result.stderr
+    refused(run(*words), "fly")
 
 
 def test_a_closed_pipe_is_not_an_error(elsewhere: object) -> None:

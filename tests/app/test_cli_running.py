@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from cli_support import Run
+from cli_support import Run, refused
 
 from triplecheck.app.console import duration, show_scores
 from triplecheck.evals import Progress
@@ -32,6 +32,4 @@ def test_progress_shows_score_errors_and_the_time_left() -> None:
     ],
 )
 def test_a_wrong_executor_is_refused(run: Run, words: list[str], message: str) -> None:
-    result = run("eval", "kerag", *words)
-    assert result.exit_code == 2
-    assert message in result.stderr
+    refused(run("eval", "kerag", *words), message)

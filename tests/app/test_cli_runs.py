@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
-from cli_support import QUESTION, Run
+from cli_support import QUESTION, Run, ok, refused
 
 QUESTIONS = [
     {"id": "q1", "question": QUESTION, "answers": ["Germany"], "popularity": "head"},
@@ -19,14 +19,12 @@ def evaluations(run: Run, kb: Path, elsewhere: Path) -> tuple[Path, Path]:
     path = elsewhere / "questions.jsonl"
     path.write_text("\n".join(map(json.dumps, QUESTIONS)), "utf-8")
     for name, words in (("one", ["--hops", 1]), ("two", ["--hops", 2])):
-        result = run("eval", "kerag", "--kb", kb, "--questions", path, "--out", name, *words)
-        assert result.exit_code == 0, result.output
+        ok(run("eval", "kerag", "--kb", kb, "--questions", path, "--out", name, *words))
     return Path("one"), Path("two")
 
 
 def test_a_run_is_shown_again(run: Run, evaluations: tuple[Path, Path]) -> None:
-    shown = run("runs", "show", evaluations[1])
-    assert shown.exit_code == 0, shown.output
+    shown = ok(run("runs", "show", evaluations[1]))
     assert "95% intervals: hits@1" in shown.stdout
     assert "citation precision" in shown.stdout
     assert "head" in shown.stdout and "tail" in shown.stdout
@@ -49,8 +47,7 @@ def test_runs_are_listed_with_questions_score_and_state(run: Run, evaluations: t
 
 def test_a_folder_without_runs_says_so(run: Run, elsewhere: Path) -> None:
     assert "no runs in ." in run("runs", "list", ".").stdout
-    result = run("runs", "list")
-    assert result.exit_code == 2 and "runs: no such directory" in result.stderr
+    refused(run("runs", "list"), "runs: no such directory")
 
 
 def test_quiet_shows_the_table_alone(run: Run, evaluations: tuple[Path, Path]) -> None:
@@ -59,8 +56,7 @@ def test_quiet_shows_the_table_alone(run: Run, evaluations: tuple[Path, Path]) -
 
 
 def test_two_runs_are_compared(run: Run, evaluations: tuple[Path, Path]) -> None:
-    shown = run("runs", "compare", *evaluations)
-    assert shown.exit_code == 0, shown.output
+    shown = ok(run("runs", "compare", *evaluations))
     assert "McNemar" in shown.stdout
     assert "configuration: switches.hops was 1 and is now 2" in shown.stdout
     found = json.loads(run("runs", "compare", *evaluations, "--json").stdout)
@@ -70,6 +66,4 @@ def test_two_runs_are_compared(run: Run, evaluations: tuple[Path, Path]) -> None
 
 def test_a_folder_that_is_not_a_run_is_refused(run: Run, elsewhere: Path) -> None:
     for words in (["show", "none"], ["compare", "none", "none"]):
-        result = run("runs", *words)
-        assert result.exit_code == 2
-        assert "holds no evaluation" in result.stderr
+        refused(run("runs", *words), "holds no evaluation")

@@ -67,7 +67,7 @@ def test_a_mistake_is_explained_to_the_model(tools: Any) -> None:
     assert result.is_error
     assert "no knowledge base 'nope'" in result.content[0].text
     result = called(tools, "search", text="x" * 1_001)
-    assert "at most 1,000 are read" in result.content[0].text
+    assert "at most 1,000 are allowed" in result.content[0].text
 
 
 def test_the_steps_are_reported_as_progress(tools: Any) -> None:

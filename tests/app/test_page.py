@@ -10,7 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
-from cli_support import Run
+from cli_support import Run, ok
 from serving import SIBLINGS, TEACHER, Running, service_of, serving
 
 from triplecheck.kg import KnowledgeBase
@@ -180,7 +180,7 @@ def test_two_programs_are_compared(page: Any, server: Running) -> None:
 
 def test_an_error_is_shown(page: Any, server: Running) -> None:
     page.goto(address(server, q="x" * 1_001))
-    assert "at most 1,000 are read" in page.get_by_role("alert").inner_text()
+    assert "at most 1,000 are allowed" in page.get_by_role("alert").inner_text()
     page.goto(address(server, q=TEACHER))
     answered(page)
     page.route("**/v1/ask", lambda route: route.abort())
@@ -206,7 +206,7 @@ def test_a_proof_is_a_page_without_a_server(page: Any, run: Run, kb: Path, tmp_p
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     file = tmp_path / "proof.html"
-    assert run("ask", TEACHER, "--kb", kb, "--html", file).exit_code == 0
+    ok(run("ask", TEACHER, "--kb", kb, "--html", file))
     page.goto(file.as_uri())
     column = answered(page)
     assert column.locator(".text").inner_text() == "Germany"

@@ -198,7 +198,7 @@ def test_openapi_describes_the_answer(server: Running) -> None:
         ({"json": {"question": "x", "base": "nope"}}, 404, "no knowledge base 'nope'; there are: kb"),
         ({"json": {"question": "x", "program": "nope"}}, 404, "no program 'nope'"),
         ({"json": {"question": " "}}, 400, "the question is empty"),
-        ({"json": {"question": "x" * 201}}, 400, "at most 200 are read"),
+        ({"json": {"question": "x" * 201}}, 400, "at most 200 are allowed"),
         ({"json": {"question": "x", "lm": "openai/gpt-4"}}, 422, "lm: Extra inputs"),
         ({"json": {"question": "x" * 6_000}}, 413, "more than 5,000 bytes"),
         ({"content": iter([b'{"question": "', b"x" * 9_000])}, 413, "more than 5,000 bytes"),

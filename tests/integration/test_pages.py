@@ -8,6 +8,7 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
+from dataclasses import replace
 from pathlib import Path
 
 import pyoxigraph
@@ -22,6 +23,8 @@ from users_model import users_reply
 from triplecheck.app.config import load_settings
 from triplecheck.kg import KnowledgeBase, knowledge_base
 from triplecheck.kg.bundled_files import turtle_files
+from triplecheck.optimize.distil import students
+from triplecheck.optimize.distil.path_ranker import FURTHER
 
 ROOT = DOCS.parent
 Stage = Callable[[KnowledgeBase], AbstractContextManager[Reader]]
@@ -39,6 +42,15 @@ def with_model(_: KnowledgeBase) -> Iterator[Reader]:
     with stand_in_server(lambda asked: users_reply(asked.messages)) as running, running.environment():
         yield Reader({"export OPENAI_API_KEY=...": "export OPENAI_API_KEY=none"}, parsed=MINUTES)
         assert running.calls > 0
+
+
+@contextlib.contextmanager
+def with_short_training(_: KnowledgeBase) -> Iterator[Reader]:
+    """A ranker that learns little and is measured on few questions; traces of one step alone are not collected, too."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(students, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
+        few = {"others.jsonl --limit 40": "others.jsonl --limit 10"}
+        yield Reader(few, parsed=(*MINUTES, "collect kerag --questions questions.jsonl --out gold"))
 
 
 @contextlib.contextmanager
@@ -102,7 +114,7 @@ PAGES: dict[str, Stage] = {
     "serve.md": with_server,
     "text.md": alone,
     "tutorials/compile.md": with_model,
-    "tutorials/distill.md": alone,
+    "tutorials/distill.md": with_short_training,
     "tutorials/evaluate.md": alone,
     "tutorials/first-graph.md": alone,
     "tutorials/program.md": alone,

@@ -123,8 +123,6 @@ COMMANDS = {
 
 def inputs(folder: Path) -> None:
     """Write the files that the commands read: two graphs, documents, questions, traces and a small model."""
-    from distil_parts import gold_row, tiny_llama, traces
-
     people = [f"Person {name}" for name in ("Adler", "Brandt", "Celan", "Döblin", "Eich", "Fried", "Grass", "Huch")]
     places = [f"City of {name}" for name in ("Ulm", "Köln", "Bonn", "Jena", "Trier")]
     chance = random.Random(0)
@@ -156,10 +154,12 @@ def inputs(folder: Path) -> None:
     )
     (folder / "articles.jsonl").write_text("".join(json.dumps(article) + "\n" for article in articles), "utf-8")
     _relation_questions(folder, people)
-    rows = [gold_row(number, "train" if number < 12 else "dev") for number in range(16)]
     if not os.environ.get("TORTURE_COMMANDS"):
+        from distil_parts import gold_row, tiny_llama, traces
+
+        rows = [gold_row(number, "train" if number < 12 else "dev") for number in range(16)]
         tiny_llama(folder / "model", [message["content"] for row in rows for message in row.messages], 8192)
-    traces(folder / "traces", rows)
+        traces(folder / "traces", rows)
 
 
 def _relation_questions(folder: Path, people: list[str]) -> None:
@@ -435,12 +435,12 @@ def _checked(ended: Ended) -> Ended:
 def whole(place: Path) -> None:
     """Check all that a folder holds: bases, bundles, adapters, and the lines of finished work.
 
+    It runs in a process of its own, which imports only what it finds there.
+
     Raises:
         Failure: something is neither old nor new.
     """
     from triplecheck.kg import KnowledgeBase, TriplecheckError
-    from triplecheck.optimize.bundle import load_bundle
-    from triplecheck.optimize.distil.run import read_manifest
 
     for path in place.rglob("manifest.json"):
         folder = path.parent
@@ -456,8 +456,12 @@ def whole(place: Path) -> None:
                 base.graph.labels(range(base.graph.num_nodes))
                 _ = base.names, base.documents, base.embeddings
             elif form == "triplecheck-bundle":
+                from triplecheck.optimize.bundle import load_bundle
+
                 load_bundle(folder)
             elif form == "triplecheck-distilled":
+                from triplecheck.optimize.distil.run import read_manifest
+
                 read_manifest(folder)
         except (TriplecheckError, ValueError) as error:
             raise Failure(f"{folder.relative_to(place)}: not whole: {error}") from error
