@@ -282,7 +282,8 @@ def _join(left: to.Operator, right: to.Operator) -> to.Operator:
 
 
 def _together(patterns: Sequence[to.TriplePattern], others: Iterable[to.Operator]) -> to.Operator:
-    return functools.reduce(_join, others, to.Basic(tuple(patterns)))
+    first: to.Operator = to.Basic(tuple(patterns))
+    return functools.reduce(_join, others, first)
 
 
 def _is_sample(found: Any) -> bool:

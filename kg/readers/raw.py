@@ -142,7 +142,7 @@ def filtered(raw: RawGraph, kept: npt.NDArray[np.bool_]) -> RawGraph:
 
 def property_table(rows: Sequence[tuple[Any, ...]]) -> pa.Table:
     """Rows of `EDGE_PROPERTY_SCHEMA`."""
-    return pa.table([*zip(*rows, strict=True)] or [[]] * len(EDGE_PROPERTY_SCHEMA), EDGE_PROPERTY_SCHEMA)
+    return pa.table([*zip(*rows, strict=True)] or [()] * len(EDGE_PROPERTY_SCHEMA), EDGE_PROPERTY_SCHEMA)
 
 
 def nothing() -> RawGraph:

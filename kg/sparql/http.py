@@ -142,7 +142,7 @@ class HttpClient:
                 raise self._failure(reply, body)
 
     def _once(self, query: str, meter: Meter) -> tuple[httpx.Response, bytes]:
-        fields = [*self._parameters, ("query", query)]
+        fields: list[tuple[str, Any]] = [*self._parameters, ("query", query)]
         if len(query) <= _LONGEST_GET:
             request = self._http.build_request("GET", self.name, params=fields)
         else:

@@ -74,7 +74,8 @@ class TraceRow:
         Raises:
             ValueError: a field is missing, unknown or of the wrong type.
         """
-        found: TraceRow = checker(cls).validate_python(row)
+        kind: Any = cls
+        found: TraceRow = checker(kind).validate_python(row)
         return found
 
 

@@ -60,12 +60,6 @@ def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Pat
     assert report["bundle"] is None and report["choices"][0]["test"]["right"] > 0.9
 
 
-def test_only_an_estimate(run: Run) -> None:
-    result = ok(run("compile", "kerag", *FEW, "--estimate", "--out", "run"))
-    assert re.search(r"BootstrapFewShot may take .* one question at a time", result.stderr) and result.stdout == ""
-    assert not Path("run/bundle").exists()
-
-
 def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Path) -> None:
     asked = bundled_questions("train").read_bytes()
     told = []
