@@ -107,7 +107,7 @@ def run_plan(graph: Graph, plan: Plan, *, seconds: float = SECONDS, rows: int = 
     Args:
         graph: the graph.
         plan: from `read_plan`.
-        seconds: maximum time.
+        seconds: most processor time; of a server, most time.
         rows: maximum number of rows to return; `Answers.total` counts all.
 
     Raises:
