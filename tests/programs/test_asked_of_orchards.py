@@ -17,7 +17,8 @@ plums|type|fruit; plums|months to ripen|5; walnuts|type|fruit; walnuts|months to
 quinces|type|fruit; quinces|months to ripen|8; medlars|type|fruit; medlars|months to ripen|9
 Lotte Arn|type|grower; Max Dorn|type|grower; Lotte Arn|member of|dusk choir; Max Dorn|member of|dusk choir
 Lotte Arn|lives in|Vik; Max Dorn|lives in|Osby; dusk choir|type|choir; dusk choir|rehearses in|Long Barn
-dusk choir|yearly fee|€30; dawn choir|type|choir; dawn choir|yearly fee|€20; Long Barn|type|barn; Long Barn|stands in|Osby
+dusk choir|yearly fee|€30; dawn choir|type|choir; dawn choir|yearly fee|€20
+Long Barn|type|barn; Long Barn|stands in|Osby
 Old Red|type|vehicle; Old Red|kind|tractor; Old Red|paint|red; Old Red|kept at|Long Barn; Old Red|purchase price|€9,000
 Little Blue|type|vehicle; Little Blue|kind|tractor; Little Blue|paint|blue; Little Blue|kept at|High Shed
 Little Blue|purchase price|€4,500; Hopper|type|vehicle; Hopper|kind|trailer; Hopper|paint|red; Hopper|kept at|Long Barn
