@@ -417,6 +417,9 @@ class RemoteBase(KnowledgeBase):
     def __repr__(self) -> str:
         return f"KnowledgeBase({self.endpoint.options.name!r})"
 
+    def _repr_html_(self) -> str:
+        return f"<b>KnowledgeBase</b> <code>{html.escape(self.endpoint.options.name)}</code>"
+
 
 def open_remote(options: EndpointOptions, cache: Path | None = None) -> RemoteBase:
     """Open an endpoint as a knowledge base.

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import bisect
-import logging
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -22,8 +21,6 @@ from triplecheck.kg.queried import MOST_NODES_OF_TYPE, NODES_PER_QUERY, QueriedG
 from triplecheck.kg.readable import class_label, entity_label, relation_label
 from triplecheck.kg.types import Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
-
-_log = logging.getLogger(__name__)
 
 _NODES_AT_ONCE = 50_000  # of all nodes: each page is sorted by the engine
 

@@ -164,7 +164,7 @@ class HttpClient:
         """Wait before the next try; False if the wait is longer than allowed."""
         asked = _retry_after(reply.headers.get("Retry-After", ""))
         seconds = _FIRST_WAIT * 2 ** (tries - 1) if asked is None else asked
-        if seconds > _LONGEST_WAIT or (asked is None and seconds > meter.left):
+        if seconds > min(_LONGEST_WAIT, meter.left):
             return False
         if asked is not None:
             self._pace.pause(seconds)  # other threads wait too
