@@ -3,7 +3,7 @@
 All prompt text is here. Optimizers rewrite the signatures; programs compose them.
 
 Common steps of graph retrieval and their classes:
-- triple extraction: `ExtractTriples` (from texts), `TripletsFromQuery` and `ReviseTriplets` (from a question)
+- triple extraction: `ExtractTriples` (from texts), `TripletsFromQuery` (from a question)
 - query generation: `WriteQuery` (over the graph), `NextQuestion` (to a search); query rewriting: `RewriteFollowUp`
 - relevance check: `JudgePassage` (one passage), `SelectPassages` (all passages), `CheckPassages` (with the triples)
 - relation pruning: `SelectPaths`, `ScoreRelations`; of entities `ScoreEntities`, of triples `FilterTriples`

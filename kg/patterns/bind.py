@@ -103,7 +103,6 @@ class Constants:
     Args:
         linker: finds names in it; None if all constants are ids.
         cutoff: minimum similarity of misspelt names, used if no name matches exactly.
-        by_vector: if no similar name is found either, take the nearest by name vectors.
         recognised: candidates of a name that are known beforehand, empty for others; the best of them are used.
     """
 
@@ -113,12 +112,10 @@ class Constants:
         linker: Linker | None,
         *,
         cutoff: float = CUTOFF,
-        by_vector: bool = False,
         recognised: Callable[[str], Sequence[Candidate]] = lambda _: (),
     ) -> None:
         self._graph, self._linker = graph, linker
-        self._cutoff, self._by_vector = cutoff, by_vector
-        self._recognised = recognised
+        self._cutoff, self._recognised = cutoff, recognised
         self._known: dict[Name, Constant] = {}
 
     def look_up(self, name: Name, type_id: str | None) -> Constant:
@@ -142,9 +139,7 @@ class Constants:
             best = max(c.lexical for c in recognised)
             return _constant([c for c in recognised if c.lexical >= best - _EQUAL])
         named = self._of_type(() if self._linker is None else self._linker.candidates(text, limit=_HOMONYMS), type_id)
-        for sources, least in ((SOURCES, 0.0), (("typo",), spelling_fit(self._cutoff)), (("dense",), 0.0)):
-            if sources == ("dense",) and not self._by_vector:
-                continue
+        for sources, least in ((SOURCES, 0.0), (("typo",), spelling_fit(self._cutoff))):
             found = [c for c in named if c.source in sources and c.lexical >= least]
             if sources != SOURCES:  # only the nearest, and those equally near
                 found = [c for c in found if c.lexical == max(other.lexical for other in found)]

@@ -32,7 +32,6 @@ class Matching:
         relax: if nothing satisfies all patterns, drop the fewest (before that the assist `loosened_patterns` may loosen
             them).
         cutoff: least similarity of a misspelt constant (1 - edit distance / length).
-        by_vector: if no name is similar, take the nearest by name vectors.
         budget: rows that an exact join may hold.
     """
 
@@ -41,7 +40,6 @@ class Matching:
     exact: bool = True
     relax: bool = True
     cutoff: float = 0.8
-    by_vector: bool = False
     budget: int = 1_000_000
 
 
@@ -52,20 +50,13 @@ class Substituted:
     Attributes:
         nodes: the nodes that it can be bound to, ascending; None: the patterns do not constrain it.
         match: of the patterns that were used.
-        faults: patterns that could not be used or satisfied, each with the reason.
         unproved: why the match does not prove all patterns; empty if it does.
     """
 
     nodes: IntArray | None
     match: Match | None = None
     target: str = ""
-    faults: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
-
-    @property
-    def found(self) -> bool:
-        """Whether there is any node."""
-        return self.nodes is not None and len(self.nodes) > 0
 
 
 def substitute(
@@ -86,7 +77,7 @@ def substitute(
         trace: records what was linked, dropped and matched.
     """
     graph = sources.graph
-    constants = Constants(graph, sources.linker, cutoff=how.cutoff, by_vector=how.by_vector, recognised=known)
+    constants = Constants(graph, sources.linker, cutoff=how.cutoff, recognised=known)
     query = bind(
         graph,
         triplets.patterns,
@@ -108,7 +99,7 @@ def substitute(
     for warning in query.warnings:
         trace.add(Checked("triplet", True, warning))
     if target is None or not used.patterns:
-        return Substituted(None, faults=tuple(faults))
+        return Substituted(None)
 
     def solve(part: Query) -> Match:
         restricted = None if candidates is None else {target: candidates}
@@ -116,18 +107,15 @@ def substitute(
 
     found = solve(used)
     _note_match(found, target, trace)
-    unproved = list(faults)
     if found.emptied_by is not None:
-        faults.append(f"{found.emptied_by.text}: together with the others, nothing in the graph satisfies it")
         relaxed = None
         if how.relax:
             relaxed = loosened_patterns(assists, used, target, solve, trace) or _relaxed(used, target, solve, trace)
         if relaxed is None:
-            return Substituted(_NO_NODES, found, target, tuple(faults))
+            return Substituted(_NO_NODES, found, target)
         found = relaxed
         _note_match(found, target, trace)
-    unproved += _unproved(used, found)
-    return Substituted(found.nodes(target), found, target, tuple(faults), tuple(unproved))
+    return Substituted(found.nodes(target), found, target, (*faults, *_unproved(used, found)))
 
 
 def _relaxed(query: Query, target: str, solve: Callable[[Query], Match], trace: Trace) -> Match | None:
@@ -162,7 +150,7 @@ def _unproved(query: Query, found: Match) -> list[str]:
 
 def supporting(sources: Sources, found: Substituted, node: int, per_pattern: int) -> list[Edge]:
     """The triples that make a node a candidate; none for a node that no pattern led to."""
-    if found.match is None or not found.found:
+    if found.match is None or found.nodes is None or not len(found.nodes):
         return []
     return support(sources.graph, found.match, found.target, node, per_pattern=per_pattern)
 

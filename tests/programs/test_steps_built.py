@@ -32,7 +32,6 @@ EXCLUDED: list[tuple[str, Options, Options, set[str]]] = [
     ("anchorrag", {}, {"depth": 1}, {"judge_and_go_on"}),
     ("anchorrag", _PER_ITEM, {**_PER_ITEM, "filter_triples": False}, {"filter_facts"}),
     ("anchorrag", {}, _MEMORY, {"answer_from_memory"}),
-    ("4stepfocus", {"critic": True}, {}, {"revise_triplets"}),
     ("4stepfocus", {}, {"rerank": "each"}, {"reranker.score_candidates"}),
     ("4stepfocus", {"rerank": "each"}, {}, {"reranker.score_candidate"}),
     ("4stepfocus", {}, {"rerank": "none"}, {"reranker.score_candidates"}),
