@@ -11,7 +11,7 @@ from triplecheck.language.relevance import LEAST_SUPPORT
 from triplecheck.programs.judge.left_out import further, other_names, uncovered
 from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.judge.queries import QUERY
-from triplecheck.programs.judge.ranked import ranked_features
+from triplecheck.programs.judge.ranked import ideal_hop
 from triplecheck.programs.steps import Expanded, Matched
 
 
@@ -19,7 +19,7 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
     """Features of the proof of an answer, by name; most lie between 0 and 1. What it does not tell is left out.
 
     - `support`: of the least supported path, see `PathRelevance` (not in the model);
-    - `ideal_hop`: see `ranked_features`, whose other features are not in the model;
+    - `ideal_hop`: see `judge.ranked.ideal_hop`;
     - `covered_least`: of the parts of the question, by a relation or type in the proof;
     - `likeness`: cosine of the question and the evidence in words;
     - `kind_fit`: 1 if the answer is a date, a number or an entity as the question word asks, -1 if it is not, if it
@@ -62,7 +62,9 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         features["likeness"] = min(1.0, max(0.0, float(first @ second)))
     if proof.linked:
         features["topics"] = sum(used) / len(used)
-    return features | ranked_features(proof, ranker, relations)
+    if (ideal := ideal_hop(proof, ranker, relations)) is not None:
+        features["ideal_hop"] = ideal
+    return features
 
 
 def uncovered_parts(proof: Proof) -> list[str]:

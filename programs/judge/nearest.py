@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from triplecheck.kg import Direction
@@ -15,24 +13,13 @@ _MOST_RELATIONS = 200
 _NEAREST, _VALUES = 3, 3  # relations, and values of each
 
 
-@dataclass(frozen=True)
-class Nearest:
-    """The facts around the topics that are nearest to a question.
-
-    Attributes:
-        missing: the part of the question that the graph says least of; empty if there is none.
-    """
-
-    missing: str = ""
-    triples: tuple[Edge, ...] = ()
-
-
-def nearest_facts(proof: Proof) -> Nearest:
-    """The facts around the topics whose relations are nearest to the question, and what they leave out."""
+def nearest_facts(proof: Proof) -> tuple[str, tuple[Edge, ...]]:
+    """The part of the question that the graph says least of, if there is one, and the facts around the topics whose
+    relations are nearest to the question."""
     topics = list(proof.topics)
     counts = proof.graph.relation_counts(topics)[:_MOST_RELATIONS] if topics else []
     if not counts:
-        return Nearest()
+        return "", ()
     hops = [Hop(count.relation, count.direction) for count in counts]
     written = [proof.write(hop) for hop in hops]
     similar = proof.relevance.similarity([hop.label for hop in written])
@@ -46,4 +33,4 @@ def nearest_facts(proof: Proof) -> Nearest:
             for value in proof.graph.neighbors(topic, hop.relation, hop.direction, limit=_VALUES).tolist():
                 ends = (topic, value) if hop.direction is Direction.OUT else (value, topic)
                 triples.append((ends[0], hop.relation, ends[1]))
-    return Nearest(missing, tuple(dict.fromkeys(triples))[: _NEAREST * _VALUES])
+    return missing, tuple(dict.fromkeys(triples))[: _NEAREST * _VALUES]

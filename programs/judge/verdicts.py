@@ -97,8 +97,8 @@ class Judge:
 
     def with_nearest(self, question: str, abstained: Outcome, steps: Sequence[TraceEvent]) -> Outcome:
         """An abstention with the facts that are nearest to the question."""
-        nearest = nearest_facts(Proof(self._graph, self._encode, question, Outcome(), steps, self._language))
-        return replace(abstained, missing=nearest.missing, nearest=nearest.triples)
+        missing, nearest = nearest_facts(Proof(self._graph, self._encode, question, Outcome(), steps, self._language))
+        return replace(abstained, missing=missing, nearest=nearest)
 
 
 def _left_out(proof: Proof) -> list[str]:
