@@ -48,8 +48,8 @@ _WHOLE = "program.pkl"  # the file that DSPy writes a whole program to
 _MOST_JUDGED = 30  # triples of a proof that a model reads
 
 
-Note = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
-"""The type of `Program.wrote`, which records in a trace what a step wrote."""
+Ask = Callable[..., dspy.Prediction]
+"""The type of `Program.ask`, which asks the model of a step and records in a trace what it wrote."""
 
 
 class Sources:
@@ -490,24 +490,24 @@ class Program(dspy.Module, metaclass=_ProgramType):
         labels = iter(self.graph.labels([end for head, _, tail in edges for end in (head, tail)]))
         facts = [write_triple((next(labels), self.graph.relation(rel).label, next(labels))) for _, rel, _ in edges]
         try:
-            reply = self.judge_proof(question=question, answer=found.answer, triples=facts)
+            reply = self.ask(trace, self.judge_proof, question=question, answer=found.answer, triples=facts)
         except (ModelReplyError, PromptTooLongError) as error:
             trace.add(Checked("proof", False, str(error)))
             return found
-        self.wrote(trace, self.judge_proof, reply)
         trace.add(Checked("proof", reply.entails, reply.reasoning))
         if reply.entails:
             return found
         return replace(found, doubts=(*found.doubts, f"the model finds no proof: {reply.reasoning}".rstrip(": ")))
 
-    def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
-        """Record in the trace what a model wrote, and whether a doubt changed it."""
-        name = step.signature.__name__
-        trace.add(Wrote(step.role, step.model, name, dict(outputs.items())))
-        first = doubted_reply(outputs)
+    def ask(self, trace: Trace, step: RolePredict, **inputs: Any) -> dspy.Prediction:
+        """What the model of a step replies. The trace records it, and whether a doubt changed it."""
+        reply, name = step(**inputs), step.signature.__name__
+        trace.add(Wrote(step.role, step.model, name, dict(reply.items())))
+        first = doubted_reply(reply)
         if first is not None and "doubts" in self.assists:
-            before, after = ([f"{field}: {value}" for field, value in one.items()] for one in (first, outputs))
+            before, after = ([f"{field}: {value}" for field, value in one.items()] for one in (first, reply))
             self.assists.note(trace, "doubts", name, before, after)
+        return reply
 
 
 def _listeners(on_step: Callable[[TraceEvent], None] | None) -> Callable[[TraceEvent], None] | None:

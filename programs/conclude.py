@@ -70,10 +70,8 @@ def _answered(
     config: Mapping[str, Any] | None = None,
 ) -> Outcome:
     """One answer, checked."""
-    reply = step(
-        question=reading.question, topics=list(reading.shown), facts=list(reading.lines), config=dict(config or {})
-    )
-    program.wrote(trace, step, reply)
+    shown = {"question": reading.question, "topics": list(reading.shown), "facts": list(reading.lines)}
+    reply = program.ask(trace, step, **shown, config=dict(config or {}))
     cited = [reading.facts[n - 1] for n in valid_numbers("fact", reply.cited, len(reading.lines), trace)]
     written = [name for answer in reply.answers if (name := split_edge(answer.strip())[0])]
     return _concluded(Conclusion(program, reading, cited, trace), reply.operation, written)

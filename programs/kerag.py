@@ -156,8 +156,8 @@ class KERAG(AnsweringProgram):
     def plan(self, question: str, trace: Trace) -> Plan:
         """Planning module: one LM call names the topic entities and their domain; then each is linked to the graph."""
         linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language, self.assists, trace)
-        reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
-        self.wrote(trace, self.name_topics, reply)
+        known, types = linker.known_names(), linker.types_of_known()
+        reply = self.ask(trace, self.name_topics, question=question, known_names=known, types=types)
         named = list(dict.fromkeys(name for name in reply.topics if name.strip()))
         named = all_topics(self.assists, linker, named, trace)
         if not self.options.multi_entity:
@@ -214,8 +214,7 @@ class KERAG(AnsweringProgram):
             return paths
         if stops_early(self.assists, self.graph, plan.scores, frontier, paths, lines, plan.mentions, trace):
             return []
-        reply = self.select_paths(question=plan.question.text, topics=plan.shown, paths=lines)
-        self.wrote(trace, self.select_paths, reply)
+        reply = self.ask(trace, self.select_paths, question=plan.question.text, topics=plan.shown, paths=lines)
         keep = valid_numbers("path", reply.keep, len(lines), trace)
         limit = self.options.limits.suggested
         keep = suggested_paths(self.assists, self.graph, plan.scores, paths, lines, keep, limit, trace)

@@ -129,7 +129,9 @@ class Planning:
         """The query that the model writes; empty if its reply cannot be read, so that the question goes on without."""
         shown = self._shown
         try:
-            reply = self._step(
+            reply = self._program.ask(
+                self._trace,
+                self._step,
                 question=self._read.text,
                 topics=shown.topics,
                 beside=shown.beside,
@@ -140,7 +142,6 @@ class Planning:
         except (ModelReplyError, PromptTooLongError) as error:
             self._trace.add(Planned("", str(error), 0, ""))
             return ""
-        self._program.wrote(self._trace, self._step, reply)
         return str(reply.query).strip()
 
     def _answered(self, text: str, tries: int) -> tuple[Outcome | None, str]:

@@ -9,8 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
+import dspy
 import numpy as np
 import numpy.typing as npt
 
@@ -22,7 +23,7 @@ from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.named_first import named_first
 from triplecheck.programs.assists.time_conditions import TimeCondition
-from triplecheck.programs.base import Note
+from triplecheck.programs.base import Ask
 from triplecheck.programs.expansion import (
     fetch,
     is_schema,
@@ -78,8 +79,8 @@ class AgentSteps(Protocol):
     filter_facts: RolePredict
 
     @property
-    def wrote(self) -> Note:
-        """Note a reply in the trace."""
+    def ask(self) -> Ask:
+        """Ask the model of a step."""
 
 
 class AgentCalls(Protocol):
@@ -189,6 +190,9 @@ class Retriever:
         """A path that may be followed, with a note on what is at its end."""
         return self.label(path, note_at_end(self._graph, path, edges, by_schema=self._graph.has_types))
 
+    def _ask(self, trace: Trace, step: RolePredict, **inputs: Any) -> dspy.Prediction:
+        return self._steps.ask(trace, step, question=self._briefing.question, **inputs)
+
     # --- neighboring relations pruning -----------------------------------------------------------
     def offers(self, paths: Sequence[Path]) -> list[Offer]:
         """What may be followed next: no relations of the schema, none that was followed from the same entity."""
@@ -223,10 +227,7 @@ class Retriever:
     def score_paths(self, hop: int, offers: Sequence[Offer], top_k: int, trace: Trace) -> list[Path]:
         """The paths that the model scores best, at most `top_k`."""
         lines = [self.offer(path, edges) for path, edges in offers]
-        reply = self._steps.score_relations(
-            question=self._briefing.question, topics=[self.anchor.shown], paths=lines, most=top_k
-        )
-        self._steps.wrote(trace, self._steps.score_relations, reply)
+        reply = self._ask(trace, self._steps.score_relations, topics=[self.anchor.shown], paths=lines, most=top_k)
         chosen = valid_numbers("path", list(reply.relations), len(lines), trace)[:top_k]
         shares = normalised(reply.relations)
         scored = [(lines[n - 1], shares[n]) for n in chosen]
@@ -251,12 +252,8 @@ class Retriever:
         if len(shown) < len(fact.values):
             trace.add(Truncated(f"entities: {label}", len(shown), len(fact.values)))
         names = node_names(self._graph, shown)
-        reply = self._steps.score_entities(
-            question=self._briefing.question,
-            reached=[write_reached(label, names[node]) for node in shown],
-            most=width,
-        )
-        self._steps.wrote(trace, self._steps.score_entities, reply)
+        reached = [write_reached(label, names[node]) for node in shown]
+        reply = self._ask(trace, self._steps.score_entities, reached=reached, most=width)
         chosen = valid_numbers("entity", list(reply.entities), len(shown), trace)[:width]
         shares = normalised(reply.entities)
         trace.add(Scored(f"entities: {label}", [(names[shown[n - 1]], shares[n]) for n in chosen]))
@@ -287,6 +284,5 @@ class Retriever:
         names = node_names(self._graph, nodes) | self._briefing.anchors
         tokens = self.options.limits.tokens
         shown, lines = within_tokens(self._graph, facts, names, self._briefing.relations, tokens, trace)
-        reply = self._steps.filter_facts(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
-        self._steps.wrote(trace, self._steps.filter_facts, reply)
+        reply = self._ask(trace, self._steps.filter_facts, topics=self._briefing.shown, facts=lines)
         return [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]

@@ -119,8 +119,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         scoring: dict[str, Any] = {"grounding": how.grounding, "top_k": how.top_k, "union": self._union}
         found_by = sources.dense_linker() if self._union else sources.linker
         linker = TopicLinker(self.graph, found_by, question, sources.language, assists, trace, **scoring)
-        reply = self.extract_keywords(question=question, known_names=linker.known_names())
-        self.wrote(trace, self.extract_keywords, reply)
+        reply = self.ask(trace, self.extract_keywords, question=question, known_names=linker.known_names())
         corrected = kept_question(assists, question, reply.proofread, trace)
         anchors = choose_anchors(assists, self.graph, linker, reply.keywords, corrected, how.agents, trace)
         relations = self.sources.relations
@@ -179,8 +178,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         briefing = at.briefing
         facts = [agent.facts.facts for agent in at.agents]
         _, lines = fact_lines(self.graph, briefing, facts, self.options.limits.judge_tokens, at.trace)
-        verdict = self.judge(question=briefing.question, topics=briefing.shown, facts=lines)
-        self.wrote(at.trace, self.judge, verdict)
+        verdict = self.ask(at.trace, self.judge, question=briefing.question, topics=briefing.shown, facts=lines)
         return _verdict(verdict.sufficient, at)
 
     def judge_and_direct(self, at: Explored) -> bool:
@@ -192,14 +190,15 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         offers = {agent: agent.ahead(facts, trace) for agent, facts in found}
         owned = [(agent, *offer) for agent, ahead in offers.items() for offer in ahead]
         paths = nearest_paths(briefing, owned, limits.path_tokens, trace)
-        reply = self.judge_and_go_on(
+        reply = self.ask(
+            trace,
+            self.judge_and_go_on,
             question=briefing.question,
             topics=briefing.shown,
             facts=lines,
             paths=[agent.offer(path, edges) for agent, path, edges in paths],
             most=self.options.width * max(1, len({(path.topic, path.hops[:-1]) for _, path, _ in paths})),
         )
-        self.wrote(trace, self.judge_and_go_on, reply)
         relevant = [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
         follow = [paths[n - 1] for n in valid_numbers("path", reply.follow, len(paths), trace)]
         ways = [(path.topic, path.hops[:-1]) for _, path, _ in follow]

@@ -143,9 +143,8 @@ class SelfConsistency(ClosedBook):
     def _sample(self, question: str, number: int, trace: Trace) -> list[str]:
         # A separate rollout id makes each sample a separate call for DSPy's cache, and seeds an embedded engine.
         rollout = 1 + self.options.seed * self.options.samples + number
-        reply = self.answer(question=question, config={"temperature": self.options.temperature, "rollout_id": rollout})
-        self.wrote(trace, self.answer, reply)
-        return list(reply.answers)
+        config = {"temperature": self.options.temperature, "rollout_id": rollout}
+        return list(self.ask(trace, self.answer, question=question, config=config).answers)
 
 
 def majority(replies: Sequence[Sequence[str]]) -> tuple[list[str], int]:

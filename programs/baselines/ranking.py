@@ -184,7 +184,7 @@ class VSSReranker(VSS):
     def _reranked(self, question: str, nodes: Sequence[int], trace: Trace) -> list[int]:
         texts = self._texts(nodes, trace)
         scores = self.reranker(
-            question=question, candidates=texts, trace=trace, wrote=self.wrote, batches=self.options.batches
+            question=question, candidates=texts, trace=trace, ask=self.ask, batches=self.options.batches
         )
         final = dict(zip(nodes, with_places(scores, self.options.rank_weight), strict=True))
         order = sorted(nodes, key=lambda node: -final[node])

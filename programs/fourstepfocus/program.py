@@ -79,8 +79,7 @@ class FourStepFocus(Program):
     # --- 1 triplets (Algorithm 1, line 1) --------------------------------------------------------
     def ask_for_triplets(self, inputs: Mapping[str, Any], trace: Trace) -> Triplets:
         """ASK_LLM_FOR_TRIPLETS: the question as triple patterns, and the variable that it asks for."""
-        reply = self.write_triplets(**inputs)
-        self.wrote(trace, self.write_triplets, reply)
+        reply = self.ask(trace, self.write_triplets, **inputs)
         return read_triplets(reply.triplets, reply.answer, self.sources.schema_names, self._type_ids)
 
     def _relations(self, question: str, trace: Trace) -> list[str]:
@@ -189,7 +188,7 @@ class FourStepFocus(Program):
         A list takes two prompts. An unreadable reply is requested again, so that a question takes at most 6 calls.
         """
         texts = candidate_texts(self.graph, self._searches, candidates, self.options.limits.characters, trace)
-        scores = self.reranker(question=question, candidates=texts, trace=trace, wrote=self.wrote)
+        scores = self.reranker(question=question, candidates=texts, trace=trace, ask=self.ask)
         final = with_places(scores, self.options.rank_weight)
         scored = [(replace(c, score=score), f) for c, score, f in zip(candidates, scores, final, strict=True)]
         scored.sort(key=lambda pair: (not pair[0].satisfies, -pair[1], pair[0].node))

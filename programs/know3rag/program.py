@@ -125,11 +125,10 @@ class Know3RAG(Program):
         try:
             names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
             relations = near_relations(self.assists, self.sources, pipeline(self.sources.language).sentences(text))
-            extracted = self.extract_triples(texts=[text], entities=names, relations=relations)
+            extracted = self.ask(trace, self.extract_triples, texts=[text], entities=names, relations=relations)
         except (ModelReplyError, PromptTooLongError) as error:
             trace.add(Checked("triples", False, str(error)))
             return Turn(answer, Reliability((), math.inf, "its triples could not be read"))
-        self.wrote(trace, self.extract_triples, extracted)
         (triples,) = triples_of(self.assists, extracted.triples, [text], trace, self.sources.language, [question])
         return Turn(answer, self.supervisor.rate(triples, question))
 
@@ -158,11 +157,10 @@ class Know3RAG(Program):
         step = self.answer_with_references if references else self.answer_from_memory
         inputs = {"references": [reference.text for reference in references]} if references else {}
         try:
-            reply = step(question=question, **inputs)
+            reply = self.ask(trace, step, question=question, **inputs)
         except (ModelReplyError, PromptTooLongError) as error:
             trace.add(Checked("answer", False, str(error)))
             return "", ""
-        self.wrote(trace, step, reply)
         texts = [reply.answer] if references else reply.answers
         answer = ", ".join(cleaned for text in texts if (cleaned := clean_answer(text)))
         return answer, f"{reply.reasoning}\nThe answer is {answer}."
@@ -173,7 +171,9 @@ class Know3RAG(Program):
         text = question
         if t > 1:
             try:
-                asked = self.next_question(
+                asked = self.ask(
+                    trace,
+                    self.next_question,
                     question=question,
                     references=[reference.text for reference in references],
                     answer_so_far=answered.answer or "unknown",
@@ -181,7 +181,6 @@ class Know3RAG(Program):
             except (ModelReplyError, PromptTooLongError) as error:
                 trace.add(Checked("next question", False, str(error)))
             else:
-                self.wrote(trace, self.next_question, asked)
                 text = clean_answer(asked.next_question) or question
         if not self.options.kg_query:
             return ReferenceQuery(text)
@@ -191,7 +190,7 @@ class Know3RAG(Program):
 
     def generate(self, query: ReferenceQuery, trace: Trace) -> list[Reference]:
         """D_m (Eq. 4 and 5): what the knowledge models write, then what the corpus has."""
-        return [*self.knowledge(query, trace, self.wrote), *self.passages.find(query)]
+        return [*self.knowledge(query, trace, self.ask), *self.passages.find(query)]
 
     # --- 4.4 knowledge-driven reference filter ---------------------------------------------------
     def keep(
@@ -213,7 +212,7 @@ class Know3RAG(Program):
             else:
                 dropped.append((candidate, "repeated" if candidate.text else "empty"))
         new = list(fresh.values())
-        verdicts = self.filter(question, described(self.graph, entities), new, trace, self.wrote)
+        verdicts = self.filter(question, described(self.graph, entities), new, trace, self.ask)
         best = choose(verdicts, self.options.references + t)
         for at, (candidate, verdict) in enumerate(zip(new, verdicts, strict=True)):
             fate = "kept" if at in best else "irrelevant" if verdict.relevant is False else "surplus"
