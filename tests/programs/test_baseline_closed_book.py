@@ -15,8 +15,7 @@ from program_parts import EX, ask, fields, kinds, play, steps
 from triplecheck.kg import KnowledgeBase, UserError, normalize
 from triplecheck.lms import session
 from triplecheck.programs import Program, Sources, resolve_program
-from triplecheck.programs.baselines import IO, ChainOfThought, SelfConsistency
-from triplecheck.programs.baselines.closed_book import majority
+from triplecheck.programs.baselines.closed_book import IO, ChainOfThought, SelfConsistency, majority
 from triplecheck.programs.steps import Checked, Scored, Stopped, Wrote
 
 QUESTION = "Who taught Bernhard Heiden?"

@@ -10,7 +10,7 @@ from program_parts import EX, ask, conclude_with, items, play, steps, topics
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import Sources, replay, resolve_program
-from triplecheck.programs.baselines import PoG
+from triplecheck.programs.baselines.pog import PoG
 from triplecheck.programs.steps import Checked, Stopped, Truncated
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"

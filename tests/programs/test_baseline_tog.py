@@ -10,7 +10,8 @@ from program_parts import EX, ask, conclude_with, items, kinds, play, steps, top
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import Sources, replay, resolve_program
-from triplecheck.programs.baselines import ExploringLimits, ToG
+from triplecheck.programs.baselines.exploring import ExploringLimits
+from triplecheck.programs.baselines.tog import ToG
 from triplecheck.programs.steps import Scored, Stopped, Truncated
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"

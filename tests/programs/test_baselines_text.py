@@ -9,7 +9,7 @@ from text_parts import QUESTION, asked, build_text_world, knows, section, step_o
 from triplecheck.kg import UserError
 from triplecheck.lms import session
 from triplecheck.programs import Program, Sources, resolve_program
-from triplecheck.programs.baselines import (
+from triplecheck.programs.baselines.with_references import (
     SKR,
     BlendFilter,
     ChainOfKnowledge,

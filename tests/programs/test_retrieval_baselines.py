@@ -10,7 +10,7 @@ from skb_parts import debian
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import Program, Sources, resolve_program
-from triplecheck.programs.baselines import BM25, VSS, MultiVSS, VSSReranker
+from triplecheck.programs.baselines.ranking import BM25, VSS, MultiVSS, VSSReranker
 from triplecheck.programs.steps import Scored, Truncated
 
 ALL: list[type[Program]] = [BM25, VSS, MultiVSS, VSSReranker]
