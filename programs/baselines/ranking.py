@@ -6,7 +6,6 @@ matched, so their answers have no evidence.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from triplecheck.kg import IntArray, KnowledgeBase, UserError
+from triplecheck.kg import IntArray, UserError
 from triplecheck.kg.skb import NodeSearch, NodeSearches, Ranking
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, cut_texts, with_places
@@ -48,9 +47,8 @@ class RankingBaseline(Program):
     Options: ClassVar[type[ProgramOptions]] = RankingOptions
     options: RankingOptions
 
-    @abstractmethod
-    def searcher(self, searches: NodeSearches) -> NodeSearch:
-        """What ranks."""
+    search: ClassVar[str]
+    """What ranks: the name of a search of `kg.skb.NodeSearches`."""
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Rank, and answer with the first."""
@@ -58,7 +56,8 @@ class RankingBaseline(Program):
 
     def ranked(self, question: str, trace: Trace) -> tuple[int, ...]:
         """The nodes whose documents have something in common with the question, best first."""
-        found = self.searcher(self.searches).rank(question, self._candidates, self.options.limit)
+        searcher: NodeSearch = getattr(self.searches, self.search)
+        found = searcher.rank(question, self._candidates, self.options.limit)
         self._note(found, trace)
         # A word index scores 0 if no word is shared; cosines below 0 still rank.
         alike = np.isfinite(found.scores) & (found.scores != 0)
@@ -82,14 +81,10 @@ class RankingBaseline(Program):
         Raises:
             UserError: the sources are a graph alone.
         """
-        return self._base.node_search
-
-    @property
-    def _base(self) -> KnowledgeBase:
         base = self.sources.knowledge_base
         if base is None:
             raise UserError(f"{self.name} ranks documents, and a graph alone has none; give it a knowledge base")
-        return base
+        return base.node_search
 
     @cached_property
     def _candidates(self) -> IntArray | None:
@@ -100,7 +95,7 @@ class RankingBaseline(Program):
         """
         if not self.options.candidate_types:
             return None
-        graph, found = self._base.graph, []
+        graph, found = self.graph, []
         for name in self.options.candidate_types:
             kind = self.sources.schema_names.type_id(name)
             if kind is None:
@@ -120,30 +115,21 @@ class BM25(RankingBaseline):
     """By the words of their documents."""
 
     name: ClassVar[str] = "bm25"
-
-    def searcher(self, searches: NodeSearches) -> NodeSearch:
-        """The word index."""
-        return searches.bm25
+    search: ClassVar[str] = "bm25"
 
 
 class VSS(RankingBaseline):
     """Vector similarity search: the cosine of question and document."""
 
     name: ClassVar[str] = "vss"
-
-    def searcher(self, searches: NodeSearches) -> NodeSearch:
-        """One vector per node."""
-        return searches.dense
+    search: ClassVar[str] = "dense"
 
 
 class MultiVSS(RankingBaseline):
     """Vector similarity search with a vector of a node's text and one of its relations."""
 
     name: ClassVar[str] = "multivss"
-
-    def searcher(self, searches: NodeSearches) -> NodeSearch:
-        """Two vectors per node."""
-        return searches.multi
+    search: ClassVar[str] = "multi"
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ What the paper does not have is in `programs.assists`, by the names in the table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -157,13 +157,8 @@ class FourStepFocus(Program):
         searches = None if self.options.search == "none" else self._searches
         if searches is None:
             return None
-        by_kind: Mapping[str, Callable[[], NodeSearch]] = {
-            "bm25": lambda: searches.bm25,
-            "multi": lambda: searches.multi,
-            "dense": lambda: searches.dense,
-            "fused": lambda: searches.fused,
-        }
-        return by_kind[self._search]()
+        found: NodeSearch = getattr(searches, self._search)
+        return found
 
     @cached_property
     def _search(self) -> str:
