@@ -1,12 +1,14 @@
 """AnchorRAG's retriever agent (section 3.4): explores the graph from one anchor, hop by hop.
 
 At each hop it prunes relations, fetches their entities, prunes these, and filters the triples; an agent that keeps
-no triple stops. `AgentCalls` decides which of these steps take a call to the model.
+no triple stops. The paper asks for the relations of each entity, for the entities of each relation and for the triples
+of each agent (`CallPerItem`). `CallPerAgent` asks at most once per agent, and the supervisor once for all agents.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -71,7 +73,7 @@ class Briefing:
 class AgentSteps(Protocol):
     """What `AnchorRAG` offers to its agents: the steps at which they ask a model, and what notes the replies.
 
-    The last two are there if its options have calls for each item (`anchorrag.calls.CallPerItem`).
+    The last two are there if the agents are `CallPerItem`.
     """
 
     score_relations: RolePredict
@@ -83,25 +85,11 @@ class AgentSteps(Protocol):
         """Ask the model of a step."""
 
 
-class AgentCalls(Protocol):
-    """Which calls to a model an agent makes at one hop: see `anchorrag.calls`."""
-
-    def offers(self, agent: Retriever, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
-        """What an agent may follow next."""
-
-    def choose(self, agent: Retriever, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
-        """Neighboring relations pruning (section 3.4): the paths to follow, best first."""
-
-    def refine(self, agent: Retriever, facts: list[Fact], trace: Trace) -> list[Fact]:
-        """Neighboring entities pruning and candidate triples filtering (section 3.4) of the fetched facts."""
-
-
-class Retriever:
+class Retriever(ABC):
     """One agent.
 
     Args:
         briefing: information shared by all agents.
-        calls: which calls to the model it makes.
 
     Attributes:
         facts: those it kept.
@@ -110,13 +98,7 @@ class Retriever:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        anchor: Anchor,
-        briefing: Briefing,
-        options: AnchorRAGOptions,
-        calls: AgentCalls,
-        steps: AgentSteps,
+        self, graph: Graph, anchor: Anchor, briefing: Briefing, options: AnchorRAGOptions, steps: AgentSteps
     ) -> None:
         self.anchor = anchor
         self.options = options
@@ -125,7 +107,6 @@ class Retriever:
         self.active = True
         self._graph = graph
         self._briefing = briefing
-        self._calls = calls
         self._steps = steps
         self._frontier = [Path(anchor.node, (), np.array([anchor.node]))]
         self._next: list[Path] = []
@@ -135,8 +116,8 @@ class Retriever:
         """One iteration: prune relations, fetch, then prune entities and filter triples; the new facts, if any."""
         chosen = self._next
         if not chosen:
-            offers = self._calls.offers(self, self._frontier, trace)
-            chosen = self._calls.choose(self, hop, offers, trace) if offers else []
+            offers = self.further(self._frontier, trace)
+            chosen = self.choose(hop, offers, trace) if offers else []
         self._next = []
         fresh = Subgraph(condition=self._briefing.condition)
         limits = self.options.limits
@@ -154,11 +135,23 @@ class Retriever:
             )
         self.seen |= fresh.nodes
         self.facts.cut |= fresh.cut
-        return self._calls.refine(self, fresh.facts, trace)
+        return self.refine(fresh.facts, trace)
+
+    @abstractmethod
+    def further(self, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
+        """What it may follow next."""
+
+    @abstractmethod
+    def choose(self, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
+        """Neighboring relations pruning (section 3.4): the paths to follow, best first."""
+
+    @abstractmethod
+    def refine(self, facts: list[Fact], trace: Trace) -> list[Fact]:
+        """Neighboring entities pruning and candidate triples filtering (section 3.4) of the fetched facts."""
 
     def ahead(self, facts: Sequence[Fact], trace: Trace) -> list[Offer]:
         """What may be followed from the values of new facts."""
-        return self._calls.offers(self, self._ends(facts, trace), trace)
+        return self.further(self._ends(facts, trace), trace)
 
     def keep(self, facts: Sequence[Fact], hop: int, trace: Trace) -> None:
         """Keep the relevant new facts and continue from their values; stop if there are none."""
@@ -286,3 +279,51 @@ class Retriever:
         shown, lines = within_tokens(self._graph, facts, names, self._briefing.relations, tokens, trace)
         reply = self._ask(trace, self._steps.filter_facts, topics=self._briefing.shown, facts=lines)
         return [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
+
+
+class CallPerItem(Retriever):
+    """As in the paper: a call for the relations of each entity, the entities of each relation, each agent's triples."""
+
+    def further(self, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
+        """The relations of each entity by itself."""
+        return self.offers([replace(path, ends=np.array([end])) for path in frontier for end in path.ends.tolist()])
+
+    def choose(self, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
+        """The model scores the relations of each entity; the b best of each are followed."""
+        of_entity: dict[tuple[PathKey, int], list[Offer]] = {}
+        for path, edges in offers:
+            of_entity.setdefault(((path.topic, path.hops[:-1]), int(path.ends[0])), []).append((path, edges))
+        width = self.options.width
+        return [path for group in of_entity.values() for path in self.score_paths(hop, group, width, trace)]
+
+    def refine(self, facts: list[Fact], trace: Trace) -> list[Fact]:
+        """The model scores the entities of each fact, then filters the triples of the agent."""
+        pruned = [self.prune_entities(fact, trace) for fact in facts]
+        left = [fact for fact in pruned if fact.values]
+        return self.filter_triples(left, trace) if self.options.filter_triples and left else left
+
+
+class CallPerAgent(Retriever):
+    """Fewer calls: at most one for all paths of an agent, one for the facts of all agents, none for entities.
+
+    An agent makes no call if there are at most b paths or if the relation vectors decide. Entities are not scored: all
+    of a relation (at most N) are kept, because the answer is often among them and a width of b would cut it off.
+    """
+
+    def further(self, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
+        """The relations of all entities at the end of a path together, those most similar to the question."""
+        return self.most_similar(self.offers(frontier), trace)
+
+    def choose(self, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
+        """All paths if they are few, those clearly preferred by the vectors, or those that the model scores best."""
+        width = self.options.width
+        if len(offers) <= width:
+            return self.keep_paths(hop, offers, range(len(offers)), "width", trace)
+        winners = self.clear_winners(offers)
+        if winners is not None:
+            return self.keep_paths(hop, offers, winners, "embedding", trace)
+        return self.score_paths(hop, offers, width * len({path.hops[:-1] for path, _ in offers}), trace)
+
+    def refine(self, facts: list[Fact], trace: Trace) -> list[Fact]:
+        """All of them: the supervisor filters the facts of all agents in one call."""
+        return facts

@@ -12,15 +12,14 @@ the call that judges them; the preset `paper` has a call for each. Other helps t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 from triplecheck.kg import TriplecheckError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import BudgetExceededError, RolePredict
-from triplecheck.programs.anchorrag.agent import Briefing, Retriever
-from triplecheck.programs.anchorrag.calls import CallPerAgent, CallPerItem, Calls, Explored
+from triplecheck.programs.anchorrag.agent import Briefing, CallPerAgent, CallPerItem, Retriever
 from triplecheck.programs.anchorrag.options import PAPER, AnchorRAGOptions, compiled
 from triplecheck.programs.anchorrag.predictor import Anchor, choose_anchors
 from triplecheck.programs.anchorrag.prompts import fact_lines, nearest_paths
@@ -51,6 +50,22 @@ from triplecheck.signatures import (
 )
 
 
+@dataclass(frozen=True)
+class Explored:
+    """The agents after one hop.
+
+    Attributes:
+        found: those that explored at this hop, each with its new facts.
+        hop: from 1.
+    """
+
+    briefing: Briefing
+    agents: Sequence[Retriever]
+    found: Sequence[tuple[Retriever, list[Fact]]]
+    hop: int
+    trace: Trace
+
+
 class AnchorRAG(AnsweringProgram, RecallingProgram):
     """Open-world RAG by several agents.
 
@@ -75,11 +90,11 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         super().__init__(sources, **options)
         how = self.options
         check_positive(top_k=how.top_k, agents=how.agents, depth=how.depth, width=how.width, entities=how.entities)
-        self._calls: Calls = CallPerItem() if how.per_relation_calls else CallPerAgent()
         self._schema = compiled(how.schema_relations)
         self.extract_keywords = RolePredict(ExtractKeywords, role="extract")
         self.score_relations = RolePredict(ScoreRelations, role="prune")
-        if how.per_relation_calls or "unjudged_facts" not in self.assists:
+        self._judges_kept = how.per_relation_calls or "unjudged_facts" not in self.assists
+        if self._judges_kept:
             self.judge = RolePredict(JudgeSufficiency, role="judge")
         if how.per_relation_calls:
             self.score_entities = RolePredict(ScoreEntities, role="prune")
@@ -98,7 +113,8 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
     def _retrieve(self, question: str, anchors: list[Anchor], briefing: Briefing, trace: Trace) -> Outcome:
         if not anchors:
             return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
-        agents = [Retriever(self.graph, anchor, briefing, self.options, self._calls, self) for anchor in anchors]
+        kind: type[Retriever] = CallPerItem if self.options.per_relation_calls else CallPerAgent
+        agents = [kind(self.graph, anchor, briefing, self.options, self) for anchor in anchors]
         outcome = self.supervise(briefing, agents, trace)
         return replace(outcome, retrieved=frozenset(node for agent in agents for node in agent.seen))
 
@@ -144,7 +160,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         facts_read = 0
         for hop in range(1, self.options.depth + 1):
             explored = Explored(briefing, agents, self._explore(agents, hop, trace), hop, trace)
-            if self._calls.suffices(self, explored):
+            if self.suffices(explored):
                 outcome, facts_read = answer(), _kept(agents)
                 if outcome.abstained is None:
                     return outcome
@@ -172,6 +188,19 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         if error is not None and not agents:
             raise error
         return found
+
+    def suffices(self, at: Explored) -> bool:
+        """Have the agents keep the relevant new facts; whether all kept facts suffice to answer.
+
+        By default one call filters, judges and says where to go on. After the last hop one judges, or the answer
+        decides (assist `unjudged_facts`).
+        """
+        is_new = any(facts for _, facts in at.found)
+        if is_new and at.hop < self.options.depth and not self.options.per_relation_calls:
+            return self.judge_and_direct(at)
+        for agent, facts in at.found:
+            agent.keep(facts, at.hop, at.trace)
+        return is_new and self._judges_kept and self.judge_kept(at)
 
     def judge_kept(self, at: Explored) -> bool:
         """One call: whether all facts that the agents kept suffice to answer."""
