@@ -86,7 +86,7 @@ class Sources:
         self.knowledge_base = knowledge_base
         # By scoring and aggregate (`kg.plausibility.separating_threshold`).
         self.separating_thresholds: dict[tuple[str, str], float | None] = {}
-        self._ranker = ranker
+        self.given_ranker = ranker
         self._dense: Linker | None = None
 
     @classmethod
@@ -119,11 +119,6 @@ class Sources:
         base, documents = self.knowledge_base, self._documents
         return Sources(self.graph, self.linker, self.relations, base, ranker, documents, self.language)
 
-    @property
-    def given_ranker(self) -> Path | None:
-        """The file of a ranker of paths that was given beside the knowledge base, if there is one."""
-        return self._ranker
-
     def with_functions(
         self, functions: Iterable[FunctionSource | Function], limits: CallLimits | None = None
     ) -> Sources:
@@ -150,7 +145,7 @@ class Sources:
             FunctionLinker(self.linker, graph),
             relations,
             self.knowledge_base,
-            self._ranker,
+            self.given_ranker,
             self._documents,
             self.language,
         )
@@ -165,8 +160,8 @@ class Sources:
     @functools.cached_property
     def own_ranker(self) -> Path | None:
         """The file of the ranker of paths that was trained on this graph, if there is one."""
-        if self._ranker is not None or self.knowledge_base is None:
-            return self._ranker
+        if self.given_ranker is not None or self.knowledge_base is None:
+            return self.given_ranker
         return self.knowledge_base.ranker_file
 
     @property
@@ -214,7 +209,7 @@ class Sources:
                 "functions or documents beside it. Keep the prompts, with triplecheck.save_bundle(program, DIRECTORY) "
                 "or program.save('state.json'), and make the program again"
             )
-        return _opened_again, (str(base.path.absolute()), self._ranker, self.language)
+        return _opened_again, (str(base.path.absolute()), self.given_ranker, self.language)
 
 
 def _opened_again(path: str, ranker: Path | None, language: str) -> Sources:

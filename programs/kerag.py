@@ -115,13 +115,7 @@ class Plan:
 
 
 class KERAG(AnsweringProgram):
-    """Knowledge-enhanced RAG.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        preset: `default`, or `paper` (`PAPER`).
-        options: fields of `KERAGOptions`.
-    """
+    """Knowledge-enhanced RAG, with `KERAGOptions` and the presets `default` and `paper` (`PAPER`)."""
 
     name: ClassVar[str] = "kerag"
     Options: ClassVar[type[ProgramOptions]] = KERAGOptions

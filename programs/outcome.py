@@ -208,8 +208,6 @@ def prediction(
         abstained=found.abstained is not None,
         reason=found.abstained or "",
         grounded=found.grounded,
-        steps=steps,
-        usage=usage,
         retrieved=found.retrieved,
         ranking=found.ranking,
         confidence=found.confidence,
@@ -220,21 +218,11 @@ def prediction(
         nearest=evidence_rows(graph, found.nearest),
         query=found.query,
         looked_through=list(found.looked_through),
+        steps=steps,
+        usage=usage,
     )
 
 
 def to_json(result: dspy.Prediction) -> dict[str, Any]:
-    """The prediction as one plain object: what `triplecheck ask --json` prints."""
-    fields = ("question", "program", "answer", "answers", "evidence", "abstained", "reason", "grounded")
-    later: dict[str, Any] = {
-        "confidence": None,
-        "verdict": "unknown",
-        "doubts": [],
-        "features": {},
-        "missing": "",
-        "nearest": [],
-        "query": "",
-        "looked_through": [],
-    }
-    plain = {name: result[name] for name in fields} | {name: getattr(result, name, was) for name, was in later.items()}
-    return plain | {"steps": [step.to_json() for step in result.steps], "usage": result.usage.to_json()}
+    """The prediction as one plain object, without the numbers of nodes: what `triplecheck ask --json` prints."""
+    return {name: _plain(value) for name, value in result.items() if name not in ("retrieved", "ranking")}

@@ -67,15 +67,10 @@ class Explored:
 
 
 class AnchorRAG(AnsweringProgram, RecallingProgram):
-    """Open-world RAG by several agents.
+    """Open-world RAG by several agents, with `AnchorRAGOptions` and the presets `default` and `paper` (`PAPER`).
 
     By default anchors are ranked by name first, and by Eq. 2 among names that fit about equally well (the assist
     `names_first`); without it Eq. 2 ranks all candidates, and names break ties.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        preset: `default`, or `paper` (`PAPER`).
-        options: fields of `AnchorRAGOptions`.
 
     Raises:
         UserError: a bad regular expression, or a number below 1.

@@ -94,9 +94,6 @@ class SelfConsistency(ChainOfThought):
     cannot be read, has none. Of sets with equal votes the one sampled first wins. The share of votes is the
     confidence.
 
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-
     Raises:
         UserError: no sample, a negative seed, or a temperature of 0 or below.
     """

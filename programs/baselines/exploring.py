@@ -145,9 +145,6 @@ class Exploration:
 class ExploringProgram(AnsweringProgram, RecallingProgram):
     """A program that explores from entity to entity.
 
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-
     Raises:
         UserError: depth or width below 1.
     """

@@ -75,9 +75,6 @@ class PoGOptions(ExploringOptions):
 class PoG(ExploringProgram):
     """Plan-on-Graph.
 
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-
     Raises:
         UserError: a number below 1.
     """

@@ -37,11 +37,7 @@ class RankingOptions(ProgramOptions):
 
 
 class RankingBaseline(Program):
-    """A program that ranks nodes without matching patterns.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources` with a knowledge base.
-    """
+    """A program that ranks the nodes of a knowledge base without matching patterns."""
 
     cites_graph: ClassVar[bool] = False
     Options: ClassVar[type[ProgramOptions]] = RankingOptions

@@ -40,13 +40,9 @@ class FourStepFocus(Program):
 
     The prediction's `ranking` holds at most `k_max` nodes. Its `answers` are those at the head of the
     ranking (`assists.likely_answers`); `evidence` is their supporting triples. They are grounded if these prove every
-    pattern that the model wrote: not if a pattern was loosened, dropped or could not be used.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        preset: `default`, or `paper` (`PAPER`).
-        options: fields of `FourStepFocusOptions`; with `grounded_only` it abstains if patterns lead to no node or
-            their triples do not prove it.
+    pattern that the model wrote: not if a pattern was loosened, dropped or could not be used. With `grounded_only` it
+    abstains if patterns lead to no node or their triples do not prove it. It has `FourStepFocusOptions` and the presets
+    `default` and `paper` (`PAPER`).
     """
 
     name: ClassVar[str] = "4stepfocus"

@@ -54,11 +54,8 @@ class Turn:
 class Know3RAG(Program):
     """Knowledge-aware retrieval, generation and filtering, in a loop of at most T + 1 answers.
 
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        preset: `default`, or `paper` (`PAPER`).
-        options: fields of `Know3RAGOptions`; with `grounded_only` it abstains if no triple of the graph supports
-            the answer.
+    With `grounded_only` it abstains if no triple of the graph supports the answer. It has `Know3RAGOptions` and the
+    presets `default` and `paper` (`PAPER`).
 
     Raises:
         UserError: a number out of range, or a search that the documents do not allow.
