@@ -12,7 +12,7 @@ from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.functions import calls_at, is_function
 from triplecheck.kg.graph import Edges
 from triplecheck.kg.relation_vectors import end_text
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.steps import Called, Checked, Expanded, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, Subgraph

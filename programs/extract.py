@@ -9,9 +9,8 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.language.pipeline import ENGLISH, pipeline, read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import stated_triples
-from triplecheck.programs.assists.table import EVERY
+from triplecheck.programs.assists import EVERY
+from triplecheck.programs.assists.know3rag import near_relations, stated_triples
 from triplecheck.programs.base import Sources
 from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.signatures import ExtractTriples

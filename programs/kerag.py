@@ -15,14 +15,20 @@ import numpy as np
 
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
-from triplecheck.programs.assists.all_topics import all_topics
 from triplecheck.programs.assists.doubts import answering_step
+from triplecheck.programs.assists.kerag import (
+    AskedClass,
+    PathScores,
+    all_topics,
+    class_asked_for,
+    path_scores,
+    ranked_paths,
+    stops_early,
+    suggested_paths,
+    typed_paths,
+)
 from triplecheck.programs.assists.plans import planned
-from triplecheck.programs.assists.ranked_paths import PathScores, path_scores, ranked_paths
-from triplecheck.programs.assists.stop_early import stops_early
-from triplecheck.programs.assists.suggested_paths import suggested_paths
 from triplecheck.programs.assists.time_conditions import holding_at
-from triplecheck.programs.assists.typed_paths import AskedClass, class_asked_for, typed_paths
 from triplecheck.programs.base import AnySources
 from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
 from triplecheck.programs.conclusion import Reading

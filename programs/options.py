@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.kg import UserError
-from triplecheck.programs.assists.table import ALL, Assists
+from triplecheck.programs.assists import ALL, Assists
 
 DEFAULT = "default"
 """The preset that changes no option."""

@@ -16,9 +16,8 @@ from triplecheck.kg.plausibility import Grounder, Plausibility, TextTriple
 from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple
 from triplecheck.language.pipeline import read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import triples_of
-from triplecheck.programs.assists.table import EVERY
+from triplecheck.programs.assists import EVERY
+from triplecheck.programs.assists.know3rag import near_relations, triples_of
 from triplecheck.programs.base import Sources
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.know3rag.generation import names_in

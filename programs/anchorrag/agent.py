@@ -23,7 +23,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.named_first import named_first
+from triplecheck.programs.assists.anchorrag import named_first
 from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.base import Ask
 from triplecheck.programs.expansion import (

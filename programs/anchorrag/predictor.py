@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from triplecheck.kg import Candidate, Graph
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.names_first import names_first
+from triplecheck.programs.assists.anchorrag import names_first
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.programs.topics import TopicLinker, as_written

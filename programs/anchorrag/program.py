@@ -23,12 +23,10 @@ from triplecheck.programs.anchorrag.agent import Briefing, CallPerAgent, CallPer
 from triplecheck.programs.anchorrag.options import PAPER, AnchorRAGOptions, compiled
 from triplecheck.programs.anchorrag.predictor import Anchor, choose_anchors
 from triplecheck.programs.anchorrag.prompts import fact_lines, nearest_paths
+from triplecheck.programs.assists.anchorrag import kept_question, leading_facts, unjudged_facts
 from triplecheck.programs.assists.doubts import answering_step
-from triplecheck.programs.assists.kept_question import kept_question
-from triplecheck.programs.assists.leading_facts import leading_facts
 from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
-from triplecheck.programs.assists.unjudged_facts import unjudged_facts
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import RecallingProgram
 from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts

@@ -8,7 +8,7 @@ from triplecheck.language.likeness import bases_of
 from triplecheck.language.pipeline import read_text
 from triplecheck.language.question import read_question
 from triplecheck.language.talk import asked_and_talk
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.steps import Trace
 
 

@@ -19,7 +19,7 @@ from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.aggregation import EXTREMES
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic
 from triplecheck.signatures.query_notation import Unknown, read_patterns

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 from triplecheck.kg import Candidate, Direction, Graph, normalize
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.steps import Trace
 
 _EQUAL = 0.05  # candidates whose names fit worse than the best by more than this are not meant

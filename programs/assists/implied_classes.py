@@ -25,7 +25,7 @@ from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import is_common_noun
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.steps import Trace
 
 Vectors = npt.NDArray[np.floating]

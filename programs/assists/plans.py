@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from triplecheck.kg.ranker import load_ranker
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
-from triplecheck.programs.assists.table import Assists
-from triplecheck.programs.assists.typed_paths import class_asked_for
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.kerag import class_asked_for
 from triplecheck.programs.base import Program
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Trace

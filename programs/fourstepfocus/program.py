@@ -20,8 +20,7 @@ from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.kg.skb.search import ENCODED_AT_FIRST
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import unknown_missing
-from triplecheck.programs.assists.likely_answers import likely_answers
-from triplecheck.programs.assists.telling_relations import telling_relations
+from triplecheck.programs.assists.fourstepfocus import likely_answers, telling_relations
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.candidates import RankedNode, candidate_texts
 from triplecheck.programs.fourstepfocus.options import PAPER, FourStepFocusOptions

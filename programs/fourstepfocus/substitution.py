@@ -11,7 +11,7 @@ from triplecheck.kg import Candidate, IntArray
 from triplecheck.kg.patterns import Constants, Match, Query, bind, match, relax, support
 from triplecheck.kg.types import Edge
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.loosened_patterns import loosened_patterns
+from triplecheck.programs.assists.fourstepfocus import loosened_patterns
 from triplecheck.programs.base import Sources
 from triplecheck.programs.steps import Checked, Linked, Matched, Trace, Truncated
 from triplecheck.programs.triplets import Triplets, write_triplet

@@ -16,8 +16,7 @@ from triplecheck.kg import TriplecheckError
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import triples_of
+from triplecheck.programs.assists.know3rag import near_relations, triples_of
 from triplecheck.programs.base import Ask
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import valid_numbers

@@ -14,9 +14,7 @@ from typing import Any, ClassVar
 
 from triplecheck.language.pipeline import pipeline, read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.assists.measured_theta import measured_theta
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import triples_of
+from triplecheck.programs.assists.know3rag import measured_theta, near_relations, triples_of
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.know3rag.filter import ReferenceFilter, choose
 from triplecheck.programs.know3rag.generation import (

@@ -17,7 +17,7 @@ from triplecheck.kg.mentions import Mention, ReadText
 from triplecheck.kg.plausibility import Grounded, Grounder, Plausibility, TextTriple, separating_threshold
 from triplecheck.kg.types import Edge
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.graph_values import graph_value
+from triplecheck.programs.assists.know3rag import graph_value
 from triplecheck.programs.base import Sources
 from triplecheck.programs.closed_book import named_entity
 from triplecheck.programs.outcome import Outcome

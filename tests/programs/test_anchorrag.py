@@ -24,7 +24,7 @@ from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.programs import AnchorRAG, Sources, replay, resolve_program, to_json
 from triplecheck.programs.anchorrag.prompts import fact_lines
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.named_first import named_first
+from triplecheck.programs.assists.anchorrag import named_first
 from triplecheck.programs.steps import (
     Answered,
     Assisted,

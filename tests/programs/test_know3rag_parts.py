@@ -18,8 +18,7 @@ from triplecheck.kg.readers import read_graph
 from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import stated_triples
+from triplecheck.programs.assists.know3rag import near_relations, stated_triples
 from triplecheck.programs.know3rag.filter import ReferenceVerdict, choose
 from triplecheck.programs.know3rag.generation import (
     Know3RAGLimits,

@@ -20,7 +20,7 @@ from triplecheck.programs import (
     resolve_program,
 )
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.names_first import names_first
+from triplecheck.programs.assists.anchorrag import names_first
 from triplecheck.programs.base import make_program
 from triplecheck.programs.steps import Linked, Trace
 
