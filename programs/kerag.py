@@ -30,8 +30,7 @@ from triplecheck.programs.assists.kerag import (
 from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
 from triplecheck.programs.base import AnySources
-from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
-from triplecheck.programs.conclusion import Reading
+from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from_facts
 from triplecheck.programs.expansion import fetch, most_similar, note_at_end, one_hop_paths, valid_numbers, with_names
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome

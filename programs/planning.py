@@ -34,8 +34,8 @@ from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.implied_classes import with_implied_classes
 from triplecheck.programs.base import Program
+from triplecheck.programs.judge.features import query_features
 from triplecheck.programs.judge.left_out import is_no_person
-from triplecheck.programs.judge.queries import query_features
 from triplecheck.programs.offers import Line, described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace

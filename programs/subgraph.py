@@ -117,27 +117,24 @@ def reached(facts: Iterable[Fact]) -> dict[int, set[int]]:
     return found
 
 
-@dataclass
 class Subgraph:
     """What was retrieved.
+
+    Args:
+        condition: the time that the question is about; edges that hold at another time are not fetched.
 
     Attributes:
         facts: in the order in which they were fetched; see `add`.
         cut: keys of the paths with entities that were not expanded.
-        condition: the time that the question is about; edges that hold at another time are not fetched.
     """
 
-    facts: list[Fact] = field(default_factory=list)
-    cut: set[PathKey] = field(default_factory=set)
-    condition: TimeCondition | None = None
-
-    def __post_init__(self) -> None:
+    def __init__(self, condition: TimeCondition | None = None) -> None:
+        self.facts: list[Fact] = []
+        self.cut: set[PathKey] = set()
+        self.condition = condition
         # By (path, value) the first fact that leads there, and the paths with a fact that was cut short.
         self._leads: dict[tuple[PathKey, int], Fact] = {}
         self._shortened: set[PathKey] = set()
-        given, self.facts = self.facts, []
-        for fact in given:
-            self.add(fact)
 
     def add(self, fact: Fact) -> None:
         """Add a fact."""

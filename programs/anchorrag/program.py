@@ -29,8 +29,7 @@ from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import RecallingProgram
-from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
-from triplecheck.programs.conclusion import Reading
+from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from_facts
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import ProgramOptions

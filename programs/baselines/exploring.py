@@ -18,8 +18,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import RecallingProgram
-from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
-from triplecheck.programs.conclusion import Reading
+from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from_facts
 from triplecheck.programs.expansion import (
     SCHEMA_RELATIONS,
     fetch,

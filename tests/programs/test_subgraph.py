@@ -183,7 +183,9 @@ def test_the_chain_leads_from_the_topic_to_a_fact(build: Build) -> None:
     a, b, c, d = (node(graph, n) for n in "abcd")
     p = Hop(0, Direction.OUT)
     facts = [Fact(a, p, (b,), 1, (a, (p,))), Fact(b, p, (c,), 1, (a, (p, p))), Fact(c, p, (d,), 1, (a, (p, p, p)))]
-    subgraph = Subgraph(facts)
+    subgraph = Subgraph()
+    for fact in facts:
+        subgraph.add(fact)
     assert subgraph.chain(facts[0]) == []
     assert subgraph.chain(facts[2]) == [(a, 0, b), (b, 0, c)]
     assert (subgraph.num_triples, subgraph.nodes, len(subgraph)) == (3, {a, b, c, d}, 3)
