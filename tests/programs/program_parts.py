@@ -66,10 +66,6 @@ def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path, encoder: str 
     return build_knowledge_base(read_graph([path]), folder / "kb", encoder=encoder)
 
 
-def sources_of(base: KnowledgeBase) -> Sources:
-    return Sources.of(base)
-
-
 def node(graph: Graph, id: str) -> int:
     found = graph.find(EX + id)
     assert found is not None, id
@@ -128,6 +124,16 @@ def ask(program: dspy.Module, question: str, model: str = "extractive") -> Any:
         return program(question=question)
 
 
+def recall(*answers: str, reasoning: str = "as far as I remember") -> str:
+    """An answer from memory."""
+    return fields(reasoning=reasoning, answers="\n".join(answers) or "none")
+
+
+def ids(result: Any) -> list[str]:
+    """The last parts of the answers' addresses."""
+    return [answer["id"].rsplit("/", 1)[-1] for answer in result.answers]
+
+
 def kinds(result: Any) -> list[str]:
     return [step.kind for step in result.steps]
 
@@ -142,7 +148,7 @@ def kerag(base: KnowledgeBase | Sources, **options: Any) -> KERAG:
         "assist": "-all_topics -suggested_paths -plans",
         "limits": fields_of(options.pop("limits", None)),
     } | options
-    return KERAG(base if isinstance(base, Sources) else sources_of(base), **options)
+    return KERAG(base if isinstance(base, Sources) else Sources.of(base), **options)
 
 
 def fields_of(limits: KERAGLimits | Mapping[str, Any] | None) -> dict[str, Any]:

@@ -5,12 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from baseline_parts import recall
 from dspy.lm15 import Request
 from hypothesis import given
 from hypothesis import strategies as st
 from model_stand_ins import scripted_model
-from program_parts import EX, ask, fields, kinds, play, steps
+from program_parts import ask, fields, ids, kinds, play, recall, steps
 
 from triplecheck.kg import KnowledgeBase, UserError, normalize
 from triplecheck.lms import session
@@ -22,14 +21,10 @@ QUESTION = "Who taught Bernhard Heiden?"
 CLOSED_BOOK: list[type[Program]] = [IO, ChainOfThought, SelfConsistency]
 
 
-def ids(result: Any) -> list[str]:
-    return [answer["id"] for answer in result.answers]
-
-
 class TestOneCall:
     def test_io_asks_for_the_answer_alone(self, sources: Sources) -> None:
         result, engine = play(IO(sources), QUESTION, fields(answers="Paul Hindemith"))
-        assert (result.answer, ids(result)) == ("Paul Hindemith", [EX + "hindemith"])
+        assert (result.answer, ids(result)) == ("Paul Hindemith", ["hindemith"])
         assert "reasoning" not in engine.prompts[0]
         assert result.usage.calls == 1
 
@@ -37,7 +32,7 @@ class TestOneCall:
         result, _ = play(ChainOfThought(sources), QUESTION, recall("Paul Hindemith"))
         (wrote,) = steps(result, Wrote)
         assert list(wrote.outputs) == ["reasoning", "answers"]
-        assert (result.answer, ids(result)) == ("Paul Hindemith", [EX + "hindemith"])
+        assert (result.answer, ids(result)) == ("Paul Hindemith", ["hindemith"])
 
     def test_an_answer_from_memory_is_never_grounded(self, sources: Sources) -> None:
         result, _ = play(IO(sources), QUESTION, fields(answers="Paul Hindemith"))
@@ -51,7 +46,7 @@ class TestOneCall:
 class TestNames:
     def test_an_alias_names_an_entity(self, sources: Sources) -> None:
         result, _ = play(IO(sources), "Who studied with Hindemith?", fields(answers="Luke Fuchs"))
-        assert (result.answer, ids(result)) == ("Luke Fuchs", [EX + "lukas"])
+        assert (result.answer, ids(result)) == ("Luke Fuchs", ["lukas"])
 
     def test_a_similar_name_names_no_entity(self, sources: Sources) -> None:
         result, _ = play(IO(sources), QUESTION, fields(answers="Hindemith"))
@@ -68,7 +63,7 @@ class TestNames:
 
     def test_each_entity_is_listed_once(self, sources: Sources) -> None:
         result, _ = play(IO(sources), QUESTION, fields(answers="Paul Hindemith\npaul hindemith\nLukas Foss"))
-        assert ids(result) == [EX + "hindemith", EX + "lukas"]
+        assert ids(result) == ["hindemith", "lukas"]
 
 
 class TestGroundedOnly:
@@ -83,7 +78,7 @@ class TestSelfConsistency:
     def test_the_majority_answer_wins(self, sources: Sources) -> None:
         replies = [recall("Lukas Foss"), recall("Paul Hindemith"), recall("paul hindemith.")]
         result, _ = play(SelfConsistency(sources, samples=3), QUESTION, *replies)
-        assert ids(result) == [EX + "hindemith"]
+        assert ids(result) == ["hindemith"]
         assert result.confidence == pytest.approx(2 / 3)
         (votes,) = steps(result, Scored)
         assert sorted(share for _, share in votes.scores) == pytest.approx([1 / 3, 2 / 3])
@@ -91,7 +86,7 @@ class TestSelfConsistency:
     def test_an_empty_answer_has_no_vote(self, sources: Sources) -> None:
         replies = [recall(), recall("Paul Hindemith"), recall()]
         result, _ = play(SelfConsistency(sources, samples=3), QUESTION, *replies)
-        assert ids(result) == [EX + "hindemith"]
+        assert ids(result) == ["hindemith"]
         assert result.confidence == pytest.approx(1 / 3)
 
     def test_an_unreadable_reply_loses_only_its_own_vote(self, sources: Sources) -> None:
@@ -100,7 +95,7 @@ class TestSelfConsistency:
 
         with scripted_model([reply] * 5) as engine, session(engine.name):
             result = SelfConsistency(sources, samples=3)(question=QUESTION)
-        assert ids(result) == [EX + "hindemith"]
+        assert ids(result) == ["hindemith"]
         assert [step.reason for step in steps(result, Stopped)] == ["unreadable_reply"] * 2
 
     def test_samples_are_separate_calls_and_reproducible_by_seed(self, sources: Sources) -> None:

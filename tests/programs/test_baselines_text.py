@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 from program_parts import EX, fields, steps
-from text_parts import QUESTION, asked, build_text_world, knows, section, step_of, talk
+from text_parts import QUESTION, asked, knows, section, step_of, talk
 
 from triplecheck.kg import UserError
 from triplecheck.lms import session
@@ -22,11 +22,6 @@ from triplecheck.programs.steps import Checked, Consulted
 
 ALL: list[type[Program]] = [RAGDirect, RAGChainOfThought, Recite, SKR, KnowledgeCard, ChainOfKnowledge, BlendFilter]
 BY_TRIPLES = fields(evidence="Heiden | student of | Hindemith", explanation="so it is", answer="German")
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("plain")))
 
 
 @pytest.mark.parametrize("kind", ALL)

@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 import dspy
 import pytest
-from program_parts import Build, conclude_with, fields, keep, kerag, node, play, steps, topics
+from program_parts import Build, conclude_with, fields, ids, keep, kerag, node, play, steps, topics
 
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.lms import Doubt
@@ -25,10 +25,6 @@ def concluded(sources: Sources | KnowledgeBase, *answers: str, name: str = "Bern
     program = kerag(sources, filtering="none", **options)
     replies = [topics(name), *[conclude_with(*answers, cite=cite, operation=operation)] * tries]
     return play(program, question, *replies)[0]
-
-
-def ids(result: Any) -> list[str]:
-    return [answer["id"].rsplit("/", 1)[1] for answer in result.answers]
 
 
 def written(result: Any) -> list[str]:

@@ -11,6 +11,7 @@ import pytest
 from dspy.lm15 import Request
 from model_stand_ins import costly_rules
 from program_parts import EX, PREFIXES, WORLD, ask, build_turtle, fields, items, kinds, node, play, steps
+from program_parts import ids as answers
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg import build as build_knowledge_base
@@ -19,7 +20,7 @@ from triplecheck.kg.readers import read_graph
 from triplecheck.kg.sparql import OxigraphClient, SparqlGraph, SparqlLinker
 from triplecheck.lms import Budget, BudgetExceededError, session
 from triplecheck.lms.engines import messages_of
-from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
+from triplecheck.programs import FourStepFocus, Sources, replay
 from triplecheck.programs.fourstepfocus import FourStepFocusLimits
 from triplecheck.programs.fourstepfocus.substitution import Matching
 from triplecheck.programs.steps import Checked, Matched, Ranked, Trace, Truncated, Wrote
@@ -79,10 +80,6 @@ def ids(base: KnowledgeBase, result: Any) -> list[str]:
     return [base.graph.node_id(n).removeprefix(EX) for n in result.ranking]
 
 
-def answers(result: Any) -> list[str]:
-    return [answer["id"].removeprefix(EX) for answer in result.answers]
-
-
 def checks(result: Any) -> list[str]:
     return [f"{step.what}: {step.reason}" for step in steps(result, Checked) if not step.passed]
 
@@ -127,9 +124,6 @@ class TestWhole:
             assert set(answers(result)) == right
             assert result.grounded
             assert replay(world.graph, result.evidence) == []
-
-    def test_it_is_resolved_by_its_name(self) -> None:
-        assert {resolve_program(name) for name in ("4stepfocus", "4StepFocus", "4-step-focus")} == {FourStepFocus}
 
     def test_vectors_of_candidates_are_computed_on_demand(self, world: KnowledgeBase) -> None:
         scores = score({"Lukas Foss": "0.9"})

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import copy
 import json
-from pathlib import Path
 from typing import Any
 
 import dspy
@@ -22,14 +20,13 @@ from program_parts import (
     kerag,
     kinds,
     play,
-    sources_of,
     steps,
     topics,
 )
 
-from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
-from triplecheck.programs import KERAG, Sources, program_names, replay, resolve_program, to_json
+from triplecheck.programs import KERAG, Sources, replay, to_json
 from triplecheck.programs.steps import Assisted, Checked, Expanded, Linked, Pruned, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
@@ -323,29 +320,6 @@ class TestAsAModule:
         }
         assert roles(KERAG(sources, filtering="none", assist="none")).keys() == {"name_topics", "summarize"}
 
-    def test_copies_share_the_graph_and_keep_the_options(self, sources: Sources) -> None:
-        program = kerag(sources, hops=3, filtering="none", grounded_only=True)
-        for other in (copy.deepcopy(program), program.deepcopy(), program.reset_copy()):
-            assert other.sources is sources
-            assert other.graph is sources.graph
-            assert other.options == program.options
-            assert (other.options.hops, other.options.filtering, other.options.grounded_only) == (3, "none", True)
-            assert other.summarize is not program.summarize
-
-    def test_its_state_has_no_model_and_no_graph_and_can_be_restored(self, sources: Sources, tmp_path: Path) -> None:
-        program = kerag(sources)
-        program.summarize.signature = program.summarize.signature.with_instructions("Be brief.")
-        program.summarize.demos = [dspy.Example(question="q", topics=["t"], facts=["f"], answers=["a"], cited=[1])]
-        state = program.dump_state()
-        assert set(state) == {"name_topics", "select_paths", "summarize"}
-        assert all(part["lm"] is None for part in state.values())
-        json.dumps(state)
-        program.save(tmp_path / "kerag.json")
-        loaded = kerag(sources)
-        loaded.load(tmp_path / "kerag.json")
-        assert loaded.summarize.signature.instructions == "Be brief."
-        assert ask(loaded, TEACHER).answer == "German"
-
     def test_many_questions_run_in_parallel(self, sources: Sources) -> None:
         program = kerag(sources)
         questions = [
@@ -363,31 +337,10 @@ class TestAsAModule:
         assert [r.usage.calls for r in together] == [r.usage.calls for r in alone] * 3
         assert ledger.usage().calls == 4 * sum(r.usage.calls for r in alone)
 
-    def test_it_accepts_a_training_example(self, sources: Sources) -> None:
-        example = dspy.Example(question=TEACHER, answers=["German"]).with_inputs("question")
-        with session("extractive"):
-            assert kerag(sources)(**example.inputs()).answer == "German"
-
-    def test_without_a_session_the_default_engine_answers(self, sources: Sources) -> None:
-        result = kerag(sources)(question=TEACHER)
-        assert result.answer == "German"
-        assert {step.model for step in steps(result, Wrote)} == {"extractive"}
-
-
-class TestRegistry:
-    def test_programs_are_found_by_name(self) -> None:
-        assert "kerag" in program_names()
-        assert {resolve_program(name) for name in ("kerag", "KERAG", "ke-rag", "KE_RAG")} == {KERAG}
-
-    def test_an_unknown_name_is_rejected_with_the_known_names(self) -> None:
-        with pytest.raises(UserError, match=r"no program 'kreag'; there are: .*kerag"):
-            resolve_program("kreag")
-
 
 def test_it_needs_no_vectors_of_relations(world: KnowledgeBase) -> None:
     result, _ = play(kerag(Sources(world.graph, world.linker)), TEACHER, *TALK)
     assert result.answer == "German"
-    assert sources_of(world).relations is not None
 
 
 def test_an_answer_beside_which_others_fit_as_well_is_not_proved(build: Build) -> None:

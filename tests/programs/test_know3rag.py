@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import dspy
 import pytest
 from model_stand_ins import STAND_IN, stand_in_server
 from program_parts import EX, fields, steps
-from text_parts import QUESTION, asked, build_text_world, knows, section, step_of, talk
+from text_parts import QUESTION, asked, knows, section, step_of, talk
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.plausibility import Plausibility, separating_threshold
 from triplecheck.lms import ModelUnavailableError, Roles, TolerantAdapter, session
-from triplecheck.programs import Know3RAG, Sources, replay, resolve_program
+from triplecheck.programs import Know3RAG, Sources, replay
 from triplecheck.programs.know3rag.reliability import threshold
 from triplecheck.programs.options import check_options
 from triplecheck.programs.steps import Assisted, Checked, Consulted, Trace, Weighed
@@ -28,18 +27,6 @@ ABLATIONS = {
     "relevance_check": "no relevance check",
     "adaptive": "not adaptive",
 }
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """Passages, and no embeddings."""
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("plain")))
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """Passages and embeddings."""
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
 
 
 def know3rag(sources: Sources, **options: Any) -> Know3RAG:
@@ -438,16 +425,6 @@ class TestCalls:
         # Two calls for the first answer; eight passages, sixteen checks, and two calls for the second one.
         assert server.calls == 2 + 8 + 16 + 2
         assert server.busiest >= 8
-
-
-def test_it_is_resolved_by_name_and_copied_without_its_graph(plain: Sources) -> None:
-    assert resolve_program("know3rag") is Know3RAG
-    program = know3rag(plain)
-    twin = copy.deepcopy(program)
-    assert twin.sources is plain and twin.supervisor is program.supervisor
-    names = [name for name, _ in twin.named_predictors()]
-    assert {"answer_from_memory", "extract_triples", "next_question"} <= set(names)
-    assert any("knowledge" in name for name in names) and any("filter" in name for name in names)
 
 
 def test_the_extractive_engine_answers_from_the_corpus(plain: Sources) -> None:

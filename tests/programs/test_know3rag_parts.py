@@ -10,7 +10,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from program_parts import PREFIXES, WORLD, build_turtle
-from text_parts import build_text_world
 
 from triplecheck.kg import Direction, KnowledgeBase, UserError, build
 from triplecheck.kg.documents import Document
@@ -31,12 +30,6 @@ from triplecheck.programs.know3rag.reliability import NameLinker, Supervisor, co
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.triple_lines import read_triples
 from triplecheck.signatures.notation import write_triple
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
-
 
 TEXTS = ["Ada met Bob in Rome.", "Cleo met Dan, a baker."]
 

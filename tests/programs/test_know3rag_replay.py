@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from model_stand_ins import scripted_model
 from program_parts import fields, steps
-from text_parts import DEFAULTS, QUESTION, StepReply, build_text_world, knows, step_of, talk
+from text_parts import DEFAULTS, QUESTION, StepReply, knows, step_of, talk
 
 from triplecheck.evals import Question
 from triplecheck.lms import Roles
@@ -34,11 +34,6 @@ REPLIES: dict[str, Mapping[str, StepReply]] = {
 def _triples(request: Any) -> str:
     said = str(request)
     return fields(triples="1 | Paul Hindemith | nationality | German" if "references" in said else "none")
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
 
 
 def recorded(sources: Sources, result: Any) -> Recorded:

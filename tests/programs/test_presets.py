@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from pathlib import Path
 from typing import Any
 
@@ -52,6 +53,18 @@ class TestEveryPaper:
         self, sources: Sources, program: type[Program]
     ) -> None:
         assert make_program(program, sources, {"preset": "paper"}).options == program(sources, preset="paper").options
+
+    def test_copies_share_the_sources_and_keep_the_options(self, sources: Sources, program: type[Program]) -> None:
+        made = program(sources, preset="paper", grounded_only=True)
+        for other in (copy.deepcopy(made), made.deepcopy(), made.reset_copy()):
+            assert other.sources is sources and other.graph is sources.graph and other.options == made.options
+            for mine, its in zip(made.predictors(), other.predictors(), strict=True):
+                assert mine is not its
+            other.load_state(made.dump_state())
+            assert (ask(other, QUESTION).answer, ask(other, QUESTION).steps) == (
+                ask(made, QUESTION).answer,
+                ask(made, QUESTION).steps,
+            )
 
     def test_it_accepts_a_knowledge_base_or_its_path(self, program: type[Program], sources: Sources) -> None:
         base = sources.knowledge_base
@@ -133,4 +146,12 @@ def test_bundled_names_the_bundled_knowledge_base(bundled: KnowledgeBase) -> Non
 
 @pytest.mark.parametrize("name", program_names())
 def test_a_program_is_found_by_its_own_name(name: str) -> None:
+    assert {resolve_program(name), resolve_program(name.upper()), resolve_program(f"{name[:2]}-{name[2:]}")} == {
+        resolve_program(name)
+    }
     assert resolve_program(name).name == name
+
+
+def test_an_unknown_program_is_rejected_with_the_known_names() -> None:
+    with pytest.raises(UserError, match=r"no program 'kreag'; there are: .*kerag"):
+        resolve_program("kreag")

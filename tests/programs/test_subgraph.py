@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from program_parts import Build, build_turtle, node
 
 from triplecheck.kg import Direction, Graph, KnowledgeBase
@@ -19,10 +17,8 @@ from triplecheck.programs.subgraph import (
     Subgraph,
     node_names,
     render_fact,
-    render_path,
 )
-from triplecheck.programs.topics import as_written
-from triplecheck.signatures.notation import clean, read_facts, read_path, read_topic
+from triplecheck.signatures.notation import read_facts
 
 ODD = [
     "a | b",
@@ -81,36 +77,6 @@ def test_a_fact_with_an_odd_label_is_read_back_as_it_was_written(label: str, tmp
         ("Hub", "←", "p of", (names[odd], "plain")),
         (names[odd], "→", "p of", ("Hub",)),
     ]
-
-
-@settings(max_examples=150)
-@given(st.text(st.sampled_from("ab|→← =()/[]#\n\t\x00,.é🎻 "), max_size=12))
-def test_cleaned_text_has_no_marks_of_the_notation(text: str) -> None:
-    plain = clean(text)
-    assert not set("|→←\n\t\x00") & set(plain)
-    assert "[[" not in plain
-    assert " = " not in f"{plain} = x".replace(f"{plain} = x", plain)
-    assert read_topic(f"{plain} = x").name == "x"
-    assert clean(plain) == plain
-    assert " ".join(plain.split()) == plain
-
-
-@settings(max_examples=60)
-@given(written_=st.sampled_from(ODD), name=st.sampled_from(ODD))
-def test_a_topic_is_read_back_by_its_name_in_facts(written_: str, name: str) -> None:
-    topic = as_written(written_, name)
-    assert read_topic(topic).name == clean(name)
-    if " = " in topic:
-        assert read_topic(topic).spelling == clean(written_)
-
-
-@pytest.mark.parametrize("label", ["student of", "x → y", "born | in", "a = b", "director / producer", "(odd) one"])
-def test_a_path_is_read_back(label: str) -> None:
-    plain = clean(label)
-    line = render_path("Titanic (1997 film)", (Hop(0, Direction.OUT), Hop(0, Direction.IN)), [plain], "12 × City, Town")
-    path = read_path(line)
-    assert (path.topic, path.types_at_end) == ("Titanic (1997 film)", "City, Town")
-    assert [(hop.arrow, hop.label) for hop in path.hops] == [("→", plain), ("←", plain)]
 
 
 def test_a_truncated_fact_states_the_missing_count_which_is_not_a_value(build: Build) -> None:

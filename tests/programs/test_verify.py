@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from model_stand_ins import scripted_model
 from program_parts import PREFIXES, WORLD, fields
-from text_parts import PUPILS, build_text_world
+from text_parts import PUPILS
 
 from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.plausibility import GraphJudge, Grounder, Plausibility, TripleVerdict
@@ -45,11 +45,6 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     folder = tmp_path_factory.mktemp("plain")
     (folder / "graph.ttl").write_text(PREFIXES + WORLD + PUPILS, "utf-8")
     return Sources.of(build(read_graph([folder / "graph.ttl"]), folder / "kb", encoder=None))
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
 
 
 def judge_of(sources: Sources, **options: Any) -> tuple[Grounder, GraphJudge]:

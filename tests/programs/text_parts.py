@@ -10,7 +10,7 @@ from typing import Any
 import dspy
 from dspy.lm15 import Request
 from model_stand_ins import QueueEngine, scripted_model
-from program_parts import PREFIXES, WORLD, fields
+from program_parts import PREFIXES, WORLD, fields, recall
 
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.documents import Document
@@ -65,8 +65,7 @@ def section(request: Request, name: str) -> str:
 
 
 def knows(*answers: str, reasoning: str = "Heiden was a student of Paul Hindemith, who was German") -> str:
-    """An answer from memory."""
-    return fields(reasoning=reasoning, answers="\n".join(answers) or "none")
+    return recall(*answers, reasoning=reasoning)
 
 
 def _answers_from_references(request: Request) -> str:
