@@ -422,22 +422,16 @@ class TestReranking:
 
 
 class TestElsewhere:
-    def test_it_runs_on_a_sparql_store_without_documents(self) -> None:
+    def test_on_a_sparql_store_types_are_shown_and_candidate_types_restrict_the_answers(self) -> None:
         store = pyoxigraph.Store()
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
         graph = SparqlGraph(OxigraphClient(store))
         sources = Sources(graph, SparqlLinker(graph, OxigraphClient(store)))
-        result, _ = play(program(sources, rerank="none"), QUESTION, triplets("?pupil <student of> <Paul Hindemith>"))
+        asked = triplets("?pupil <student of> <Paul Hindemith>")
+        result, _ = play(program(sources, rerank="none"), QUESTION, asked)
         assert set(answers(result)) == {"heiden", "lukas"}
         assert replay(graph, result.evidence) == []
-
-    def test_over_sparql_types_are_shown_and_candidate_types_restrict_the_answers(self) -> None:
-        store = pyoxigraph.Store()
-        store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
-        graph = SparqlGraph(OxigraphClient(store))
-        sources = Sources(graph, SparqlLinker(graph, OxigraphClient(store)))
-        asked = "?pupil <student of> <Paul Hindemith>"
-        result, engine = play(program(sources, rerank="none", candidate_types=["City"]), QUESTION, triplets(asked))
+        result, engine = play(program(sources, rerank="none", candidate_types=["City"]), QUESTION, asked)
         assert items(engine.requests[0], "types") != []
         assert not set(answers(result)) & {"heiden", "lukas"}
 

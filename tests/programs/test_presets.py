@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from program_parts import ask, fields, keep, play, steps, topics
+from program_parts import ask
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.programs import (
@@ -23,7 +23,7 @@ from triplecheck.programs import (
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.anchorrag import names_first
 from triplecheck.programs.base import make_program
-from triplecheck.programs.steps import Linked, Trace
+from triplecheck.programs.steps import Trace
 
 PAPERS = [KERAG, AnchorRAG, FourStepFocus, Know3RAG]
 QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
@@ -93,37 +93,6 @@ def test_an_explicit_option_overrides_the_preset(
 def test_an_explicit_limit_keeps_the_other_limits_of_the_preset(sources: Sources) -> None:
     limits = KERAG(sources, preset="paper", limits={"tokens": 400}).options.limits
     assert (limits.tokens, limits.candidates) == (400, 1)
-
-
-class TestCalls:
-    """The preset `paper` needs more model calls for the same question."""
-
-    def test_anchorrag_asks_for_each_entity_and_relation(self, sources: Sources) -> None:
-        fast, paper = (ask(AnchorRAG(sources, preset=preset), QUESTION) for preset in ("default", "paper"))
-        asked = {step.signature for step in paper.steps if step.kind == "wrote"}
-        assert {"ScoreRelations", "FilterTriples", "JudgeSufficiency"} <= asked
-        assert "JudgeAndGoOn" not in asked
-        assert paper.usage.calls > fast.usage.calls
-
-    def test_fourstepfocus_scores_each_candidate_in_its_own_call(self, sources: Sources) -> None:
-        fast, paper = (
-            ask(FourStepFocus(sources, preset=preset, search="bm25"), QUESTION) for preset in ("default", "paper")
-        )
-        ranked = sum(step.kind == "ranked" for step in paper.steps)
-        assert sum(step.kind == "wrote" and step.signature == "ScoreCandidate" for step in paper.steps) == ranked > 0
-        assert not any(step.kind == "wrote" and step.signature == "ScoreCandidate" for step in fast.steps)
-
-    def test_know3rag_asks_for_each_passage_and_check(self, sources: Sources) -> None:
-        fast, paper = (ask(Know3RAG(sources, preset=preset), QUESTION) for preset in ("default", "paper"))
-        asked = [step.signature for step in paper.steps if step.kind == "wrote"]
-        assert "WritePassage" in asked and "WritePassages" not in asked and "CheckPassages" not in asked
-        assert paper.usage.calls > fast.usage.calls
-
-    def test_kerag_links_each_name_to_one_entity(self, sources: Sources) -> None:
-        for preset, meanings in (("default", 2), ("paper", 1)):
-            replies = [topics("Michael Jordan"), keep("nothing"), *[fields(query="none")] * (preset == "default")]
-            result, _ = play(KERAG(sources, preset=preset), "What does Michael Jordan do?", *replies)
-            assert [len(step.chosen) for step in steps(result, Linked)] == [meanings]
 
 
 def test_names_rank_before_relations_with_the_assist_and_relations_alone_in_the_paper(sources: Sources) -> None:
