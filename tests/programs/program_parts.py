@@ -14,6 +14,7 @@ from model_stand_ins import QueueEngine, ScriptedReply, scripted_model
 
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.kg import build as build_knowledge_base
+from triplecheck.kg.documents import Document
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.engines import messages_of
@@ -53,10 +54,12 @@ WORLD = """
 Build = Callable[[str], KnowledgeBase]
 
 
-def build_turtle(turtle: str, folder: Path, encoder: str | None = None) -> KnowledgeBase:
+def build_turtle(
+    turtle: str, folder: Path, encoder: str | None = None, documents: Sequence[Document] | None = None
+) -> KnowledgeBase:
     path = folder / "graph.ttl"
     path.write_text(PREFIXES + turtle, encoding="utf-8")
-    return build_knowledge_base(read_graph([path]), folder / "kb", encoder=encoder)
+    return build_knowledge_base(read_graph([path]), folder / "kb", documents=documents, encoder=encoder)
 
 
 def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path, encoder: str | None = None) -> KnowledgeBase:

@@ -14,9 +14,7 @@ from program_parts import EX, PREFIXES, WORLD, ask, build_turtle, fields, items,
 from program_parts import ids as answers
 
 from triplecheck.kg import KnowledgeBase
-from triplecheck.kg import build as build_knowledge_base
 from triplecheck.kg.documents import Document
-from triplecheck.kg.readers import read_graph
 from triplecheck.kg.sparql import OxigraphClient, SparqlGraph, SparqlLinker
 from triplecheck.lms import Budget, BudgetExceededError, session
 from triplecheck.lms.engines import messages_of
@@ -33,9 +31,6 @@ PIANO = "?pupil <instrument> <piano>"
 @pytest.fixture(scope="module")
 def documented(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     """The small world; five composers and a city have documents, and only they are candidates."""
-    folder = tmp_path_factory.mktemp("documented")
-    path = folder / "graph.ttl"
-    path.write_text(PREFIXES + WORLD, encoding="utf-8")
     texts = {
         "heiden": "A composer who taught in Indiana.",
         "hindemith": "A composer and violist.",
@@ -45,7 +40,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
         "frankfurt": "A city on the Main.",
     }
     documents = [Document(name, EX + name, "", text) for name, text in texts.items()]
-    return build_knowledge_base(read_graph([path]), folder / "kb", documents=documents, encoder=None)
+    return build_turtle(WORLD, tmp_path_factory.mktemp("documented"), documents=documents)
 
 
 def program(base: KnowledgeBase | Sources, **options: Any) -> FourStepFocus:
@@ -135,12 +130,8 @@ class TestWhole:
 class TestSearch:
     @pytest.fixture
     def encoded(self, tmp_path: Path) -> KnowledgeBase:
-        path = tmp_path / "graph.ttl"
-        path.write_text(PREFIXES + WORLD, encoding="utf-8")
         documents = [Document(name, EX + name, "", f"About {name}.") for name in ("heiden", "lukas")]
-        return build_knowledge_base(
-            read_graph([path]), tmp_path / "kb", documents=documents, encoder="all-MiniLM-L6-v2"
-        )
+        return build_turtle(WORLD, tmp_path, encoder="all-MiniLM-L6-v2", documents=documents)
 
     def test_documents_are_searched_by_words_and_vectors_made_once_with_progress(self, encoded: KnowledgeBase) -> None:
         told: list[tuple[str, int, int | None]] = []

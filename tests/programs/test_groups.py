@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import pytest
+from program_parts import ask, build_rows
 
-from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.readers import read_graph
+from triplecheck.kg import KnowledgeBase
 from triplecheck.language.described import asked_class
 from triplecheck.language.question import read_question
-from triplecheck.lms import session
 from triplecheck.programs import KERAG
 
 ISLANDS = {"Aro": 12, "Bry": 40, "Cor": 7}
@@ -37,19 +36,13 @@ TYPES = {
 
 @pytest.fixture(scope="module")
 def islands(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    folder = tmp_path_factory.mktemp("islands")
-    (folder / "triples.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLES))
-    rows = [f"{name}\t{name}\t{kind}\n" for kind, names in TYPES.items() for name in names]
-    (folder / "entities.tsv").write_text("id\tlabel\ttype\n" + "".join(rows))
-    raw = read_graph([folder / "triples.tsv"], entities=folder / "entities.tsv")
-    return build(raw, folder / "kb")
+    types = [(name, "type", kind) for kind, names in TYPES.items() for name in names]
+    return build_rows([*TRIPLES, *types], tmp_path_factory.mktemp("islands"), encoder="all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="module")
 def untyped(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    folder = tmp_path_factory.mktemp("untyped")
-    (folder / "triples.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLES))
-    return build(read_graph([folder / "triples.tsv"]), folder / "kb")
+    return build_rows(TRIPLES, tmp_path_factory.mktemp("untyped"), encoder="all-MiniLM-L6-v2")
 
 
 @pytest.mark.parametrize(
@@ -69,16 +62,13 @@ def untyped(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     ],
 )
 def test_the_baseline_answers(islands: KnowledgeBase, question: str, answers: set[str]) -> None:
-    with session():
-        found = KERAG(islands, verdict="any")(question=question)
+    found = ask(KERAG(islands, verdict="any"), question)
     assert set(found.answer.split(", ")) == answers
     assert found.grounded
 
 
 def test_a_graph_without_types_takes_everything_that_has_the_relation(untyped: KnowledgeBase) -> None:
-    with session():
-        found = KERAG(untyped, verdict="any")(question="which island has the largest area")
-    assert found.answer == "Bry"
+    assert ask(KERAG(untyped, verdict="any"), "which island has the largest area").answer == "Bry"
 
 
 @pytest.mark.parametrize(
@@ -101,8 +91,7 @@ def test_a_noun_stands_for_the_classes_that_it_heads() -> None:
 
 @pytest.mark.parametrize("question", ["what is the capitel of Norland", "what is the capiital of norland"])
 def test_a_misspelt_word_of_a_relation_is_understood(islands: KnowledgeBase, question: str) -> None:
-    with session():
-        assert KERAG(islands)(question=question).answer == "Nordby"
+    assert ask(KERAG(islands), question).answer == "Nordby"
 
 
 @pytest.mark.parametrize("question", ["Who was the teacher of Ada?", "Who is Ada's teacher?"])

@@ -8,13 +8,11 @@ from pathlib import Path
 
 import pyoxigraph
 import pytest
-from program_parts import PREFIXES, WORLD, ask, conclude_with, items, keep, kerag, play, topics
+from program_parts import PREFIXES, WORLD, ask, build_turtle, conclude_with, items, keep, kerag, play, topics
 from sparql_endpoint import serve
 
-from triplecheck.kg import build as build_knowledge_base
 from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.linking import Linker
-from triplecheck.kg.readers import read_graph
 from triplecheck.kg.sparql import HttpClient, OxigraphClient, SparqlClient, SparqlGraph, SparqlLinker, Term
 from triplecheck.kg.sparql.client import Binding
 from triplecheck.language.pipeline import read_text
@@ -68,8 +66,7 @@ def property_graph(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     from triplecheck.kg.cypher import CypherGraph, CypherLinker, LadybugClient
 
     folder: Path = tmp_path_factory.mktemp("world")
-    (folder / "world.ttl").write_text(PREFIXES + WORLD, "utf-8")
-    base = build_knowledge_base(read_graph([folder / "world.ttl"]), folder / "kb", encoder=None)
+    base = build_turtle(WORLD, folder)
     export_graph(base.columnar, folder / "world.lbug")
     described = [base.graph.relation(number) for number in range(base.graph.num_relations)]
     graph = CypherGraph(LadybugClient(folder / "world.lbug"), described=described)

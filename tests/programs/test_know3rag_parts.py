@@ -9,11 +9,10 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from program_parts import PREFIXES, WORLD, build_turtle
+from program_parts import WORLD, build_turtle
 
-from triplecheck.kg import Direction, KnowledgeBase, UserError, build
+from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.kg.documents import Document
-from triplecheck.kg.readers import read_graph
 from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources
 from triplecheck.programs.assists import Assists
@@ -214,10 +213,7 @@ class TestRelatedEntities:
     def test_a_name_that_the_documents_have_is_no_misspelt_name(self, tmp_path: Path) -> None:
         def linked(folder: Path, passage: str) -> list[str]:
             folder.mkdir()
-            (folder / "graph.ttl").write_text(PREFIXES + WORLD)
-            about = [Document("d", None, "", passage)]
-            base = build(read_graph([folder / "graph.ttl"]), folder / "kb", documents=about, encoder=None)
-            sources = Sources.of(base)
+            sources = Sources.of(build_turtle(WORLD, folder, documents=[Document("d", None, "", passage)]))
             return sources.graph.labels(linked_entities(sources, "Who taught Lukas Fos?", 3, Trace()))
 
         assert linked(tmp_path / "a", "A dancer.") == ["Lukas Foss"]

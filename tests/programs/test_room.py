@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from program_parts import build_rows
 
-from triplecheck.kg import Direction, KnowledgeBase, build
-from triplecheck.kg.readers import read_graph
+from triplecheck.kg import Direction, KnowledgeBase
 from triplecheck.programs.room import estimated_tokens, within_tokens
 from triplecheck.programs.steps import Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, RelationNames, node_names
@@ -20,9 +20,7 @@ TRIPLES = [
 
 @pytest.fixture(scope="module")
 def clubs(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    folder = tmp_path_factory.mktemp("clubs")
-    (folder / "triples.tsv").write_text("".join("\t".join(row) + "\n" for row in TRIPLES))
-    return build(read_graph([folder / "triples.tsv"]), folder / "kb")
+    return build_rows(TRIPLES, tmp_path_factory.mktemp("clubs"))
 
 
 def fact(kb: KnowledgeBase, topic: str, relation: str, direction: Direction) -> Fact:
