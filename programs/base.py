@@ -309,17 +309,12 @@ class Program(dspy.Module, metaclass=_ProgramType):
         """A question, read in the language of the sources.
 
         Args:
-            question: the question.
             shown: its topics, as prompts show them.
         """
         return read_question(question, shown, language=self.sources.language)
 
     def prepare(self, progress: ProgressCallback = no_progress) -> None:
-        """Make what the first question would otherwise wait for, such as vectors; nothing by default.
-
-        Args:
-            progress: called while it is made.
-        """
+        """Make what the first question would otherwise wait for, such as vectors; nothing by default."""
 
     @abstractmethod
     def run(self, question: str, trace: Trace) -> Outcome:
@@ -329,7 +324,6 @@ class Program(dspy.Module, metaclass=_ProgramType):
         """Answer one question.
 
         Args:
-            question: in natural language.
             on_step: called with each step as it happens.
 
         Raises:

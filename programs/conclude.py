@@ -71,8 +71,6 @@ def answer_from_facts(program: AnsweringProgram, step: RolePredict, reading: Rea
     Args:
         program: its graph is checked against, and its options say which answers are given.
         step: made by `assists.doubts.answering_step`.
-        reading: what the model reads.
-        trace: records the reply, and what was computed and checked.
     """
     samples = program.options.samples
     if samples == 1:
@@ -106,15 +104,11 @@ def _answered(
     reply = program.ask(trace, step, **shown, config=dict(config or {}))
     cited = [reading.facts[n - 1] for n in valid_numbers("fact", reply.cited, len(reading.lines), trace)]
     written = [name for answer in reply.answers if (name := split_edge(answer.strip())[0])]
-    return _concluded(Conclusion(program, reading, cited, trace), reply.operation, written)
-
-
-def _concluded(conclusion: Conclusion, operation: str, written: Sequence[str]) -> Outcome:
-    """The outcome of an operation over the cited facts (`none` for nothing) and of the written answers."""
-    if operation != "none" and (found := conclusion.compute(operation, terminal(conclusion.cited))) is not None:
+    conclusion = Conclusion(program, reading, cited, trace)
+    if reply.operation != "none" and (found := conclusion.compute(reply.operation, terminal(cited))) is not None:
         return found
     if not written:
-        conclusion.trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
+        trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
         return Outcome(abstained="not_in_facts")
     return conclusion.look_up(written)
 
@@ -139,13 +133,7 @@ def _most_frequent(found: Sequence[Outcome | None], branches: Sequence[Trace], t
 
 
 class Conclusion:
-    """What a model concluded from facts.
-
-    Args:
-        program: its graph is checked against.
-        reading: what the model read.
-        trace: records what is computed and checked.
-    """
+    """What a model concluded from facts."""
 
     def __init__(self, program: Program, reading: Reading, cited: Sequence[Fact], trace: Trace) -> None:
         self.program = program

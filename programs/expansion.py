@@ -111,7 +111,6 @@ def fetch(
 
     Args:
         label: the path in words, for the trace.
-        trace: records what was fetched and what a limit cut off.
         values: edges fetched per (entity, relation).
 
     Returns:

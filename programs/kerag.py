@@ -7,7 +7,7 @@ What the paper does not have is in `programs.assists`, by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal
 
@@ -37,7 +37,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, names_of_facts, render_path
-from triplecheck.programs.topics import Topic, TopicLinker, named_topics
+from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
@@ -163,10 +163,6 @@ class KERAG(AnsweringProgram):
             named = named[:1]
         limit = self.options.limits.candidates
         topics = [topic for name in named for topic in linker.link(name, reply.domain, limit, trace)]
-        return self.start_from(question, topics)
-
-    def start_from(self, question: str, topics: Sequence[Topic]) -> Plan:
-        """The plan to start from these nodes."""
         names, shown = named_topics(self.graph, topics)
         read = self.read(question, shown)
         relations = RelationNames(self.graph, self.sources.relations, read.bare)
@@ -192,15 +188,13 @@ class KERAG(AnsweringProgram):
         offers = typed_paths(self.assists, self.graph, offers, plan.asked)
         if self.options.filtering == "none":
             return offers
-        offers = ranked_paths(self.assists, plan.scores, offers) or self.most_similar(plan, offers)
+        vectors = self.sources.relations
+        offers = ranked_paths(self.assists, plan.scores, offers) or most_similar(
+            offers, None if vectors is None else vectors.against(plan.question.text)
+        )
         if len(offers) > (limit := self.options.limits.offered):
             trace.add(Truncated("offered paths", limit, len(offers)))
         return offers[:limit]
-
-    def most_similar(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-        """The offers, those first whose last relation is most like the question."""
-        vectors = self.sources.relations
-        return most_similar(offers, None if vectors is None else vectors.against(plan.question.text))
 
     def filter(self, plan: Plan, frontier: list[Path], offered: list[tuple[Path, int]], trace: Trace) -> list[Path]:
         """Schema-level filtering: of the offered paths those that the model keeps, best first."""

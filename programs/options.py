@@ -87,7 +87,6 @@ def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[s
     """The values of a preset and the explicit options, converted to the types of `Program.Options`.
 
     Args:
-        program: the class of the program.
         options: by name; `preset` names one of `Program.presets`. An option given by name wins over the preset.
 
     Raises:

@@ -12,6 +12,7 @@ import numpy as np
 
 from triplecheck.kg import Graph, Triple
 from triplecheck.kg.graph import plain_properties
+from triplecheck.kg.types import Literal as Value
 from triplecheck.lms import Usage
 from triplecheck.programs.picture import Evidence, draw
 from triplecheck.programs.steps import TraceEvent
@@ -176,7 +177,8 @@ def evidence_edges(graph: Graph, evidence: Iterable[dict[str, str]]) -> list[tup
 
 
 def _edge(graph: Graph, row: dict[str, str]) -> tuple[int, int, int] | None:
-    head, relation, tail = graph.find(row["head"]), graph.find_relation(row["relation"]), graph.find(_tail(row))
+    value = Value(row["tail"], row["tail_datatype"]) if "tail_datatype" in row else row["tail"]
+    head, relation, tail = graph.find(row["head"]), graph.find_relation(row["relation"]), graph.find(value)
     return None if head is None or relation is None or tail is None else (head, relation, tail)
 
 
@@ -187,12 +189,6 @@ def replay(graph: Graph, evidence: Iterable[dict[str, str]]) -> list[Triple]:
     return [
         Triple(row["head"], row["relation"], row["tail"]) for row, edge in zip(rows, edges, strict=True) if edge is None
     ]
-
-
-def _tail(row: dict[str, str]) -> Any:
-    from triplecheck.kg import Literal
-
-    return Literal(row["tail"], row["tail_datatype"]) if "tail_datatype" in row else row["tail"]
 
 
 def prediction(

@@ -67,7 +67,6 @@ class Planning:
         step: writes queries.
         read: the question, with its topics.
         topics: of each node the name in prompts and the spelling in the question.
-        trace: records the queries.
         implied: whether a graph without classes gets those that the nouns of the question name.
     """
 

@@ -50,7 +50,6 @@ class Hop:
     """One relation followed in one direction.
 
     Attributes:
-        direction: which way it is followed.
         kind: label of the type to which it is followed; None for everything.
     """
 
@@ -65,8 +64,6 @@ class Path:
     """Relations followed from a topic, and the nodes at their end.
 
     Attributes:
-        topic: the node that it starts from.
-        hops: what was followed.
         ends: nodes at its end, shape (n,), ascending.
     """
 
@@ -211,7 +208,6 @@ class RelationNames:
 
     Args:
         vectors: of all their wordings; None to write labels alone.
-        question: what the wordings are compared with.
     """
 
     def __init__(self, graph: Graph, vectors: RelationVectors | None, question: str) -> None:

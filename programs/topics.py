@@ -58,7 +58,6 @@ class TopicLinker:
     """Recognises names in one question and links the names that the model gives.
 
     Args:
-        trace: records what an assist changes.
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None for the linker's own.
         union: candidates of all kinds, not only of the most exact kind.

@@ -37,7 +37,6 @@ class Verified:
 
     Attributes:
         claims: each statement once, in order.
-        trace: records what could not be read.
     """
 
     text: str

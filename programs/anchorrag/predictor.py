@@ -44,7 +44,6 @@ def choose_anchors(
         linker: gives candidates, scored by name and grounding.
         keywords: most important first.
         question: proofread; a keyword that it contains is spelt as there.
-        trace: records all candidates and those that were chosen.
     """
     found: list[tuple[str, str, Sequence[Candidate]]] = []
     for keyword in dict.fromkeys(word for word in keywords if word.strip()):

@@ -41,7 +41,6 @@ def names_first(
 
     Args:
         top_m: how many become anchors.
-        trace: records the anchors that change.
     """
     if "names_first" not in assists:
         return ranked
@@ -79,7 +78,6 @@ def leading_facts(
     Args:
         shown: the facts in its prompt. A fact that it had no room for counts as those on the same path.
         followed: the paths that are followed, without their last hops.
-        trace: records what was added.
     """
     named, offered = set(map(id, relevant)), set(map(id, shown))
     kept = [fact for fact in facts if id(fact) in named]

@@ -27,7 +27,6 @@ def telling_relations(
 
     Args:
         vectors: of the relations; None to write labels alone.
-        trace: records the lines that change.
     """
     names, asked = RelationNames(graph, vectors, question), Words(question)
     rarity = {kind: place for place, kind in enumerate(graph.type_ids)}  # most frequent first
@@ -68,9 +67,6 @@ def loosened_patterns(
 
     Types are given up first; then edges may run in either direction; then they may be of any relation, with several
     patterns or for a target with a type: a single one would match every neighbour of its constant.
-
-    Args:
-        trace: records how they are satisfied.
     """
     if "loosened_patterns" not in assists:
         return None
@@ -110,7 +106,6 @@ def likely_answers(
         named: nodes that the patterns name, which are no answers.
         share: of the best score, for a node that satisfies the patterns.
         least: score of a node that does not; None if there are no scores.
-        trace: records other answers than the first of the ranking.
     """
     first = list(ranked)[:1]
     if "likely_answers" not in assists:

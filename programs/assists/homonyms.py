@@ -23,7 +23,6 @@ def homonyms(
 
     Args:
         names: as the question writes them, with their candidates.
-        trace: records the candidates that are left out.
     """
     meant, used = dict(names), set[str]()
     for written, candidates in names.items() if "homonyms" in assists else ():

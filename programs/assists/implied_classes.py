@@ -59,7 +59,6 @@ def with_implied_classes(
         linker: of the graph; a noun that is the name of a thing or value names that alone.
         topics: nodes that the question is about.
         likeness: of words and names.
-        trace: records the classes.
     """
     if "implied_classes" not in assists or graph.has_types or not isinstance(graph, ColumnarGraph):
         return graph

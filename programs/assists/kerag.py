@@ -179,7 +179,6 @@ def suggested_paths(
         graph: of the paths; a function is called only if the model selects its path.
         offered: the paths that the model read, in their order.
         keep: the numbers that the model selected, from 1.
-        trace: records what was added.
     """
     if not keep or not limit or "suggested_paths" not in assists:
         return list(keep)

@@ -26,9 +26,6 @@ def near_relations(
 
     First come the relations whose name occurs in a text, then the `top_k` most similar ones of each text. Without
     vectors all others follow, if the graph has at most `most` relations.
-
-    Args:
-        sources: the graph, and the vectors of its relations if there are any.
     """
     if "near_relations" not in assists:
         return []
@@ -80,7 +77,6 @@ def stated_triples(
     the text has more of the words of another relation between the same head and tail.
 
     Args:
-        lines: as the model wrote them.
         texts: what they were extracted from, numbered from 1.
         around: other texts and names from which head and tail may come, such as the question.
     """

@@ -42,7 +42,6 @@ def planned(
         step: of `query_step`.
         read: the question, with its topics.
         names: the name of each topic node in prompts, in the order of the question's topics.
-        trace: records the queries.
         search: the program without queries.
     """
     if step is None:

@@ -16,7 +16,6 @@ def without_topics(
 
     Args:
         topics: those that are no answer; empty where the question asks to choose one.
-        trace: records what is left out.
     """
     if "without_topics" not in assists:
         return list(nodes)

@@ -60,7 +60,6 @@ class Reranker(dspy.Module):
         """A score for each candidate, in order.
 
         Args:
-            trace: records replies and rejected scores.
             batches: prompts of a listwise ranking at most.
 
         Raises:

@@ -74,7 +74,6 @@ def substitute(
         triplets: the patterns, and which variable is asked for.
         known: what a name means that the question was found to have; nothing for others.
         candidates: C of the paper, which restricts the target alone; None: any node.
-        trace: records what was linked, dropped and matched.
     """
     graph = sources.graph
     constants = Constants(graph, sources.linker, cutoff=how.cutoff, recognised=known)

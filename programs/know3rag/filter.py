@@ -84,7 +84,6 @@ class ReferenceFilter(dspy.Module):
 
         Args:
             entities: E_Q with their descriptions.
-            trace: records replies and errors.
         """
         texts = [reference.text for reference in references]
         found = _Found()

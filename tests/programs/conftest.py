@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from program_parts import WORLD, Build, build_turtle
 from text_parts import build_text_world
+from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import Sources
@@ -33,6 +34,11 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Sources:
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     """The small world with passages and embeddings."""
     return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
+
+
+@pytest.fixture(scope="session")
+def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"), encoder="all-MiniLM-L6-v2")
 
 
 @pytest.fixture

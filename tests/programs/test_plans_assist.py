@@ -12,7 +12,6 @@ from dspy.lm15 import Request
 from program_parts import ask, build_rows, build_turtle, conclude_with, fields, items, keep, play, steps, topics
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.ranker import GENERAL
@@ -24,11 +23,6 @@ from triplecheck.programs.steps import Planned, Stopped, Wrote
 DEAREST = "Which violin is the dearest?"
 BY_LENA = "Which violins were made by Lena Roth?"
 BY_PRICE = "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price } ORDER BY DESC(?price) LIMIT 1"
-
-
-@pytest.fixture(scope="module")
-def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"), encoder="all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="module")
