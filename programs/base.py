@@ -478,15 +478,22 @@ class Program(dspy.Module, metaclass=_ProgramType):
         edges = found.evidence[:_MOST_JUDGED]
         labels = iter(self.graph.labels([end for head, _, tail in edges for end in (head, tail)]))
         facts = [write_triple((next(labels), self.graph.relation(rel).label, next(labels))) for _, rel, _ in edges]
-        try:
-            reply = self.ask(trace, self.judge_proof, question=question, answer=found.answer, triples=facts)
-        except (ModelReplyError, PromptTooLongError) as error:
-            trace.add(Checked("proof", False, str(error)))
+        inputs = {"question": question, "answer": found.answer, "triples": facts}
+        reply = self.ask_or_note(trace, "proof", self.judge_proof, **inputs)
+        if reply is None:
             return found
         trace.add(Checked("proof", reply.entails, reply.reasoning))
         if reply.entails:
             return found
         return replace(found, doubts=(*found.doubts, f"the model finds no proof: {reply.reasoning}".rstrip(": ")))
+
+    def ask_or_note(self, trace: Trace, what: str, step: RolePredict, **inputs: Any) -> dspy.Prediction | None:
+        """As `ask`; None, and a failed check of `what`, for a reply that cannot be read or too long a prompt."""
+        try:
+            return self.ask(trace, step, **inputs)
+        except (ModelReplyError, PromptTooLongError) as error:
+            trace.add(Checked(what, False, str(error)))
+            return None
 
     def ask(self, trace: Trace, step: RolePredict, **inputs: Any) -> dspy.Prediction:
         """What the model of a step replies. The trace records it, and whether a doubt changed it."""

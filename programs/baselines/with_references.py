@@ -12,7 +12,7 @@ from typing import Any, ClassVar
 
 import dspy
 
-from triplecheck.lms import ModelReplyError, RolePredict
+from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.baselines.closed_book import ClosedBook
 from triplecheck.programs.closed_book import from_memory
@@ -31,7 +31,7 @@ from triplecheck.programs.know3rag.generation import (
 from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Checked, Consulted, Trace
+from triplecheck.programs.steps import Consulted, Trace
 from triplecheck.signatures import (
     AnswerFromMemory,
     AnswerFromReferences,
@@ -163,12 +163,10 @@ class SKR(WithCorpus):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Ask whether the model knows; answer from memory, or retrieve. An unreadable reply counts as not knowing."""
-        try:
-            known = self.ask(trace, self.judge, question=question).known
-        except ModelReplyError as error:
-            trace.add(Checked("self-knowledge", False, str(error)))
-            known = False
-        return self.remember(question, trace) if known else self.reason(question, self.retrieve(question, trace), trace)
+        reply = self.ask_or_note(trace, "self-knowledge", self.judge, question=question)
+        if reply is not None and reply.known:
+            return self.remember(question, trace)
+        return self.reason(question, self.retrieve(question, trace), trace)
 
 
 @dataclass(frozen=True)

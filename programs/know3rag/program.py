@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from triplecheck.language.pipeline import pipeline, read_text
-from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
+from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.know3rag import measured_theta, near_relations, triples_of
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.know3rag.filter import ReferenceFilter, choose
@@ -117,12 +117,11 @@ class Know3RAG(Program):
         answer, text = self._ask(question, references, trace)
         if not answer:
             return Turn("", Reliability((), math.inf, "there is no answer"))
-        try:
-            names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
-            relations = near_relations(self.assists, self.sources, pipeline(self.sources.language).sentences(text))
-            extracted = self.ask(trace, self.extract_triples, texts=[text], entities=names, relations=relations)
-        except (ModelReplyError, PromptTooLongError) as error:
-            trace.add(Checked("triples", False, str(error)))
+        names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
+        relations = near_relations(self.assists, self.sources, pipeline(self.sources.language).sentences(text))
+        inputs = {"texts": [text], "entities": names, "relations": relations}
+        extracted = self.ask_or_note(trace, "triples", self.extract_triples, **inputs)
+        if extracted is None:
             return Turn(answer, Reliability((), math.inf, "its triples could not be read"))
         (triples,) = triples_of(self.assists, extracted.triples, [text], trace, self.sources.language, [question])
         return Turn(answer, self.supervisor.rate(triples, question))
@@ -151,10 +150,8 @@ class Know3RAG(Program):
         """LLM_ans: the short answer, and the text to extract triples from; both empty if the reply cannot be read."""
         step = self.answer_with_references if references else self.answer_from_memory
         inputs = {"references": [reference.text for reference in references]} if references else {}
-        try:
-            reply = self.ask(trace, step, question=question, **inputs)
-        except (ModelReplyError, PromptTooLongError) as error:
-            trace.add(Checked("answer", False, str(error)))
+        reply = self.ask_or_note(trace, "answer", step, question=question, **inputs)
+        if reply is None:
             return "", ""
         texts = [reply.answer] if references else reply.answers
         answer = ", ".join(cleaned for text in texts if (cleaned := clean_answer(text)))
@@ -165,18 +162,10 @@ class Know3RAG(Program):
         """q_t (Eq. 3) with its related entities E_t. q_1 is the question; later queries ask for missing facts."""
         text = question
         if t > 1:
-            try:
-                asked = self.ask(
-                    trace,
-                    self.next_question,
-                    question=question,
-                    references=[reference.text for reference in references],
-                    answer_so_far=answered.answer or "unknown",
-                )
-            except (ModelReplyError, PromptTooLongError) as error:
-                trace.add(Checked("next question", False, str(error)))
-            else:
-                text = clean_answer(asked.next_question) or question
+            texts, so_far = [reference.text for reference in references], answered.answer or "unknown"
+            inputs = {"question": question, "references": texts, "answer_so_far": so_far}
+            asked = self.ask_or_note(trace, "next question", self.next_question, **inputs)
+            text = question if asked is None else clean_answer(asked.next_question) or question
         if not self.options.kg_query:
             return ReferenceQuery(text)
         nodes = related_entities(self.sources, text, self.options.limits, trace).nodes
