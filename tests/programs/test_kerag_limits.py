@@ -66,11 +66,6 @@ def test_nothing_is_computed_over_truncated_facts(hub: KnowledgeBase, limits: KE
     assert not refused.passed
 
 
-def test_truncation_is_recorded(hub: KnowledgeBase) -> None:
-    result, _ = run(hub, KERAGLimits(values=3), keep("member of"), keep("age"), conclude_with("1", cite=["age"]))
-    assert [(e.triples, e.total) for e in steps(result, Expanded)] == [(3, 10), (3, 3)]
-
-
 def test_followed_entities_are_limited(hub: KnowledgeBase) -> None:
     result, engine = run(hub, KERAGLimits(frontier=4), keep("member of"), keep("age"), conclude_with("3", cite=["age"]))
     assert cut(result) == [("frontier: Hub ← member of → age", 4, 10)]
@@ -102,11 +97,6 @@ def test_prompt_tokens_are_limited(hub: KnowledgeBase) -> None:
     assert 1 <= len(shown) < 11
     # What stands in no prompt is still a retrieved fact, in which an answer is found.
     assert run(hub, limits, keep("member of"), keep("age"), conclude_with("9"))[0].grounded
-
-
-def test_one_fact_is_always_shown(hub: KnowledgeBase) -> None:
-    _, engine = run(hub, KERAGLimits(tokens=1), keep("member of"), conclude_with("Member 1"), hops=1)
-    assert len(items(engine.requests[2], "facts")) == 1
 
 
 @pytest.mark.parametrize("ranker", [True, False])
@@ -165,12 +155,6 @@ def test_a_further_hop_follows_the_first_path_of_the_ranker(sources: Sources) ->
     second = steps(result, Pruned)[1]
     assert second.kept == [second.offered[1], second.offered[0]]
     assert "← student of" in second.kept[0], "the ranker prefers shorter paths to all of these"
-
-
-def test_candidates_of_one_name_are_limited(sources: Sources) -> None:
-    program = kerag(sources, limits=KERAGLimits(candidates=1))
-    result, _ = play(program, "Michael Jordan?", topics("Michael Jordan"), fields(keep="none"))
-    assert cut(result) == [("meanings of Michael Jordan", 1, 2)]
 
 
 def test_within_the_limits_nothing_is_truncated(hub: KnowledgeBase) -> None:
