@@ -99,13 +99,6 @@ class TestStages:
         assert set(plain["evidence"][0]) >= {"head", "relation", "tail", "head_label", "relation_label", "tail_label"}
         assert plain["program"] == "kerag"
 
-    def test_steps_are_streamed_to_the_listener(self, sources: Sources) -> None:
-        heard: list[Any] = []
-        program = kerag(sources)
-        with scripted_model(TALK) as engine, session(engine.name):
-            result = program(question=TEACHER, on_step=heard.append)
-        assert heard == result.steps
-
     def test_usage_is_reported_by_role(self, sources: Sources) -> None:
         result, _ = play(kerag(sources), TEACHER, *TALK)
         assert {role: usage.calls for role, usage in result.usage.by_role.items()} == {

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
+import threading
 from typing import Any
 
-import dspy
 import pytest
-from model_stand_ins import STAND_IN, stand_in_server
 from program_parts import EX, fields, steps
 from text_parts import QUESTION, asked, knows, section, step_of, talk
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.plausibility import Plausibility, separating_threshold
-from triplecheck.lms import ModelUnavailableError, Roles, TolerantAdapter, session
+from triplecheck.lms import ModelUnavailableError, session
 from triplecheck.programs import Know3RAG, Sources, replay
 from triplecheck.programs.know3rag.reliability import threshold
 from triplecheck.programs.options import check_options
@@ -402,29 +401,20 @@ class TestCalls:
         assert count == {"passage": 12, "helps": 4, "triples": 4 + 3}
 
     def test_calls_of_a_turn_run_in_parallel(self, plain: Sources) -> None:
-        numbers = iter(range(1000))
+        written, checked, numbers = threading.Barrier(8, timeout=10), threading.Barrier(8, timeout=10), iter(range(8))
 
-        def reply(asked_for: Any) -> str:
-            wanted = asked_for.prompt.rpartition("Reply with ")[2]
-            if "`[[ ## passage ## ]]`" in wanted:
-                return fields(passage=f"passage {next(numbers)} of Hindemith")
-            if "[[ ## answer" in wanted:
-                field = "answers" if "[[ ## answers" in wanted else "answer"
-                return fields(reasoning=f"so {next(numbers)}", **{field: "German"})
-            if "[[ ## helps" in wanted:
-                return fields(helps="True")
-            if "[[ ## triples" in wanted:
-                return fields(triples="1 | A | is | B")
-            raise AssertionError(wanted)
+        def passage(_: Any) -> str:
+            written.wait()  # only passes when all models have been asked for both passages
+            return fields(passage=f"passage {next(numbers)} of Hindemith")
+
+        def helps(_: Any) -> str:
+            checked.wait()  # and here when all passages are being checked
+            return fields(helps="True")
 
         program = know3rag(plain, turns=1, knowledge_models=4, corpus="none", paper_calls=True)
-        models = Roles(STAND_IN, {f"knowledge.{n}": f"{STAND_IN}-{n}" for n in range(1, 5)})
-        serving = stand_in_server(reply, latency=0.3, slots=32)
-        with dspy.context(adapter=TolerantAdapter()), serving as server, server.environment(), session(models):
-            program(question=QUESTION)
+        _, engine = talk(program, {"passage": passage, "helps": helps}, writers=4)
         # Two calls for the first answer; eight passages, sixteen checks, and two calls for the second one.
-        assert server.calls == 2 + 8 + 16 + 2
-        assert server.busiest >= 8
+        assert len(engine.requests) == 2 + 8 + 16 + 2
 
 
 def test_the_extractive_engine_answers_from_the_corpus(plain: Sources) -> None:
