@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +18,6 @@ from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.engines import messages_of
 from triplecheck.programs import KERAG, Sources
-from triplecheck.programs.kerag import KERAGLimits
 from triplecheck.programs.steps import TraceEvent
 
 EX = "http://example.org/"
@@ -147,18 +145,7 @@ def steps(result: Any, kind: type[TraceEvent]) -> list[Any]:
 
 def kerag(base: KnowledgeBase | Sources, **options: Any) -> KERAG:
     """KERAG that follows nothing but what the scripted model names and selects."""
-    options = {
-        "assist": "-all_topics -suggested_paths -plans",
-        "limits": fields_of(options.pop("limits", None)),
-    } | options
-    return KERAG(base if isinstance(base, Sources) else Sources.of(base), **options)
-
-
-def fields_of(limits: KERAGLimits | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The limits that differ from the defaults."""
-    if not isinstance(limits, KERAGLimits):
-        return dict(limits or {})
-    return {name: value for name, value in asdict(limits).items() if value != getattr(KERAGLimits(), name)}
+    return KERAG(base, **{"assist": "-all_topics -suggested_paths -plans", **options})
 
 
 class WatchedGraph:
