@@ -33,7 +33,7 @@ from triplecheck.language.question import Question, read_question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, Roles, doubted_reply, session
 from triplecheck.lms.metering import MeteredLM
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.asked_part import asked_part
+from triplecheck.programs.assists.shared import asked_part
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction

@@ -16,7 +16,7 @@ from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.programs.aggregation import NotComputableError, aggregate, is_measured, terminal
 from triplecheck.programs.assists.doubts import YES_NO, opposite_extreme
 from triplecheck.programs.assists.plans import query_step
-from triplecheck.programs.assists.without_topics import without_topics
+from triplecheck.programs.assists.shared import without_topics
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher

@@ -9,7 +9,7 @@ from functools import partial
 from triplecheck.kg import Candidate, Graph, Linker, normalize
 from triplecheck.language.pipeline import ENGLISH, read_text
 from triplecheck.programs.assists import EVERY, Assists
-from triplecheck.programs.assists.homonyms import equally_written, homonyms
+from triplecheck.programs.assists.shared import equally_written, homonyms
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic

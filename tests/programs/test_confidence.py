@@ -21,8 +21,8 @@ from triplecheck.programs.judge.confidence import FACTS, ConfidenceModels, fit_m
 from triplecheck.programs.judge.features import features_of
 from triplecheck.programs.judge.joined import mixed, namesakes
 from triplecheck.programs.judge.left_out import is_no_person, uncovered, unnamed
-from triplecheck.programs.judge.nearest import nearest_facts
 from triplecheck.programs.judge.proof import Proof
+from triplecheck.programs.judge.verdicts import nearest_facts
 from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
 
 MONGOLIA = "What is the capital of Mongolia?"
