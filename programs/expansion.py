@@ -93,15 +93,9 @@ def note_at_end(graph: Graph, path: Path, edges: int, *, by_schema: bool) -> str
         return write_end(edges)
     if by_schema or is_function(graph, hop.relation):
         return write_end(edges, types=end_text(graph, hop.relation, hop.direction))
-    return write_end(edges, examples=examples_at_end(graph, path))
-
-
-def examples_at_end(graph: Graph, path: Path) -> list[str]:
-    """Some instances at the end of a path."""
-    hop = path.hops[-1]
     sample = graph.expand(path.ends[:_EXAMPLES_SHOWN], hop.relation, hop.direction, _EXAMPLES_SHOWN)
     ends = sample.tails if hop.direction is Direction.OUT else sample.heads
-    return graph.labels(ends[:_EXAMPLES_SHOWN])
+    return write_end(edges, examples=graph.labels(ends[:_EXAMPLES_SHOWN]))
 
 
 def fetch(

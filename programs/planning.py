@@ -93,14 +93,11 @@ class Planning:
             )
         values = values_named(self._graph, linker, read, self._likeness)
         self._topics = things(self._graph, {**topics, **values})
-        self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
+        if self._topics.keys() != topics.keys():  # only things are topics
+            read = program.read(read.text, [write_topic(name, spelt) for name, spelt in self._topics.values()])
+        self._read = read
         self._shown = offer(self._graph, self._read, self._topics, program.sources.relations)
         self._names = PlanNames(self._graph, linker, topics=names_of(self._topics))
-
-    def _read_again(self, question: str) -> Question:
-        """The question, with only things for topics."""
-        shown = [write_topic(name, spelt) for name, spelt in self._topics.values()]
-        return self._program.read(question, shown)
 
     @property
     def has_implied_classes(self) -> bool:

@@ -135,11 +135,12 @@ class TopicLinker:
         return ", ".join(self._graph.type_label(t) for t in self._graph.types(node)[:2])
 
     def candidates(self, name: str) -> tuple[str, Sequence[Candidate]]:
-        """The question's spelling of a name, and what it may mean: a recognised name, or a new look-up."""
-        return self.recognised(name) or self._looked_up(name)
+        """The question's spelling of a name, and what it may mean: a recognised name, or a new look-up.
 
-    def _looked_up(self, name: str) -> tuple[str, Sequence[Candidate]]:
-        """Look up a name that is not in the question; if nothing has it, look it up without the types after it."""
+        If nothing has a name that is not in the question, it is looked up without the types after it.
+        """
+        if (known := self.recognised(name)) is not None:
+            return known
         plain = split_note(name)[0]
         found = self._candidates(name)
         return (name, found) if found or plain == name else (plain, self._candidates(plain))
