@@ -21,8 +21,7 @@ from triplecheck.lms import ModelReplyError, RolePredict, session
 from triplecheck.optimize.checking import calls_by_step
 from triplecheck.programs import Know3RAG, Sources
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import stated_triples
+from triplecheck.programs.assists.know3rag import near_relations, stated_triples
 from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.triple_lines import read_triples

@@ -32,7 +32,7 @@ from triplecheck.language.question import Question, read_question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, Roles, doubted_reply, session
 from triplecheck.lms.metering import MeteredLM
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.asked_part import asked_part
+from triplecheck.programs.assists.shared import asked_part
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction
@@ -47,8 +47,8 @@ _WHOLE = "program.pkl"  # the file that DSPy writes a whole program to
 _MOST_JUDGED = 30  # triples of a proof that a model reads
 
 
-Note = Callable[[Trace, dspy.Predict, dspy.Prediction], None]
-"""The type of `Program.wrote`, which records in a trace what a step wrote."""
+Ask = Callable[..., dspy.Prediction]
+"""The type of `Program.ask`, which asks the model of a step and records in a trace what it wrote."""
 
 
 class Sources:
@@ -85,7 +85,7 @@ class Sources:
         self.knowledge_base = knowledge_base
         # By scoring and aggregate (`kg.plausibility.separating_threshold`).
         self.separating_thresholds: dict[tuple[str, str], float | None] = {}
-        self._ranker = ranker
+        self.given_ranker = ranker
         self._dense: Linker | None = None
 
     @classmethod
@@ -118,11 +118,6 @@ class Sources:
         base, documents = self.knowledge_base, self._documents
         return Sources(self.graph, self.linker, self.relations, base, ranker, documents, self.language)
 
-    @property
-    def given_ranker(self) -> Path | None:
-        """The file of a ranker of paths that was given beside the knowledge base, if there is one."""
-        return self._ranker
-
     def with_functions(
         self, functions: Iterable[FunctionSource | Function], limits: CallLimits | None = None
     ) -> Sources:
@@ -149,7 +144,7 @@ class Sources:
             FunctionLinker(self.linker, graph),
             relations,
             self.knowledge_base,
-            self._ranker,
+            self.given_ranker,
             self._documents,
             self.language,
         )
@@ -164,8 +159,8 @@ class Sources:
     @functools.cached_property
     def own_ranker(self) -> Path | None:
         """The file of the ranker of paths that was trained on this graph, if there is one."""
-        if self._ranker is not None or self.knowledge_base is None:
-            return self._ranker
+        if self.given_ranker is not None or self.knowledge_base is None:
+            return self.given_ranker
         return self.knowledge_base.ranker_file
 
     @property
@@ -213,7 +208,7 @@ class Sources:
                 "functions or documents beside it. Keep the prompts, with triplecheck.save_bundle(program, DIRECTORY) "
                 "or program.save('state.json'), and make the program again"
             )
-        return _opened_again, (str(base.path.absolute()), self._ranker, self.language)
+        return _opened_again, (str(base.path.absolute()), self.given_ranker, self.language)
 
 
 def _opened_again(path: str, ranker: Path | None, language: str) -> Sources:
@@ -313,17 +308,12 @@ class Program(dspy.Module, metaclass=_ProgramType):
         """A question, read in the language of the sources.
 
         Args:
-            question: the question.
             shown: its topics, as prompts show them.
         """
         return read_question(question, shown, language=self.sources.language)
 
     def prepare(self, progress: ProgressCallback = no_progress) -> None:
-        """Make what the first question would otherwise wait for, such as vectors; nothing by default.
-
-        Args:
-            progress: called while it is made.
-        """
+        """Make what the first question would otherwise wait for, such as vectors; nothing by default."""
 
     @abstractmethod
     def run(self, question: str, trace: Trace) -> Outcome:
@@ -333,7 +323,6 @@ class Program(dspy.Module, metaclass=_ProgramType):
         """Answer one question.
 
         Args:
-            question: in natural language.
             on_step: called with each step as it happens.
 
         Raises:
@@ -488,25 +477,32 @@ class Program(dspy.Module, metaclass=_ProgramType):
         edges = found.evidence[:_MOST_JUDGED]
         labels = iter(self.graph.labels([end for head, _, tail in edges for end in (head, tail)]))
         facts = [write_triple((next(labels), self.graph.relation(rel).label, next(labels))) for _, rel, _ in edges]
-        try:
-            reply = self.judge_proof(question=question, answer=found.answer, triples=facts)
-        except (ModelReplyError, PromptTooLongError) as error:
-            trace.add(Checked("proof", False, str(error)))
+        inputs = {"question": question, "answer": found.answer, "triples": facts}
+        reply = self.ask_or_note(trace, "proof", self.judge_proof, **inputs)
+        if reply is None:
             return found
-        self.wrote(trace, self.judge_proof, reply)
         trace.add(Checked("proof", reply.entails, reply.reasoning))
         if reply.entails:
             return found
         return replace(found, doubts=(*found.doubts, f"the model finds no proof: {reply.reasoning}".rstrip(": ")))
 
-    def wrote(self, trace: Trace, step: dspy.Predict, outputs: dspy.Prediction) -> None:
-        """Record in the trace what a model wrote, and whether a doubt changed it."""
-        name = step.signature.__name__
-        trace.add(Wrote(step.role, step.model, name, dict(outputs.items())))
-        first = doubted_reply(outputs)
+    def ask_or_note(self, trace: Trace, what: str, step: RolePredict, **inputs: Any) -> dspy.Prediction | None:
+        """As `ask`; None, and a failed check of `what`, for a reply that cannot be read or too long a prompt."""
+        try:
+            return self.ask(trace, step, **inputs)
+        except (ModelReplyError, PromptTooLongError) as error:
+            trace.add(Checked(what, False, str(error)))
+            return None
+
+    def ask(self, trace: Trace, step: RolePredict, **inputs: Any) -> dspy.Prediction:
+        """What the model of a step replies. The trace records it, and whether a doubt changed it."""
+        reply, name = step(**inputs), step.signature.__name__
+        trace.add(Wrote(step.role, step.model, name, dict(reply.items())))
+        first = doubted_reply(reply)
         if first is not None and "doubts" in self.assists:
-            before, after = ([f"{field}: {value}" for field, value in one.items()] for one in (first, outputs))
+            before, after = ([f"{field}: {value}" for field, value in one.items()] for one in (first, reply))
             self.assists.note(trace, "doubts", name, before, after)
+        return reply
 
 
 def _listeners(on_step: Callable[[TraceEvent], None] | None) -> Callable[[TraceEvent], None] | None:

@@ -15,8 +15,7 @@ from triplecheck.signatures import AnswerFromMemory
 
 def recall(program: Program, step: RolePredict, question: str, trace: Trace) -> Outcome:
     """The answer of `AnswerDirectly` or `AnswerFromMemory`, a step of the program, from the model's own knowledge."""
-    reply = step(question=question)
-    program.wrote(trace, step, reply)
+    reply = program.ask(trace, step, question=question)
     return from_memory(program.graph, program.sources.linker, reply.answers, trace)
 
 

@@ -12,7 +12,7 @@ from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.functions import calls_at, is_function
 from triplecheck.kg.graph import Edges
 from triplecheck.kg.relation_vectors import end_text
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.steps import Called, Checked, Expanded, Trace, Truncated
 from triplecheck.programs.subgraph import Fact, Hop, Path, Subgraph
@@ -93,15 +93,9 @@ def note_at_end(graph: Graph, path: Path, edges: int, *, by_schema: bool) -> str
         return write_end(edges)
     if by_schema or is_function(graph, hop.relation):
         return write_end(edges, types=end_text(graph, hop.relation, hop.direction))
-    return write_end(edges, examples=examples_at_end(graph, path))
-
-
-def examples_at_end(graph: Graph, path: Path) -> list[str]:
-    """Some instances at the end of a path."""
-    hop = path.hops[-1]
     sample = graph.expand(path.ends[:_EXAMPLES_SHOWN], hop.relation, hop.direction, _EXAMPLES_SHOWN)
     ends = sample.tails if hop.direction is Direction.OUT else sample.heads
-    return graph.labels(ends[:_EXAMPLES_SHOWN])
+    return write_end(edges, examples=graph.labels(ends[:_EXAMPLES_SHOWN]))
 
 
 def fetch(
@@ -111,7 +105,6 @@ def fetch(
 
     Args:
         label: the path in words, for the trace.
-        trace: records what was fetched and what a limit cut off.
         values: edges fetched per (entity, relation).
 
     Returns:

@@ -9,9 +9,8 @@ from triplecheck.kg.documents import Document
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.language.pipeline import ENGLISH, pipeline, read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import stated_triples
-from triplecheck.programs.assists.table import EVERY
+from triplecheck.programs.assists import EVERY
+from triplecheck.programs.assists.know3rag import near_relations, stated_triples
 from triplecheck.programs.base import Sources
 from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.signatures import ExtractTriples
@@ -70,7 +69,7 @@ class TripleExtractor:
         title = " ".join(document.title.split())
         stated: list[Stated] = []
         problems: list[str] = []
-        for part in _parts(sentences):
+        for part in in_parts(sentences, _READ_AT_ONCE):
             texts = [f"{title}: {sentence}" if title else sentence for sentence in part]
             try:
                 relations = [] if self.base is None else near_relations(EVERY, self.base, part)
@@ -91,13 +90,13 @@ class TripleExtractor:
         return list(dict.fromkeys(names))
 
 
-def _parts(sentences: Sequence[str]) -> Iterator[list[str]]:
-    """Sentences in parts of at most `_READ_AT_ONCE` characters, or of one longer sentence."""
+def in_parts(texts: Sequence[str], most: int) -> Iterator[list[str]]:
+    """Texts in parts of at most so many characters, or of one longer text."""
     part: list[str] = []
-    for sentence in sentences:
-        if part and sum(map(len, part)) + len(sentence) > _READ_AT_ONCE:
+    for text in texts:
+        if part and sum(map(len, part)) + len(text) > most:
             yield part
             part = []
-        part.append(sentence)
+        part.append(text)
     if part:
         yield part

@@ -7,7 +7,7 @@ What the paper does not have is in `programs.assists`, by name.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Literal
@@ -16,24 +16,29 @@ import numpy as np
 
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
-from triplecheck.programs.assists.all_topics import all_topics
 from triplecheck.programs.assists.doubts import answering_step
+from triplecheck.programs.assists.kerag import (
+    AskedClass,
+    PathScores,
+    all_topics,
+    class_asked_for,
+    path_scores,
+    ranked_paths,
+    stops_early,
+    suggested_paths,
+    typed_paths,
+)
 from triplecheck.programs.assists.plans import planned
-from triplecheck.programs.assists.ranked_paths import PathScores, path_scores, ranked_paths
-from triplecheck.programs.assists.stop_early import stops_early
-from triplecheck.programs.assists.suggested_paths import suggested_paths
 from triplecheck.programs.assists.time_conditions import holding_at
-from triplecheck.programs.assists.typed_paths import AskedClass, class_asked_for, typed_paths
 from triplecheck.programs.base import AnySources
-from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
-from triplecheck.programs.conclusion import Reading
+from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from_facts
 from triplecheck.programs.expansion import fetch, most_similar, note_at_end, one_hop_paths, valid_numbers, with_names
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
 from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, names_of_facts, render_path
-from triplecheck.programs.topics import Topic, TopicLinker, named_topics
+from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
 
 Filtering = Literal["schema", "instances", "none"]
@@ -116,13 +121,7 @@ class Plan:
 
 
 class KERAG(AnsweringProgram):
-    """Knowledge-enhanced RAG.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        preset: `default`, or `paper` (`PAPER`).
-        options: fields of `KERAGOptions`.
-    """
+    """Knowledge-enhanced RAG, with `KERAGOptions` and the presets `default` and `paper` (`PAPER`)."""
 
     name: ClassVar[str] = "kerag"
     Options: ClassVar[type[ProgramOptions]] = KERAGOptions
@@ -156,18 +155,14 @@ class KERAG(AnsweringProgram):
     def plan(self, question: str, trace: Trace) -> Plan:
         """Planning module: one LM call names the topic entities and their domain; then each is linked to the graph."""
         linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language, self.assists, trace)
-        reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
-        self.wrote(trace, self.name_topics, reply)
+        known, types = linker.known_names(), linker.types_of_known()
+        reply = self.ask(trace, self.name_topics, question=question, known_names=known, types=types)
         named = list(dict.fromkeys(name for name in reply.topics if name.strip()))
         named = all_topics(self.assists, linker, named, trace)
         if not self.options.multi_entity:
             named = named[:1]
         limit = self.options.limits.candidates
         topics = [topic for name in named for topic in linker.link(name, reply.domain, limit, trace)]
-        return self.start_from(question, topics)
-
-    def start_from(self, question: str, topics: Sequence[Topic]) -> Plan:
-        """The plan to start from these nodes."""
         names, shown = named_topics(self.graph, topics)
         read = self.read(question, shown)
         relations = RelationNames(self.graph, self.sources.relations, read.bare)
@@ -193,15 +188,13 @@ class KERAG(AnsweringProgram):
         offers = typed_paths(self.assists, self.graph, offers, plan.asked)
         if self.options.filtering == "none":
             return offers
-        offers = ranked_paths(self.assists, plan.scores, offers) or self.most_similar(plan, offers)
+        vectors = self.sources.relations
+        offers = ranked_paths(self.assists, plan.scores, offers) or most_similar(
+            offers, None if vectors is None else vectors.against(plan.question.text)
+        )
         if len(offers) > (limit := self.options.limits.offered):
             trace.add(Truncated("offered paths", limit, len(offers)))
         return offers[:limit]
-
-    def most_similar(self, plan: Plan, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-        """The offers, those first whose last relation is most like the question."""
-        vectors = self.sources.relations
-        return most_similar(offers, None if vectors is None else vectors.against(plan.question.text))
 
     def filter(self, plan: Plan, frontier: list[Path], offered: list[tuple[Path, int]], trace: Trace) -> list[Path]:
         """Schema-level filtering: of the offered paths those that the model keeps, best first."""
@@ -214,8 +207,7 @@ class KERAG(AnsweringProgram):
             return paths
         if stops_early(self.assists, self.graph, plan.scores, frontier, paths, lines, plan.mentions, trace):
             return []
-        reply = self.select_paths(question=plan.question.text, topics=plan.shown, paths=lines)
-        self.wrote(trace, self.select_paths, reply)
+        reply = self.ask(trace, self.select_paths, question=plan.question.text, topics=plan.shown, paths=lines)
         keep = valid_numbers("path", reply.keep, len(lines), trace)
         limit = self.options.limits.suggested
         keep = suggested_paths(self.assists, self.graph, plan.scores, paths, lines, keep, limit, trace)

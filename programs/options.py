@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import TypeAdapter, ValidationError
 
 from triplecheck.kg import UserError
-from triplecheck.programs.assists.table import ALL, Assists
+from triplecheck.programs.assists import ALL, Assists
 
 DEFAULT = "default"
 """The preset that changes no option."""
@@ -87,7 +87,6 @@ def check_options(program: type[Optioned], options: Mapping[str, Any]) -> dict[s
     """The values of a preset and the explicit options, converted to the types of `Program.Options`.
 
     Args:
-        program: the class of the program.
         options: by name; `preset` names one of `Program.presets`. An option given by name wins over the preset.
 
     Raises:

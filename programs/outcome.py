@@ -12,6 +12,7 @@ import numpy as np
 
 from triplecheck.kg import Graph, Triple
 from triplecheck.kg.graph import plain_properties
+from triplecheck.kg.types import Literal as Value
 from triplecheck.lms import Usage
 from triplecheck.programs.picture import Evidence, draw
 from triplecheck.programs.steps import TraceEvent
@@ -176,7 +177,8 @@ def evidence_edges(graph: Graph, evidence: Iterable[dict[str, str]]) -> list[tup
 
 
 def _edge(graph: Graph, row: dict[str, str]) -> tuple[int, int, int] | None:
-    head, relation, tail = graph.find(row["head"]), graph.find_relation(row["relation"]), graph.find(_tail(row))
+    value = Value(row["tail"], row["tail_datatype"]) if "tail_datatype" in row else row["tail"]
+    head, relation, tail = graph.find(row["head"]), graph.find_relation(row["relation"]), graph.find(value)
     return None if head is None or relation is None or tail is None else (head, relation, tail)
 
 
@@ -187,12 +189,6 @@ def replay(graph: Graph, evidence: Iterable[dict[str, str]]) -> list[Triple]:
     return [
         Triple(row["head"], row["relation"], row["tail"]) for row, edge in zip(rows, edges, strict=True) if edge is None
     ]
-
-
-def _tail(row: dict[str, str]) -> Any:
-    from triplecheck.kg import Literal
-
-    return Literal(row["tail"], row["tail_datatype"]) if "tail_datatype" in row else row["tail"]
 
 
 def prediction(
@@ -208,8 +204,6 @@ def prediction(
         abstained=found.abstained is not None,
         reason=found.abstained or "",
         grounded=found.grounded,
-        steps=steps,
-        usage=usage,
         retrieved=found.retrieved,
         ranking=found.ranking,
         confidence=found.confidence,
@@ -220,21 +214,11 @@ def prediction(
         nearest=evidence_rows(graph, found.nearest),
         query=found.query,
         looked_through=list(found.looked_through),
+        steps=steps,
+        usage=usage,
     )
 
 
 def to_json(result: dspy.Prediction) -> dict[str, Any]:
-    """The prediction as one plain object: what `triplecheck ask --json` prints."""
-    fields = ("question", "program", "answer", "answers", "evidence", "abstained", "reason", "grounded")
-    later: dict[str, Any] = {
-        "confidence": None,
-        "verdict": "unknown",
-        "doubts": [],
-        "features": {},
-        "missing": "",
-        "nearest": [],
-        "query": "",
-        "looked_through": [],
-    }
-    plain = {name: result[name] for name in fields} | {name: getattr(result, name, was) for name, was in later.items()}
-    return plain | {"steps": [step.to_json() for step in result.steps], "usage": result.usage.to_json()}
+    """The prediction as one plain object, without the numbers of nodes: what `triplecheck ask --json` prints."""
+    return {name: _plain(value) for name, value in result.items() if name not in ("retrieved", "ranking")}

@@ -34,8 +34,8 @@ from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.implied_classes import with_implied_classes
 from triplecheck.programs.base import Program
+from triplecheck.programs.judge.features import query_features
 from triplecheck.programs.judge.left_out import is_no_person
-from triplecheck.programs.judge.queries import query_features
 from triplecheck.programs.offers import Line, described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Planned, Stopped, Trace
@@ -68,7 +68,6 @@ class Planning:
         read: the question, with its topics.
         topics: of each node the name in prompts and the spelling in the question.
         tokens: estimated tokens of the relations in a prompt.
-        trace: records the queries.
         implied: whether a graph without classes gets those that the nouns of the question name.
     """
 
@@ -96,14 +95,11 @@ class Planning:
             )
         values = values_named(self._graph, linker, read, self._likeness)
         self._topics = things(self._graph, {**topics, **values})
-        self._read = read if self._topics.keys() == topics.keys() else self._read_again(read.text)
+        if self._topics.keys() != topics.keys():  # only things are topics
+            read = program.read(read.text, [write_topic(name, spelt) for name, spelt in self._topics.values()])
+        self._read = read
         self._shown = offer(self._graph, self._read, self._topics, program.sources.relations, tokens)
         self._names = PlanNames(self._graph, linker, topics=names_of(self._topics))
-
-    def _read_again(self, question: str) -> Question:
-        """The question, with only things for topics."""
-        shown = [write_topic(name, spelt) for name, spelt in self._topics.values()]
-        return self._program.read(question, shown)
 
     @property
     def has_implied_classes(self) -> bool:
@@ -131,7 +127,9 @@ class Planning:
         """The query that the model writes; empty if its reply cannot be read, so that the question goes on without."""
         shown = self._shown
         try:
-            reply = self._step(
+            reply = self._program.ask(
+                self._trace,
+                self._step,
                 question=self._read.text,
                 topics=shown.topics,
                 beside=shown.beside,
@@ -142,7 +140,6 @@ class Planning:
         except (ModelReplyError, PromptTooLongError) as error:
             self._trace.add(Planned("", str(error), 0, ""))
             return ""
-        self._program.wrote(self._trace, self._step, reply)
         return str(reply.query).strip()
 
     def _answered(self, text: str, tries: int) -> tuple[Outcome | None, str]:

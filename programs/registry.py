@@ -16,22 +16,22 @@ _PROGRAMS = {
     "4stepfocus": "fourstepfocus.FourStepFocus",
     "kerag": "kerag.KERAG",
     "know3rag": "know3rag.Know3RAG",
-    "io": "baselines.IO",
-    "cot": "baselines.ChainOfThought",
-    "selfconsistency": "baselines.SelfConsistency",
-    "tog": "baselines.ToG",
-    "pog": "baselines.PoG",
-    "bm25": "baselines.BM25",
-    "vss": "baselines.VSS",
-    "multivss": "baselines.MultiVSS",
-    "vssreranker": "baselines.VSSReranker",
-    "ragdirect": "baselines.RAGDirect",
-    "ragcot": "baselines.RAGChainOfThought",
-    "recite": "baselines.Recite",
-    "skr": "baselines.SKR",
-    "knowledgecard": "baselines.KnowledgeCard",
-    "chainofknowledge": "baselines.ChainOfKnowledge",
-    "blendfilter": "baselines.BlendFilter",
+    "io": "baselines.closed_book.IO",
+    "cot": "baselines.closed_book.ChainOfThought",
+    "selfconsistency": "baselines.closed_book.SelfConsistency",
+    "tog": "baselines.tog.ToG",
+    "pog": "baselines.pog.PoG",
+    "bm25": "baselines.ranking.BM25",
+    "vss": "baselines.ranking.VSS",
+    "multivss": "baselines.ranking.MultiVSS",
+    "vssreranker": "baselines.ranking.VSSReranker",
+    "ragdirect": "baselines.with_references.RAGDirect",
+    "ragcot": "baselines.with_references.RAGChainOfThought",
+    "recite": "baselines.with_references.Recite",
+    "skr": "baselines.with_references.SKR",
+    "knowledgecard": "baselines.with_references.KnowledgeCard",
+    "chainofknowledge": "baselines.with_references.ChainOfKnowledge",
+    "blendfilter": "baselines.with_references.BlendFilter",
 }
 _COMPOSED = {"cascade": "cascade.Cascade"}
 """Programs that are made of others."""
@@ -49,7 +49,7 @@ def resolve_program(name: str) -> type[Program]:
         UserError: no such program; the message lists those there are.
     """
     try:
-        module, _, found = (_PROGRAMS | _COMPOSED)[name.lower().replace("-", "").replace("_", "")].partition(".")
+        module, _, found = (_PROGRAMS | _COMPOSED)[name.lower().replace("-", "").replace("_", "")].rpartition(".")
     except KeyError:
         raise UserError(f"no program {name!r}; there are: {', '.join(program_names())}") from None
     program: type[Program] = getattr(import_module(f"triplecheck.programs.{module}"), found)

@@ -23,9 +23,6 @@ def within_tokens(
     If not all fit, the facts come first where paths from different topics meet. A fact that takes more than half of the
     room shows only the values where paths meet. If it has none, it shows first those that other facts are about: at the
     first hop as many as fit into half of the room, later a few. It keeps all its values; only its line is shorter.
-
-    Args:
-        trace: records how many facts and values are left out.
     """
 
     def line(fact: Fact) -> str:

@@ -14,9 +14,12 @@ from typing import Any, ClassVar
 
 @dataclass(frozen=True, slots=True)
 class TraceEvent:
-    """One event of a trace. `kind` names it in JSON."""
+    """One event of a trace. `kind`, the name of its class in lower case, names it in JSON."""
 
-    kind: ClassVar[str] = "step"
+    kind: ClassVar[str]
+
+    def __init_subclass__(cls) -> None:
+        cls.kind = cls.__name__.lower()
 
     def to_json(self) -> dict[str, Any]:
         """The event as a plain object, its kind first."""
@@ -30,7 +33,6 @@ class Linked(TraceEvent):
     `candidates` are (id, label, source, score), best first; `chosen` are the ids that were kept.
     """
 
-    kind: ClassVar[str] = "linked"
     mention: str
     candidates: list[dict[str, Any]]
     chosen: list[str]
@@ -44,7 +46,6 @@ class Pruned(TraceEvent):
     vectors (`embedding`), because there were no more than wanted (`width`), or not at all (`none`).
     """
 
-    kind: ClassVar[str] = "pruned"
     hop: int
     offered: list[str]
     kept: list[str]
@@ -55,7 +56,6 @@ class Pruned(TraceEvent):
 class Expanded(TraceEvent):
     """Triples were fetched along one path. `total` counts what matched; more than `triples`: truncated."""
 
-    kind: ClassVar[str] = "expanded"
     hop: int
     path: str
     triples: int
@@ -66,7 +66,6 @@ class Expanded(TraceEvent):
 class Called(TraceEvent):
     """A function was called about an entity. `error` says why its facts are missing; it is empty if they are not."""
 
-    kind: ClassVar[str] = "called"
     function: str
     argument: str
     error: str
@@ -76,7 +75,6 @@ class Called(TraceEvent):
 class Truncated(TraceEvent):
     """A limit cut something off."""
 
-    kind: ClassVar[str] = "truncated"
     what: str
     kept: int
     total: int
@@ -92,7 +90,6 @@ class Matched(TraceEvent):
     were accepted, whatever the patterns say.
     """
 
-    kind: ClassVar[str] = "matched"
     patterns: list[str]
     target: str
     rounds: list[dict[str, int | None]]
@@ -110,7 +107,6 @@ class Ranked(TraceEvent):
     A score is None if there was nothing to compare or the model gave no valid score.
     """
 
-    kind: ClassVar[str] = "ranked"
     place: int
     id: str
     label: str
@@ -125,7 +121,6 @@ class Ranked(TraceEvent):
 class Scored(TraceEvent):
     """Things were scored: (name, score), best first."""
 
-    kind: ClassVar[str] = "scored"
     what: str
     scores: list[tuple[str, float]]
 
@@ -134,7 +129,6 @@ class Scored(TraceEvent):
 class Wrote(TraceEvent):
     """A language model wrote something: the outputs of one signature."""
 
-    kind: ClassVar[str] = "wrote"
     role: str
     model: str
     signature: str
@@ -145,7 +139,6 @@ class Wrote(TraceEvent):
 class Checked(TraceEvent):
     """Something was checked against the graph or against the prompt it came from."""
 
-    kind: ClassVar[str] = "checked"
     what: str
     passed: bool
     reason: str
@@ -155,7 +148,6 @@ class Checked(TraceEvent):
 class Computed(TraceEvent):
     """Code computed a value over cited triples."""
 
-    kind: ClassVar[str] = "computed"
     operation: str
     inputs: int
     result: str
@@ -165,7 +157,6 @@ class Computed(TraceEvent):
 class Planned(TraceEvent):
     """A query was written. `problem` says what is wrong with it; empty: it was run, gave `rows` and the `result`."""
 
-    kind: ClassVar[str] = "planned"
     query: str
     problem: str
     rows: int
@@ -182,7 +173,6 @@ class Consulted(TraceEvent):
     not among the best), `repeated`, or `empty`.
     """
 
-    kind: ClassVar[str] = "consulted"
     turn: int
     origin: str
     text: str
@@ -200,7 +190,6 @@ class Weighed(TraceEvent):
     loop stops if it is below the `threshold`. `decision`: `go_on`, `sure`, `last_turn` or `no_references`.
     """
 
-    kind: ClassVar[str] = "weighed"
     turn: int
     answer: str
     triples: list[dict[str, Any]]
@@ -214,7 +203,6 @@ class Weighed(TraceEvent):
 class Assisted(TraceEvent):
     """An assist (`programs.assists`) changed what a step gave: `before` and `after`, in words."""
 
-    kind: ClassVar[str] = "assisted"
     name: str
     step: str
     before: list[str]
@@ -225,7 +213,6 @@ class Assisted(TraceEvent):
 class Asked(TraceEvent):
     """A member of a cascade was asked: its `number` from 1, its program, and its models by role."""
 
-    kind: ClassVar[str] = "asked"
     number: int
     program: str
     models: dict[str, str]
@@ -235,7 +222,6 @@ class Asked(TraceEvent):
 class Chosen(TraceEvent):
     """The answer of the member `number` of a cascade stands, of so many that were asked. `reason` says why."""
 
-    kind: ClassVar[str] = "chosen"
     number: int
     asked: int
     answer: str
@@ -248,7 +234,6 @@ class Chosen(TraceEvent):
 class Answered(TraceEvent):
     """The program answered. `verdict` is that of the outcome."""
 
-    kind: ClassVar[str] = "answered"
     answer: str
     grounded: bool
     verdict: str = ""
@@ -258,7 +243,6 @@ class Answered(TraceEvent):
 class Stopped(TraceEvent):
     """The program stopped without an answer, or before its end. `reason` is a short fixed word, `detail` free."""
 
-    kind: ClassVar[str] = "stopped"
     reason: str
     detail: str = ""
 

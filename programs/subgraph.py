@@ -50,7 +50,6 @@ class Hop:
     """One relation followed in one direction.
 
     Attributes:
-        direction: which way it is followed.
         kind: label of the type to which it is followed; None for everything.
     """
 
@@ -65,8 +64,6 @@ class Path:
     """Relations followed from a topic, and the nodes at their end.
 
     Attributes:
-        topic: the node that it starts from.
-        hops: what was followed.
         ends: nodes at its end, shape (n,), ascending.
     """
 
@@ -117,27 +114,24 @@ def reached(facts: Iterable[Fact]) -> dict[int, set[int]]:
     return found
 
 
-@dataclass
 class Subgraph:
     """What was retrieved.
+
+    Args:
+        condition: the time that the question is about; edges that hold at another time are not fetched.
 
     Attributes:
         facts: in the order in which they were fetched; see `add`.
         cut: keys of the paths with entities that were not expanded.
-        condition: the time that the question is about; edges that hold at another time are not fetched.
     """
 
-    facts: list[Fact] = field(default_factory=list)
-    cut: set[PathKey] = field(default_factory=set)
-    condition: TimeCondition | None = None
-
-    def __post_init__(self) -> None:
+    def __init__(self, condition: TimeCondition | None = None) -> None:
+        self.facts: list[Fact] = []
+        self.cut: set[PathKey] = set()
+        self.condition = condition
         # By (path, value) the first fact that leads there, and the paths with a fact that was cut short.
         self._leads: dict[tuple[PathKey, int], Fact] = {}
         self._shortened: set[PathKey] = set()
-        given, self.facts = self.facts, []
-        for fact in given:
-            self.add(fact)
 
     def add(self, fact: Fact) -> None:
         """Add a fact."""
@@ -214,7 +208,6 @@ class RelationNames:
 
     Args:
         vectors: of all their wordings; None to write labels alone.
-        question: what the wordings are compared with.
     """
 
     def __init__(self, graph: Graph, vectors: RelationVectors | None, question: str) -> None:

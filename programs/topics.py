@@ -8,8 +8,8 @@ from functools import partial
 
 from triplecheck.kg import Candidate, Graph, Linker, normalize
 from triplecheck.language.pipeline import ENGLISH, read_text
-from triplecheck.programs.assists.homonyms import equally_written, homonyms
-from triplecheck.programs.assists.table import EVERY, Assists
+from triplecheck.programs.assists import EVERY, Assists
+from triplecheck.programs.assists.shared import equally_written, homonyms
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
@@ -58,7 +58,6 @@ class TopicLinker:
     """Recognises names in one question and links the names that the model gives.
 
     Args:
-        trace: records what an assist changes.
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None: 5.
         union: candidates of all kinds, not only of the most exact kind.
@@ -136,11 +135,12 @@ class TopicLinker:
         return ", ".join(self._graph.type_label(t) for t in self._graph.types(node)[:2])
 
     def candidates(self, name: str) -> tuple[str, Sequence[Candidate]]:
-        """The question's spelling of a name, and what it may mean: a recognised name, or a new look-up."""
-        return self.recognised(name) or self._looked_up(name)
+        """The question's spelling of a name, and what it may mean: a recognised name, or a new look-up.
 
-    def _looked_up(self, name: str) -> tuple[str, Sequence[Candidate]]:
-        """Look up a name that is not in the question; if nothing has it, look it up without the types after it."""
+        If nothing has a name that is not in the question, it is looked up without the types after it.
+        """
+        if (known := self.recognised(name)) is not None:
+            return known
         plain = split_note(name)[0]
         found = self._candidates(name)
         return (name, found) if found or plain == name else (plain, self._candidates(plain))

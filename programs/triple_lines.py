@@ -16,7 +16,6 @@ def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[
     without a number belongs to the first text that contains its head and tail.
 
     Args:
-        lines: as the model wrote them.
         texts: what they were extracted from, numbered from 1.
     """
     found: list[dict[TextTriple, None]] = [{} for _ in texts]

@@ -16,11 +16,11 @@ from triplecheck.kg.plausibility import Grounder, Plausibility, TextTriple
 from triplecheck.kg.plausibility.verdicts import GraphJudge, JudgedTriple
 from triplecheck.language.pipeline import read_text
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import triples_of
-from triplecheck.programs.assists.table import EVERY
+from triplecheck.programs.assists import EVERY
+from triplecheck.programs.assists.know3rag import near_relations, triples_of
 from triplecheck.programs.base import Sources
 from triplecheck.programs.concurrently import concurrently
+from triplecheck.programs.extract import in_parts
 from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.outcome import evidence_rows
@@ -37,7 +37,6 @@ class Verified:
 
     Attributes:
         claims: each statement once, in order.
-        trace: records what could not be read.
     """
 
     text: str
@@ -68,7 +67,6 @@ class Verifier(dspy.Module):
             raise UserError("texts are verified against a knowledge base, not an endpoint; build one of the graph")
         ranks = None if base.embeddings is None else Plausibility.of(base, "tail_rank")
         self.sources = sources
-        self.assists = EVERY
         self.judge = GraphJudge(sources.graph, ranks, plausible=plausible)
         self.extract_triples = RolePredict(ExtractTriples, role="extract")
 
@@ -95,7 +93,7 @@ class Verifier(dspy.Module):
 
     def _stated(self, paragraphs: Sequence[str], trace: Trace) -> list[tuple[str, list[TextTriple]]]:
         """Each paragraph with its triples. The trace records parts that cannot be read."""
-        parts = list(_parts(paragraphs))
+        parts = list(in_parts(paragraphs, _READ_AT_ONCE))
         tasks: list[Callable[[Trace], list[list[TextTriple]]]] = [partial(self._extract, part) for part in parts]
         stated = []
         for part, result in zip(parts, concurrently(tasks, trace), strict=True):
@@ -116,22 +114,9 @@ class Verifier(dspy.Module):
         reply = self.extract_triples(
             texts=texts,
             entities=list(dict.fromkeys(names)),
-            relations=near_relations(self.assists, self.sources, texts),
+            relations=near_relations(EVERY, self.sources, texts),
         )
-        return triples_of(self.assists, reply.triples, texts, trace, self.sources.language)
-
-
-def _parts(paragraphs: Sequence[str]) -> list[list[str]]:
-    """Paragraphs in parts of at most `_READ_AT_ONCE` characters."""
-    parts: list[list[str]] = []
-    size = _READ_AT_ONCE
-    for paragraph in paragraphs:
-        if size + len(paragraph) > _READ_AT_ONCE:
-            parts.append([])
-            size = 0
-        parts[-1].append(paragraph)
-        size += len(paragraph)
-    return parts
+        return triples_of(EVERY, reply.triples, texts, trace, self.sources.language)
 
 
 def to_json(sources: Sources, verified: Verified) -> dict[str, Any]:

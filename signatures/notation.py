@@ -188,7 +188,6 @@ class WrittenFact:
 
     Attributes:
         anchor: name of the entity from which the relation is followed.
-        hop: the relation.
         values: names at its other end.
         more: how many further values there are.
         number: its place in a list, from 1; 0 where it is in none.

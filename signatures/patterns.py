@@ -6,7 +6,7 @@ import dspy
 
 from triplecheck.signatures.step import Step
 
-__all__ = ["ReviseTriplets", "ScoreCandidate", "ScoreCandidates", "TripletsFromQuery"]
+__all__ = ["ScoreCandidate", "ScoreCandidates", "TripletsFromQuery"]
 
 
 class TripletsFromQuery(Step):
@@ -30,27 +30,6 @@ class TripletsFromQuery(Step):
     )
     reasoning: str = dspy.OutputField(desc="one short sentence", default="")
     triplets: list[str] = dspy.OutputField(desc="patterns, one a line")
-    answer: str = dspy.OutputField(desc="the unknown that the question asks for, such as ?x")
-
-
-class ReviseTriplets(Step):
-    """Correct triple patterns that nothing in the knowledge graph satisfies.
-
-    A pattern is one line, as in SPARQL with names in angle brackets: ?x <keeper of> <Skerry Point>. Types follow a, as
-    in ?x a <person>. The reasons say which pattern failed and why: correct that pattern or leave it out, and keep the
-    others. Take relations from the list, and copy them exactly. Then name the unknown that the question asks for.
-    """
-
-    types: list[str] = dspy.InputField(desc="types of entities in the graph")
-    relations: list[str] = dspy.InputField(desc="relations of the graph; some with the common types of head and tail")
-    question: str = dspy.InputField()
-    known_names: list[str] = dspy.InputField(
-        desc="with types; 'a = b' means that the question writes a and the graph writes b"
-    )
-    failed: list[str] = dspy.InputField(desc="the patterns that failed")
-    reasons: list[str] = dspy.InputField(desc="which pattern failed, and why")
-    reasoning: str = dspy.OutputField(desc="one short sentence", default="")
-    revised: list[str] = dspy.OutputField(desc="patterns, one a line")
     answer: str = dspy.OutputField(desc="the unknown that the question asks for, such as ?x")
 
 

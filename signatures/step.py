@@ -28,7 +28,6 @@ class Numbers:
     """A field holds numbers of the items of an input list, from 1: a list of them, or the score of each.
 
     Attributes:
-        of: the input list.
         items: what the items are, in the notation of prompts (`signatures.notation`). A language model names an item by
             copying its beginning (`notation.beginning`), except those of a long text, which it names by its number.
     """
@@ -42,7 +41,6 @@ class CopiedFrom:
     """A field of texts holds copies from the items that an earlier field of `Numbers` names.
 
     Attributes:
-        cited: the field of numbers.
         besides: what else may be written.
     """
 

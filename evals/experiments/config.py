@@ -17,8 +17,7 @@ from pydantic import TypeAdapter, ValidationError
 from triplecheck.evals.metrics.trace import BREAKDOWNS
 from triplecheck.evals.summary import Scores
 from triplecheck.kg import UserError
-from triplecheck.programs.assists import ASSISTS
-from triplecheck.programs.assists.table import ALL, NONE
+from triplecheck.programs.assists import ALL, ASSISTS, NONE
 
 FOLDER = Path(__file__).parent.parent / "configs"
 

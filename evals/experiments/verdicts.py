@@ -18,7 +18,7 @@ from triplecheck.evals.metrics.statistics import risk_coverage
 from triplecheck.evals.truth import Judged, Worth, curve, fit, left_out, read_judged, worth
 from triplecheck.lms.kinds import LANGUAGE_MODEL
 from triplecheck.programs.judge.confidence import ConfidenceModels
-from triplecheck.programs.judge.queries import QUERY
+from triplecheck.programs.judge.features import QUERY
 
 _BINS = 10
 _INCHES = (6.0, 4.5)

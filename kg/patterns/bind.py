@@ -101,7 +101,7 @@ class Constants:
     Args:
         linker: finds names in it; None if all constants are ids.
         cutoff: minimum similarity of misspelt names, used if no name matches exactly.
-        by_vector: if no similar name is found either, take the nearest by name vectors.
+        by_vector: if no name is similar either, take the nearest in meaning that the linker finds.
         recognised: candidates of a name that are known beforehand, empty for others; the best of them are used.
     """
 
@@ -115,8 +115,7 @@ class Constants:
         recognised: Callable[[str], Sequence[Candidate]] = lambda _: (),
     ) -> None:
         self._graph, self._linker = graph, linker
-        self._cutoff, self._by_vector = cutoff, by_vector
-        self._recognised = recognised
+        self._cutoff, self._by_vector, self._recognised = cutoff, by_vector, recognised
         self._known: dict[Name, Constant] = {}
 
     def look_up(self, name: Name, type_id: str | None) -> Constant:

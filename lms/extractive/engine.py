@@ -63,7 +63,6 @@ _SOLVERS: dict[type[Step], Solver] = {
     steps.UpdateMemory: _without_ranker(exploration.update_memory),
     steps.Reflect: exploration.reflect,
     steps.TripletsFromQuery: patterns.write_triplets,
-    steps.ReviseTriplets: _without_vectors(patterns.revise_triplets),
     steps.ScoreCandidates: _without_vectors(patterns.score_candidates),
     steps.ScoreCandidate: _without_vectors(patterns.score_candidate),
     steps.AnswerDirectly: _always(answers=[]),

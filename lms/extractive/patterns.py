@@ -346,13 +346,6 @@ def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     return {"triplets": lines, "answer": "?x"}
 
 
-def revise_triplets(prompt: Prompt) -> dict[str, object]:
-    """The patterns without the failed ones; the rest of a broken chain is not repaired."""
-    reasons = [plain(reason) for reason in prompt.items("reasons")]
-    kept = [line for line in prompt.items("failed") if not any(plain(line) in reason for reason in reasons)]
-    return {"revised": kept, "answer": "?x"}
-
-
 def score_candidates(prompt: Prompt) -> dict[str, object]:
     """The share of the question's words in each candidate's text, see `_shares`."""
     scores = _shares(prompt.text("question"), prompt.items("candidates"), prompt.language)

@@ -46,7 +46,6 @@ _METRICS: dict[type[Step], StepMetric] = {
     steps.ExtractTriples: extracts_triples("triples", "texts"),
     steps.WriteQuery: writes_query,
     steps.TripletsFromQuery: writes_patterns("triplets"),
-    steps.ReviseTriplets: writes_patterns("revised"),
     steps.NextQuestion: asks_further("next_question"),
     steps.RewriteFollowUp: asks_further("rewritten"),
     steps.JudgeProof: judges_proof,

@@ -8,7 +8,7 @@ from triplecheck.kg import Direction, Variable
 from triplecheck.kg.types import Edge
 from triplecheck.language.pipeline import read_text
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, listed, overlap
-from triplecheck.programs.assists.stated_triples import stated_triples
+from triplecheck.programs.assists.know3rag import stated_triples
 from triplecheck.programs.triplets import read_triplets
 
 _MENTIONED = 40

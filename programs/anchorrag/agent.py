@@ -1,16 +1,19 @@
 """AnchorRAG's retriever agent (section 3.4): explores the graph from one anchor, hop by hop.
 
 At each hop it prunes relations, fetches their entities, prunes these, and filters the triples; an agent that keeps
-no triple stops. `AgentCalls` decides which of these steps take a call to the model.
+no triple stops. The paper asks for the relations of each entity, for the entities of each relation and for the triples
+of each agent (`CallPerItem`). `CallPerAgent` asks at most once per agent, and the supervisor once for all agents.
 """
 
 from __future__ import annotations
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
+from typing import Any, Protocol
 
+import dspy
 import numpy as np
 import numpy.typing as npt
 
@@ -20,9 +23,9 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.named_first import named_first
+from triplecheck.programs.assists.anchorrag import named_first
 from triplecheck.programs.assists.time_conditions import TimeCondition
-from triplecheck.programs.base import Note
+from triplecheck.programs.base import Ask
 from triplecheck.programs.expansion import (
     fetch,
     is_schema,
@@ -70,7 +73,7 @@ class Briefing:
 class AgentSteps(Protocol):
     """What `AnchorRAG` offers to its agents: the steps at which they ask a model, and what notes the replies.
 
-    The last two are there if its options have calls for each item (`anchorrag.calls.CallPerItem`).
+    The last two are there if the agents are `CallPerItem`.
     """
 
     score_relations: RolePredict
@@ -78,29 +81,15 @@ class AgentSteps(Protocol):
     filter_facts: RolePredict
 
     @property
-    def wrote(self) -> Note:
-        """Note a reply in the trace."""
+    def ask(self) -> Ask:
+        """Ask the model of a step."""
 
 
-class AgentCalls(Protocol):
-    """Which calls to a model an agent makes at one hop: see `anchorrag.calls`."""
-
-    def offers(self, agent: Retriever, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
-        """What an agent may follow next."""
-
-    def choose(self, agent: Retriever, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
-        """Neighboring relations pruning (section 3.4): the paths to follow, best first."""
-
-    def refine(self, agent: Retriever, facts: list[Fact], trace: Trace) -> list[Fact]:
-        """Neighboring entities pruning and candidate triples filtering (section 3.4) of the fetched facts."""
-
-
-class Retriever:
+class Retriever(ABC):
     """One agent.
 
     Args:
         briefing: information shared by all agents.
-        calls: which calls to the model it makes.
 
     Attributes:
         facts: those it kept.
@@ -109,13 +98,7 @@ class Retriever:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        anchor: Anchor,
-        briefing: Briefing,
-        options: AnchorRAGOptions,
-        calls: AgentCalls,
-        steps: AgentSteps,
+        self, graph: Graph, anchor: Anchor, briefing: Briefing, options: AnchorRAGOptions, steps: AgentSteps
     ) -> None:
         self.anchor = anchor
         self.options = options
@@ -124,7 +107,6 @@ class Retriever:
         self.active = True
         self._graph = graph
         self._briefing = briefing
-        self._calls = calls
         self._steps = steps
         self._frontier = [Path(anchor.node, (), np.array([anchor.node]))]
         self._next: list[Path] = []
@@ -134,8 +116,8 @@ class Retriever:
         """One iteration: prune relations, fetch, then prune entities and filter triples; the new facts, if any."""
         chosen = self._next
         if not chosen:
-            offers = self._calls.offers(self, self._frontier, trace)
-            chosen = self._calls.choose(self, hop, offers, trace) if offers else []
+            offers = self.further(self._frontier, trace)
+            chosen = self.choose(hop, offers, trace) if offers else []
         self._next = []
         fresh = Subgraph(condition=self._briefing.condition)
         limits = self.options.limits
@@ -153,11 +135,23 @@ class Retriever:
             )
         self.seen |= fresh.nodes
         self.facts.cut |= fresh.cut
-        return self._calls.refine(self, fresh.facts, trace)
+        return self.refine(fresh.facts, trace)
+
+    @abstractmethod
+    def further(self, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
+        """What it may follow next."""
+
+    @abstractmethod
+    def choose(self, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
+        """Neighboring relations pruning (section 3.4): the paths to follow, best first."""
+
+    @abstractmethod
+    def refine(self, facts: list[Fact], trace: Trace) -> list[Fact]:
+        """Neighboring entities pruning and candidate triples filtering (section 3.4) of the fetched facts."""
 
     def ahead(self, facts: Sequence[Fact], trace: Trace) -> list[Offer]:
         """What may be followed from the values of new facts."""
-        return self._calls.offers(self, self._ends(facts, trace), trace)
+        return self.further(self._ends(facts, trace), trace)
 
     def keep(self, facts: Sequence[Fact], hop: int, trace: Trace) -> None:
         """Keep the relevant new facts and continue from their values; stop if there are none."""
@@ -188,6 +182,9 @@ class Retriever:
     def offer(self, path: Path, edges: int) -> str:
         """A path that may be followed, with a note on what is at its end."""
         return self.label(path, note_at_end(self._graph, path, edges, by_schema=self._graph.has_types))
+
+    def _ask(self, trace: Trace, step: RolePredict, **inputs: Any) -> dspy.Prediction:
+        return self._steps.ask(trace, step, question=self._briefing.question, **inputs)
 
     # --- neighboring relations pruning -----------------------------------------------------------
     def offers(self, paths: Sequence[Path]) -> list[Offer]:
@@ -223,10 +220,7 @@ class Retriever:
     def score_paths(self, hop: int, offers: Sequence[Offer], top_k: int, trace: Trace) -> list[Path]:
         """The paths that the model scores best, at most `top_k`."""
         lines = [self.offer(path, edges) for path, edges in offers]
-        reply = self._steps.score_relations(
-            question=self._briefing.question, topics=[self.anchor.shown], paths=lines, most=top_k
-        )
-        self._steps.wrote(trace, self._steps.score_relations, reply)
+        reply = self._ask(trace, self._steps.score_relations, topics=[self.anchor.shown], paths=lines, most=top_k)
         chosen = valid_numbers("path", list(reply.relations), len(lines), trace)[:top_k]
         shares = normalised(reply.relations)
         scored = [(lines[n - 1], shares[n]) for n in chosen]
@@ -251,12 +245,8 @@ class Retriever:
         if len(shown) < len(fact.values):
             trace.add(Truncated(f"entities: {label}", len(shown), len(fact.values)))
         names = node_names(self._graph, shown)
-        reply = self._steps.score_entities(
-            question=self._briefing.question,
-            reached=[write_reached(label, names[node]) for node in shown],
-            most=width,
-        )
-        self._steps.wrote(trace, self._steps.score_entities, reply)
+        reached = [write_reached(label, names[node]) for node in shown]
+        reply = self._ask(trace, self._steps.score_entities, reached=reached, most=width)
         chosen = valid_numbers("entity", list(reply.entities), len(shown), trace)[:width]
         shares = normalised(reply.entities)
         trace.add(Scored(f"entities: {label}", [(names[shown[n - 1]], shares[n]) for n in chosen]))
@@ -287,6 +277,53 @@ class Retriever:
         names = node_names(self._graph, nodes) | self._briefing.anchors
         tokens = self.options.limits.tokens
         shown, lines = within_tokens(self._graph, facts, names, self._briefing.relations, tokens, trace)
-        reply = self._steps.filter_facts(question=self._briefing.question, topics=self._briefing.shown, facts=lines)
-        self._steps.wrote(trace, self._steps.filter_facts, reply)
+        reply = self._ask(trace, self._steps.filter_facts, topics=self._briefing.shown, facts=lines)
         return [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
+
+
+class CallPerItem(Retriever):
+    """As in the paper: a call for the relations of each entity, the entities of each relation, each agent's triples."""
+
+    def further(self, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
+        """The relations of each entity by itself."""
+        return self.offers([replace(path, ends=np.array([end])) for path in frontier for end in path.ends.tolist()])
+
+    def choose(self, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
+        """The model scores the relations of each entity; the b best of each are followed."""
+        of_entity: dict[tuple[PathKey, int], list[Offer]] = {}
+        for path, edges in offers:
+            of_entity.setdefault(((path.topic, path.hops[:-1]), int(path.ends[0])), []).append((path, edges))
+        width = self.options.width
+        return [path for group in of_entity.values() for path in self.score_paths(hop, group, width, trace)]
+
+    def refine(self, facts: list[Fact], trace: Trace) -> list[Fact]:
+        """The model scores the entities of each fact, then filters the triples of the agent."""
+        pruned = [self.prune_entities(fact, trace) for fact in facts]
+        left = [fact for fact in pruned if fact.values]
+        return self.filter_triples(left, trace) if self.options.filter_triples and left else left
+
+
+class CallPerAgent(Retriever):
+    """Fewer calls: at most one for all paths of an agent, one for the facts of all agents, none for entities.
+
+    An agent makes no call if there are at most b paths or if the relation vectors decide. Entities are not scored: all
+    of a relation (at most N) are kept, because the answer is often among them and a width of b would cut it off.
+    """
+
+    def further(self, frontier: Sequence[Path], trace: Trace) -> list[Offer]:
+        """The relations of all entities at the end of a path together, those most similar to the question."""
+        return self.most_similar(self.offers(frontier), trace)
+
+    def choose(self, hop: int, offers: Sequence[Offer], trace: Trace) -> list[Path]:
+        """All paths if they are few, those clearly preferred by the vectors, or those that the model scores best."""
+        width = self.options.width
+        if len(offers) <= width:
+            return self.keep_paths(hop, offers, range(len(offers)), "width", trace)
+        winners = self.clear_winners(offers)
+        if winners is not None:
+            return self.keep_paths(hop, offers, winners, "embedding", trace)
+        return self.score_paths(hop, offers, width * len({path.hops[:-1] for path, _ in offers}), trace)
+
+    def refine(self, facts: list[Fact], trace: Trace) -> list[Fact]:
+        """All of them: the supervisor filters the facts of all agents in one call."""
+        return facts

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from triplecheck.kg import Candidate, Graph
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.names_first import names_first
+from triplecheck.programs.assists.anchorrag import names_first
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.programs.topics import TopicLinker, as_written
@@ -44,7 +44,6 @@ def choose_anchors(
         linker: gives candidates, scored by name and grounding.
         keywords: most important first.
         question: proofread; a keyword that it contains is spelt as there.
-        trace: records all candidates and those that were chosen.
     """
     found: list[tuple[str, str, Sequence[Candidate]]] = []
     for keyword in dict.fromkeys(word for word in keywords if word.strip()):

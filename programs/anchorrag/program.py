@@ -12,28 +12,24 @@ the call that judges them; the preset `paper` has a call for each. Other helps t
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar
 
 from triplecheck.kg import TriplecheckError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import BudgetExceededError, RolePredict
-from triplecheck.programs.anchorrag.agent import Briefing, Retriever
-from triplecheck.programs.anchorrag.calls import CallPerAgent, CallPerItem, Calls, Explored
+from triplecheck.programs.anchorrag.agent import Briefing, CallPerAgent, CallPerItem, Retriever
 from triplecheck.programs.anchorrag.options import PAPER, AnchorRAGOptions, compiled
 from triplecheck.programs.anchorrag.predictor import Anchor, choose_anchors
 from triplecheck.programs.anchorrag.prompts import fact_lines, nearest_paths
+from triplecheck.programs.assists.anchorrag import kept_question, leading_facts, unjudged_facts
 from triplecheck.programs.assists.doubts import answering_step
-from triplecheck.programs.assists.kept_question import kept_question
-from triplecheck.programs.assists.leading_facts import leading_facts
 from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
-from triplecheck.programs.assists.unjudged_facts import unjudged_facts
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import RecallingProgram
-from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
-from triplecheck.programs.conclusion import Reading
+from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from_facts
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import ProgramOptions
@@ -51,16 +47,27 @@ from triplecheck.signatures import (
 )
 
 
+@dataclass(frozen=True)
+class Explored:
+    """The agents after one hop.
+
+    Attributes:
+        found: those that explored at this hop, each with its new facts.
+        hop: from 1.
+    """
+
+    briefing: Briefing
+    agents: Sequence[Retriever]
+    found: Sequence[tuple[Retriever, list[Fact]]]
+    hop: int
+    trace: Trace
+
+
 class AnchorRAG(AnsweringProgram, RecallingProgram):
-    """Open-world RAG by several agents.
+    """Open-world RAG by several agents, with `AnchorRAGOptions` and the presets `default` and `paper` (`PAPER`).
 
     By default anchors are ranked by name first, and by Eq. 2 among names that fit about equally well (the assist
     `names_first`); without it Eq. 2 ranks all candidates, and names break ties.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        preset: `default`, or `paper` (`PAPER`).
-        options: fields of `AnchorRAGOptions`.
 
     Raises:
         UserError: a bad regular expression, or a number below 1.
@@ -75,11 +82,11 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         super().__init__(sources, **options)
         how = self.options
         check_positive(top_k=how.top_k, agents=how.agents, depth=how.depth, width=how.width, entities=how.entities)
-        self._calls: Calls = CallPerItem() if how.per_relation_calls else CallPerAgent()
         self._schema = compiled(how.schema_relations)
         self.extract_keywords = RolePredict(ExtractKeywords, role="extract")
         self.score_relations = RolePredict(ScoreRelations, role="prune")
-        if how.per_relation_calls or "unjudged_facts" not in self.assists:
+        self._judges_kept = how.per_relation_calls or "unjudged_facts" not in self.assists
+        if self._judges_kept:
             self.judge = RolePredict(JudgeSufficiency, role="judge")
         if how.per_relation_calls:
             self.score_entities = RolePredict(ScoreEntities, role="prune")
@@ -99,7 +106,8 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
     def _retrieve(self, question: str, anchors: list[Anchor], briefing: Briefing, trace: Trace) -> Outcome:
         if not anchors:
             return self.recall_instead(question, "no_topic", "no entity of the graph was recognised", trace)
-        agents = [Retriever(self.graph, anchor, briefing, self.options, self._calls, self) for anchor in anchors]
+        kind: type[Retriever] = CallPerItem if self.options.per_relation_calls else CallPerAgent
+        agents = [kind(self.graph, anchor, briefing, self.options, self) for anchor in anchors]
         outcome = self.supervise(briefing, agents, trace)
         return replace(outcome, retrieved=frozenset(node for agent in agents for node in agent.seen))
 
@@ -120,8 +128,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         scoring: dict[str, Any] = {"grounding": how.grounding, "top_k": how.top_k, "union": self._union}
         found_by = sources.dense_linker() if self._union else sources.linker
         linker = TopicLinker(self.graph, found_by, question, sources.language, assists, trace, **scoring)
-        reply = self.extract_keywords(question=question, known_names=linker.known_names())
-        self.wrote(trace, self.extract_keywords, reply)
+        reply = self.ask(trace, self.extract_keywords, question=question, known_names=linker.known_names())
         corrected = kept_question(assists, question, reply.proofread, trace)
         anchors = choose_anchors(assists, self.graph, linker, reply.keywords, corrected, how.agents, trace)
         relations = self.sources.relations
@@ -146,7 +153,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         facts_read = 0
         for hop in range(1, self.options.depth + 1):
             explored = Explored(briefing, agents, self._explore(agents, hop, trace), hop, trace)
-            if self._calls.suffices(self, explored):
+            if self.suffices(explored):
                 outcome, facts_read = answer(), _kept(agents)
                 if outcome.abstained is None:
                     return outcome
@@ -175,13 +182,25 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
             raise error
         return found
 
+    def suffices(self, at: Explored) -> bool:
+        """Have the agents keep the relevant new facts; whether all kept facts suffice to answer.
+
+        By default one call filters, judges and says where to go on. After the last hop one judges, or the answer
+        decides (assist `unjudged_facts`).
+        """
+        is_new = any(facts for _, facts in at.found)
+        if is_new and at.hop < self.options.depth and not self.options.per_relation_calls:
+            return self.judge_and_direct(at)
+        for agent, facts in at.found:
+            agent.keep(facts, at.hop, at.trace)
+        return is_new and self._judges_kept and self.judge_kept(at)
+
     def judge_kept(self, at: Explored) -> bool:
         """One call: whether all facts that the agents kept suffice to answer."""
         briefing = at.briefing
         facts = [agent.facts.facts for agent in at.agents]
         _, lines = fact_lines(self.graph, briefing, facts, self.options.limits.judge_tokens, at.trace)
-        verdict = self.judge(question=briefing.question, topics=briefing.shown, facts=lines)
-        self.wrote(at.trace, self.judge, verdict)
+        verdict = self.ask(at.trace, self.judge, question=briefing.question, topics=briefing.shown, facts=lines)
         return _verdict(verdict.sufficient, at)
 
     def judge_and_direct(self, at: Explored) -> bool:
@@ -193,14 +212,15 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         offers = {agent: agent.ahead(facts, trace) for agent, facts in found}
         owned = [(agent, *offer) for agent, ahead in offers.items() for offer in ahead]
         paths = nearest_paths(briefing, owned, limits.path_tokens, trace)
-        reply = self.judge_and_go_on(
+        reply = self.ask(
+            trace,
+            self.judge_and_go_on,
             question=briefing.question,
             topics=briefing.shown,
             facts=lines,
             paths=[agent.offer(path, edges) for agent, path, edges in paths],
             most=self.options.width * max(1, len({(path.topic, path.hops[:-1]) for _, path, _ in paths})),
         )
-        self.wrote(trace, self.judge_and_go_on, reply)
         relevant = [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
         follow = [paths[n - 1] for n in valid_numbers("path", reply.follow, len(paths), trace)]
         ways = [(path.topic, path.hops[:-1]) for _, path, _ in follow]

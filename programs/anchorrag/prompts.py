@@ -32,7 +32,6 @@ def fact_lines(
 
     Args:
         groups: the facts of each agent; each agent has an equal share of the prompt.
-        trace: records what is left out.
         whole: show all values of a fact; else some (`shortened`).
     """
     groups = [group for group in groups if group]

@@ -19,7 +19,7 @@ from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
 from triplecheck.lms import Doubt, RolePredict
 from triplecheck.programs.aggregation import EXTREMES
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 from triplecheck.signatures import AnswerFromFacts
 from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic
 from triplecheck.signatures.query_notation import Unknown, read_patterns
@@ -34,11 +34,11 @@ def answering_step(assists: Assists, language: str = ENGLISH) -> RolePredict:
     return RolePredict(AnswerFromFacts, role="answer", check=check)
 
 
-def unknown_missing(assists: Assists, output: str) -> Callable[[Mapping[str, Any], dspy.Prediction], str | None] | None:
-    """A check that the triplets in this field have an unknown: a model may write an answer from memory; None if off."""
+def unknown_missing(assists: Assists) -> Callable[[Mapping[str, Any], dspy.Prediction], str | None] | None:
+    """A check that written triplets have an unknown: a model may write an answer from memory; None if off."""
 
     def problem(_: Mapping[str, Any], reply: dspy.Prediction) -> str | None:
-        patterns = read_patterns(reply[output])[0]
+        patterns = read_patterns(reply.triplets)[0]
         if not patterns or any(isinstance(end, Unknown) for one in patterns for end in (one.head, one.tail)):
             return None
         return Doubt("no pattern has an unknown; write ?x in place of what the question asks for")

@@ -25,7 +25,7 @@ from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import is_common_noun
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 from triplecheck.programs.steps import Trace
 
 Vectors = npt.NDArray[np.floating]
@@ -59,7 +59,6 @@ def with_implied_classes(
         linker: of the graph; a noun that is the name of a thing or value names that alone.
         topics: nodes that the question is about.
         likeness: of words and names.
-        trace: records the classes.
     """
     if "implied_classes" not in assists or graph.has_types or not isinstance(graph, ColumnarGraph):
         return graph

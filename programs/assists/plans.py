@@ -10,8 +10,8 @@ from collections.abc import Callable, Mapping
 from triplecheck.kg.ranker import load_ranker
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
-from triplecheck.programs.assists.table import Assists
-from triplecheck.programs.assists.typed_paths import class_asked_for
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.assists.kerag import class_asked_for
 from triplecheck.programs.base import Program
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Trace
@@ -44,7 +44,6 @@ def planned(
         read: the question, with its topics.
         names: the name of each topic node in prompts, in the order of the question's topics.
         tokens: estimated tokens of the relations in the prompt that asks for a query.
-        trace: records the queries.
         search: the program without queries.
     """
     if step is None:

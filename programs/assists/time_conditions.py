@@ -17,7 +17,7 @@ from triplecheck.kg.functions import stored_graph
 from triplecheck.kg.graph import EdgeProperties
 from triplecheck.kg.types import Direction, Edge
 from triplecheck.language.question import Question
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
 
 Day = tuple[int, int, int]
 """Year, month, day."""

@@ -21,7 +21,7 @@ from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Scored, Stopped, Trace
-from triplecheck.signatures import AnswerDirectly, AnswerFromMemory
+from triplecheck.signatures import AnswerDirectly, AnswerFromMemory, Step
 
 
 class ClosedBook(Program):
@@ -54,28 +54,22 @@ class IO(ClosedBook):
     """One call: the question in, the answer out."""
 
     name: ClassVar[str] = "io"
+    step: ClassVar[type[Step]] = AnswerDirectly
 
     def make_steps(self) -> None:
         """Make the step that answers."""
-        self.answer = RolePredict(AnswerDirectly, role="answer")
+        self.answer = RolePredict(self.step, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
-        """Ask for the answer alone."""
+        """Ask for the answer."""
         return recall(self, self.answer, question, trace)
 
 
-class ChainOfThought(ClosedBook):
+class ChainOfThought(IO):
     """One call: reasoning, then the answer."""
 
     name: ClassVar[str] = "cot"
-
-    def make_steps(self) -> None:
-        """Make the step that answers."""
-        self.answer = RolePredict(AnswerFromMemory, role="answer")
-
-    def recall(self, question: str, trace: Trace) -> Outcome:
-        """Ask for reasoning and the answer."""
-        return recall(self, self.answer, question, trace)
+    step: ClassVar[type[Step]] = AnswerFromMemory
 
 
 @dataclass(frozen=True)
@@ -93,15 +87,12 @@ class SelfConsistencyOptions(ProgramOptions):
     seed: int = 0
 
 
-class SelfConsistency(ClosedBook):
+class SelfConsistency(ChainOfThought):
     """Several chains of thought, sampled at the same time; the answer of most of them.
 
     Each reply has one vote for its answers as a set, after `kg.normalize`; a reply without an answer, or that
     cannot be read, has none. Of sets with equal votes the one sampled first wins. The share of votes is the
     confidence.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
 
     Raises:
         UserError: no sample, a negative seed, or a temperature of 0 or below.
@@ -119,10 +110,6 @@ class SelfConsistency(ClosedBook):
                 f"samples must be at least 1, seed at least 0 and temperature above 0, "
                 f"not {samples}, {seed} and {temperature}"
             )
-
-    def make_steps(self) -> None:
-        """Make the step that is sampled."""
-        self.answer = RolePredict(AnswerFromMemory, role="answer")
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Sample, and take the majority."""
@@ -143,9 +130,8 @@ class SelfConsistency(ClosedBook):
     def _sample(self, question: str, number: int, trace: Trace) -> list[str]:
         # A separate rollout id makes each sample a separate call for DSPy's cache, and seeds an embedded engine.
         rollout = 1 + self.options.seed * self.options.samples + number
-        reply = self.answer(question=question, config={"temperature": self.options.temperature, "rollout_id": rollout})
-        self.wrote(trace, self.answer, reply)
-        return list(reply.answers)
+        config = {"temperature": self.options.temperature, "rollout_id": rollout}
+        return list(self.ask(trace, self.answer, question=question, config=config).answers)
 
 
 def majority(replies: Sequence[Sequence[str]]) -> tuple[list[str], int]:

@@ -18,8 +18,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import RecallingProgram
-from triplecheck.programs.conclude import AnsweringProgram, answer_from_facts
-from triplecheck.programs.conclusion import Reading
+from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from_facts
 from triplecheck.programs.expansion import (
     SCHEMA_RELATIONS,
     fetch,
@@ -145,9 +144,6 @@ class Exploration:
 class ExploringProgram(AnsweringProgram, RecallingProgram):
     """A program that explores from entity to entity.
 
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-
     Raises:
         UserError: depth or width below 1.
     """
@@ -171,8 +167,8 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
         linker = TopicLinker(
             self.graph, sources.linker, question, sources.language, self.assists, trace, grounding=False
         )
-        reply = self.name_topics(question=question, known_names=linker.known_names(), types=linker.types_of_known())
-        self.wrote(trace, self.name_topics, reply)
+        known, types = linker.known_names(), linker.types_of_known()
+        reply = self.ask(trace, self.name_topics, question=question, known_names=known, types=types)
         named = dict.fromkeys(name for name in reply.topics if name.strip())
         topics = [topic for name in named for topic in linker.link(name, reply.domain, 1, trace)]
         names, shown = named_topics(self.graph, topics)
@@ -194,8 +190,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
         if not offers:
             return [], []
         lines = [self.offer(at, step) for step in offers]
-        reply = self.score_relations(question=at.question, topics=at.shown, paths=lines, most=top_k)
-        self.wrote(at.trace, self.score_relations, reply)
+        reply = self.ask(at.trace, self.score_relations, question=at.question, topics=at.shown, paths=lines, most=top_k)
         shares = normalised(reply.relations)
         numbers = best(valid_numbers("path", list(reply.relations), len(lines), at.trace), shares, top_k)
         chosen = [replace(offers[n - 1], score=route.score * shares[n]) for n in numbers]
@@ -238,8 +233,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
         if len(shown) > 1:
             names = node_names(self.graph, shown)
             reached = [write_reached(label, names[node]) for node in shown]
-            reply = self.score_entities(question=at.question, reached=reached, most=top_k)
-            self.wrote(at.trace, self.score_entities, reply)
+            reply = self.ask(at.trace, self.score_entities, question=at.question, reached=reached, most=top_k)
             weighed = normalised(reply.entities)
             numbers = valid_numbers("entity", list(reply.entities), len(shown), at.trace)
             shares = {n: weighed[n] for n in best(numbers, weighed, top_k)}
@@ -264,8 +258,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
         _, _, lines = self.lines(at)
         if not lines:
             return False
-        verdict = self.judge(question=at.question, topics=at.shown, facts=lines)
-        self.wrote(at.trace, self.judge, verdict)
+        verdict = self.ask(at.trace, self.judge, question=at.question, topics=at.shown, facts=lines)
         at.trace.add(Checked("sufficiency", bool(verdict.sufficient), f"{len(at.facts)} facts kept"))
         return bool(verdict.sufficient)
 

@@ -75,9 +75,6 @@ class PoGOptions(ExploringOptions):
 class PoG(ExploringProgram):
     """Plan-on-Graph.
 
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-
     Raises:
         UserError: a number below 1.
     """
@@ -103,8 +100,7 @@ class PoG(ExploringProgram):
     def _explored(self, at: Exploration) -> Outcome:
         if not at.topics:
             return self.recall_instead(at.question, "no_topic", "no entity of the graph was recognised", at.trace)
-        reply = self.name_sub_goals(question=at.question, topics=at.shown)
-        self.wrote(at.trace, self.name_sub_goals, reply)
+        reply = self.ask(at.trace, self.name_sub_goals, question=at.question, topics=at.shown)
         goals = [goal for goal in reply.goals if goal.strip()] or [at.question]
         memory = Memory(goals, [_UNKNOWN] * len(goals))
         return replace(self._search(at, memory), retrieved=frozenset(at.seen))
@@ -150,8 +146,7 @@ class PoG(ExploringProgram):
     def _remember(self, at: Exploration, memory: Memory) -> None:
         """Write down what the facts say about each goal; earlier findings stay if there is nothing new."""
         _, _, lines = self.lines(at)
-        reply = self.update_memory(question=at.question, goals=memory.goals, facts=lines)
-        self.wrote(at.trace, self.update_memory, reply)
+        reply = self.ask(at.trace, self.update_memory, question=at.question, goals=memory.goals, facts=lines)
         found = [*reply.findings, *[_UNKNOWN] * len(memory.goals)][: len(memory.goals)]
         memory.findings = [
             new if new.strip().casefold() not in ("", _UNKNOWN) else old
@@ -166,14 +161,15 @@ class PoG(ExploringProgram):
         if len(aside) > _SET_ASIDE_SHOWN:
             at.trace.add(Truncated("paths set aside", _SET_ASIDE_SHOWN, len(aside)))
             aside = aside[:_SET_ASIDE_SHOWN]
-        reply = self.reflect(
+        reply = self.ask(
+            at.trace,
+            self.reflect,
             question=at.question,
             findings=memory.status(),
             topics=at.shown,
             followed=list(dict.fromkeys(at.label(route.path) for route in routes)),
             paths=[self.offer(at, step) for step in aside],
         )
-        self.wrote(at.trace, self.reflect, reply)
         back = [aside[n - 1] for n in valid_numbers("path", reply.revisit, len(aside), at.trace)][: self.options.width]
         for step in back:
             memory.aside.remove(step)

@@ -6,7 +6,6 @@ matched, so their answers have no evidence.
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -14,7 +13,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from triplecheck.kg import IntArray, KnowledgeBase, UserError
+from triplecheck.kg import IntArray, UserError
 from triplecheck.kg.skb import NodeSearch, NodeSearches, Ranking
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, cut_texts, with_places
@@ -38,19 +37,14 @@ class RankingOptions(ProgramOptions):
 
 
 class RankingBaseline(Program):
-    """A program that ranks nodes without matching patterns.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources` with a knowledge base.
-    """
+    """A program that ranks the nodes of a knowledge base without matching patterns."""
 
     cites_graph: ClassVar[bool] = False
     Options: ClassVar[type[ProgramOptions]] = RankingOptions
     options: RankingOptions
 
-    @abstractmethod
-    def searcher(self, searches: NodeSearches) -> NodeSearch:
-        """What ranks."""
+    search: ClassVar[str]
+    """What ranks: the name of a search of `kg.skb.NodeSearches`."""
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Rank, and answer with the first."""
@@ -58,7 +52,8 @@ class RankingBaseline(Program):
 
     def ranked(self, question: str, trace: Trace) -> tuple[int, ...]:
         """The nodes whose documents have something in common with the question, best first."""
-        found = self.searcher(self.searches).rank(question, self._candidates, self.options.limit)
+        searcher: NodeSearch = getattr(self.searches, self.search)
+        found = searcher.rank(question, self._candidates, self.options.limit)
         self._note(found, trace)
         # A word index scores 0 if no word is shared; cosines below 0 still rank.
         alike = np.isfinite(found.scores) & (found.scores != 0)
@@ -82,14 +77,10 @@ class RankingBaseline(Program):
         Raises:
             UserError: the sources are a graph alone.
         """
-        return self._base.node_search
-
-    @property
-    def _base(self) -> KnowledgeBase:
         base = self.sources.knowledge_base
         if base is None:
             raise UserError(f"{self.name} ranks documents, and a graph alone has none; give it a knowledge base")
-        return base
+        return base.node_search
 
     @cached_property
     def _candidates(self) -> IntArray | None:
@@ -100,7 +91,7 @@ class RankingBaseline(Program):
         """
         if not self.options.candidate_types:
             return None
-        graph, found = self._base.graph, []
+        graph, found = self.graph, []
         for name in self.options.candidate_types:
             kind = self.sources.schema_names.type_id(name)
             if kind is None:
@@ -120,30 +111,21 @@ class BM25(RankingBaseline):
     """By the words of their documents."""
 
     name: ClassVar[str] = "bm25"
-
-    def searcher(self, searches: NodeSearches) -> NodeSearch:
-        """The word index."""
-        return searches.bm25
+    search: ClassVar[str] = "bm25"
 
 
 class VSS(RankingBaseline):
     """Vector similarity search: the cosine of question and document."""
 
     name: ClassVar[str] = "vss"
-
-    def searcher(self, searches: NodeSearches) -> NodeSearch:
-        """One vector per node."""
-        return searches.dense
+    search: ClassVar[str] = "dense"
 
 
 class MultiVSS(RankingBaseline):
     """Vector similarity search with a vector of a node's text and one of its relations."""
 
     name: ClassVar[str] = "multivss"
-
-    def searcher(self, searches: NodeSearches) -> NodeSearch:
-        """Two vectors per node."""
-        return searches.multi
+    search: ClassVar[str] = "multi"
 
 
 @dataclass(frozen=True)
@@ -184,7 +166,7 @@ class VSSReranker(VSS):
     def _reranked(self, question: str, nodes: Sequence[int], trace: Trace) -> list[int]:
         texts = self._texts(nodes, trace)
         scores = self.reranker(
-            question=question, candidates=texts, trace=trace, wrote=self.wrote, batches=self.options.batches
+            question=question, candidates=texts, trace=trace, ask=self.ask, batches=self.options.batches
         )
         final = dict(zip(nodes, with_places(scores, self.options.rank_weight), strict=True))
         order = sorted(nodes, key=lambda node: -final[node])

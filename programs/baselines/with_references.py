@@ -10,7 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
-from triplecheck.lms import ModelReplyError, RolePredict
+import dspy
+
+from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.baselines.closed_book import ClosedBook
 from triplecheck.programs.closed_book import from_memory
@@ -29,7 +31,7 @@ from triplecheck.programs.know3rag.generation import (
 from triplecheck.programs.know3rag.reliability import Supervisor
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Checked, Consulted, Trace
+from triplecheck.programs.steps import Consulted, Trace
 from triplecheck.signatures import (
     AnswerFromMemory,
     AnswerFromReferences,
@@ -71,14 +73,17 @@ class WithReferences(ClosedBook):
         """Answer by chain of thought, from references if there are any."""
         if not references:
             return self.remember(question, trace)
-        reply = self.with_reasoning(question=question, references=[reference.text for reference in references])
-        self.wrote(trace, self.with_reasoning, reply)
-        return self.conclude([reply.answer], trace)
+        return self.conclude([self.read_passages(self.with_reasoning, question, references, trace).answer], trace)
+
+    def read_passages(
+        self, step: RolePredict, question: str, references: Sequence[Reference], trace: Trace
+    ) -> dspy.Prediction:
+        """What the model of a step replies to a question with passages."""
+        return self.ask(trace, step, question=question, references=[reference.text for reference in references])
 
     def remember(self, question: str, trace: Trace) -> Outcome:
         """Answer by chain of thought, from memory."""
-        reply = self.from_memory(question=question)
-        self.wrote(trace, self.from_memory, reply)
+        reply = self.ask(trace, self.from_memory, question=question)
         return self.conclude(reply.answers, trace)
 
 
@@ -96,6 +101,12 @@ class WithCorpus(WithReferences):
         super().__init__(sources, **options)
         self.passages = Corpus(self.sources, self.options.corpus, self.options.references)
 
+    def retrieve(self, question: str, trace: Trace) -> list[Reference]:
+        """The passages that fit a question best; the trace records each."""
+        found = self.passages.search(question)
+        _note(found, trace)
+        return found
+
 
 class RAGDirect(WithCorpus):
     """Retrieval, then the answer alone (Brown et al., arXiv 2005.14165, with retrieval)."""
@@ -108,11 +119,8 @@ class RAGDirect(WithCorpus):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Retrieve and answer."""
-        found = self.passages.search(question)
-        _note(found, trace)
-        reply = self.directly(question=question, references=[reference.text for reference in found])
-        self.wrote(trace, self.directly, reply)
-        return self.conclude([reply.answer], trace)
+        found = self.retrieve(question, trace)
+        return self.conclude([self.read_passages(self.directly, question, found, trace).answer], trace)
 
 
 class RAGChainOfThought(WithCorpus):
@@ -122,9 +130,7 @@ class RAGChainOfThought(WithCorpus):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Retrieve, and answer by chain of thought."""
-        found = self.passages.search(question)
-        _note(found, trace)
-        return self.reason(question, found, trace)
+        return self.reason(question, self.retrieve(question, trace), trace)
 
 
 class Recite(WithReferences):
@@ -139,8 +145,7 @@ class Recite(WithReferences):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Recite, and answer by chain of thought."""
-        reply = self.write(question=question, entities=[])
-        self.wrote(trace, self.write, reply)
+        reply = self.ask(trace, self.write, question=question, entities=[])
         found = [Reference(clean_answer(reply.passage), "answer")]
         _note(found, trace)
         return self.reason(question, [reference for reference in found if reference.text], trace)
@@ -158,19 +163,10 @@ class SKR(WithCorpus):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Ask whether the model knows; answer from memory, or retrieve. An unreadable reply counts as not knowing."""
-        try:
-            reply = self.judge(question=question)
-        except ModelReplyError as error:
-            trace.add(Checked("self-knowledge", False, str(error)))
-            known = False
-        else:
-            self.wrote(trace, self.judge, reply)
-            known = reply.known
-        if known:
+        reply = self.ask_or_note(trace, "self-knowledge", self.judge, question=question)
+        if reply is not None and reply.known:
             return self.remember(question, trace)
-        found = self.passages.search(question)
-        _note(found, trace)
-        return self.reason(question, found, trace)
+        return self.reason(question, self.retrieve(question, trace), trace)
 
 
 @dataclass(frozen=True)
@@ -199,7 +195,7 @@ class KnowledgeCard(WithReferences):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """Generate passages, keep the relevant ones, and answer by chain of thought."""
-        written = [r for r in self.knowledge(ReferenceQuery(question), trace, self.wrote) if r.text]
+        written = [r for r in self.knowledge(ReferenceQuery(question), trace, self.ask) if r.text]
         kept = _helpful(self, question, list({r.key: r for r in written}.values()), trace)
         return self.reason(question, kept, trace)
 
@@ -215,8 +211,7 @@ class ChainOfKnowledge(WithReferences):
 
     def recall(self, question: str, trace: Trace) -> Outcome:
         """One call."""
-        reply = self.by_triples(question=question)
-        self.wrote(trace, self.by_triples, reply)
+        reply = self.ask(trace, self.by_triples, question=question)
         return self.conclude([reply.answer], trace)
 
 
@@ -248,14 +243,12 @@ class BlendFilter(WithCorpus):
         """External knowledge: a first answer from unfiltered passages."""
         if not references:
             return ""
-        reply = self.with_reasoning(question=question, references=[reference.text for reference in references])
-        self.wrote(trace, self.with_reasoning, reply)
+        reply = self.read_passages(self.with_reasoning, question, references, trace)
         return f"{reply.reasoning} {clean_answer(reply.answer)}"
 
     def _recited(self, question: str, trace: Trace) -> str:
         """Internal knowledge: a passage from the model's memory."""
-        reply = self.write(question=question, entities=[])
-        self.wrote(trace, self.write, reply)
+        reply = self.ask(trace, self.write, question=question, entities=[])
         return clean_answer(reply.passage)
 
 
@@ -270,7 +263,7 @@ def _helpful(
     """The references that a model finds relevant; the trace records each."""
     nodes = linked_entities(program.sources, question, _LINKED, trace)
     entities = described(program.graph, nodes)
-    verdicts = program.filter(question, entities, references, trace, program.wrote)
+    verdicts = program.filter(question, entities, references, trace, program.ask)
     for reference, verdict in zip(references, verdicts, strict=True):
         fate = "kept" if verdict.relevant else "irrelevant"
         trace.add(Consulted(1, reference.origin, reference.text, verdict.relevant, None, fate))

@@ -37,7 +37,6 @@ class FourStepFocusOptions(ProgramOptions):
         candidate_types: types, by label or id, of nodes that may be an answer (C of the paper); none: the kinds
             of nodes that have documents (`kg.skb.described`), or any node if documents are the exception.
         matching: how patterns are matched.
-        critic: let the model rewrite triplets once if some cannot be used or satisfied.
         search: `dense` (VSS), `multi` (separate vectors for text and for relations), `bm25`, `fused` (dense and bm25),
             `none`; `auto`: fused where nodes have documents or descriptions, else bm25. Vectors of at most
             `kg.skb.search.ENCODED_AT_FIRST` nodes are made at first use; of more, by `triplecheck kb encode` or
@@ -53,7 +52,6 @@ class FourStepFocusOptions(ProgramOptions):
     k_max: int = 20
     candidate_types: tuple[str, ...] = ()
     matching: Matching = field(default_factory=Matching)
-    critic: bool = False
     search: Searching = "auto"
     rerank: Reranking = "listwise"
     rank_weight: float = 0.1
@@ -68,10 +66,9 @@ PAPER: Mapping[str, Any] = {
         "enforce_relation": False,  # section 4: the edge type is ignored, because restricting it is error-prone
         "enforce_direction": True,  # Algorithm 2, lines 4 and 7: neighbors(v, e, +) and neighbors(v, e, -)
         "exact": False,  # Algorithm 2: propagation to a fixpoint, no join
-        "relax": False,  # Algorithm 2 returns the remaining nodes, even if there are none
         "by_vector": False,  # Algorithm 3, lines 8 and 12: a constant (almost) matches an alias
+        "relax": False,  # Algorithm 2 returns the remaining nodes, even if there are none
     },
-    "critic": False,  # Algorithm 1 asks for triplets once
     "search": "dense",  # Algorithm 1, line 3: VSS
     "rerank": "each",  # section 2: the reranker asks for a score of each candidate
     "assist": "none",

@@ -7,7 +7,7 @@ What the paper does not have is in `programs.assists`, by the names in the table
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from typing import Any, ClassVar
@@ -20,11 +20,9 @@ from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.kg.skb.search import ENCODED_AT_FIRST
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import unknown_missing
-from triplecheck.programs.assists.likely_answers import likely_answers
-from triplecheck.programs.assists.telling_relations import telling_relations
+from triplecheck.programs.assists.fourstepfocus import likely_answers, telling_relations
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.candidates import RankedNode, candidate_texts
-from triplecheck.programs.fourstepfocus.critic import revise
 from triplecheck.programs.fourstepfocus.options import PAPER, FourStepFocusOptions
 from triplecheck.programs.fourstepfocus.rerank import Reranker, with_places
 from triplecheck.programs.fourstepfocus.substitution import Substituted, substitute, supporting
@@ -33,7 +31,7 @@ from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.programs.triplets import Triplets, read_triplets
-from triplecheck.signatures import ReviseTriplets, TripletsFromQuery
+from triplecheck.signatures import TripletsFromQuery
 
 
 class FourStepFocus(Program):
@@ -41,13 +39,9 @@ class FourStepFocus(Program):
 
     The prediction's `ranking` holds at most `k_max` nodes. Its `answers` are those at the head of the
     ranking (`assists.likely_answers`); `evidence` is their supporting triples. They are grounded if these prove every
-    pattern that the model wrote: not if a pattern was loosened, dropped or could not be used.
-
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        preset: `default`, or `paper` (`PAPER`).
-        options: fields of `FourStepFocusOptions`; with `grounded_only` it abstains if patterns lead to no node or
-            their triples do not prove it.
+    pattern that the model wrote: not if a pattern was loosened, dropped or could not be used. With `grounded_only` it
+    abstains if patterns lead to no node or their triples do not prove it. It has `FourStepFocusOptions` and the presets
+    `default` and `paper` (`PAPER`).
     """
 
     name: ClassVar[str] = "4stepfocus"
@@ -57,9 +51,7 @@ class FourStepFocus(Program):
 
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
-        first, second = (unknown_missing(self.assists, output) for output in ("triplets", "revised"))
-        self.write_triplets = RolePredict(TripletsFromQuery, role="query", check=first)
-        self.revise_triplets = RolePredict(ReviseTriplets, role="query", check=second) if self.options.critic else None
+        self.write_triplets = RolePredict(TripletsFromQuery, role="query", check=unknown_missing(self.assists))
         self.reranker = Reranker(self.options.rerank)
 
     def run(self, question: str, trace: Trace) -> Outcome:
@@ -73,31 +65,17 @@ class FourStepFocus(Program):
         }
         triplets = self.ask_for_triplets(inputs, trace)
         found = self.substitute(triplets, linker, trace)
-
-        def again(lines: Sequence[str], answer: str) -> Substituted:
-            return self.substitute(self._read(lines, answer), linker, trace)
-
-        prompts = 2
-        if self.revise_triplets is not None and found.faults:
-            found = revise(self.revise_triplets, self.wrote, inputs, triplets, found, again, trace)
-            prompts = 1
         candidates = self.search(question, found, trace)
         if not candidates:
             trace.add(Stopped("no_candidates", "neither patterns nor search led to a node"))
             return Outcome(abstained="no_candidates")
-        # An unreadable reply is requested again: with two or three prompts before, a question takes at most 6 calls.
-        ranked = self.rerank(question, candidates, trace, prompts)
-        return self.conclude(found, ranked, trace)
+        return self.conclude(found, self.rerank(question, candidates, trace), trace)
 
     # --- 1 triplets (Algorithm 1, line 1) --------------------------------------------------------
     def ask_for_triplets(self, inputs: Mapping[str, Any], trace: Trace) -> Triplets:
         """ASK_LLM_FOR_TRIPLETS: the question as triple patterns, and the variable that it asks for."""
-        reply = self.write_triplets(**inputs)
-        self.wrote(trace, self.write_triplets, reply)
-        return self._read(reply.triplets, reply.answer)
-
-    def _read(self, lines: Sequence[str], answer: str) -> Triplets:
-        return read_triplets(lines, answer, self.sources.schema_names, self._type_ids)
+        reply = self.ask(trace, self.write_triplets, **inputs)
+        return read_triplets(reply.triplets, reply.answer, self.sources.schema_names, self._type_ids)
 
     def _relations(self, question: str, trace: Trace) -> list[str]:
         """E.types: relations of the graph for the prompt, the most similar to the question first if they are many."""
@@ -174,13 +152,8 @@ class FourStepFocus(Program):
         searches = None if self.options.search == "none" else self._searches
         if searches is None:
             return None
-        by_kind: Mapping[str, Callable[[], NodeSearch]] = {
-            "bm25": lambda: searches.bm25,
-            "multi": lambda: searches.multi,
-            "dense": lambda: searches.dense,
-            "fused": lambda: searches.fused,
-        }
-        return by_kind[self._search]()
+        found: NodeSearch = getattr(searches, self._search)
+        return found
 
     @cached_property
     def _search(self) -> str:
@@ -199,17 +172,13 @@ class FourStepFocus(Program):
         (searches.multi if self._search == "multi" else searches.dense).encode_all(progress)
 
     # --- 4 rerank (Algorithm 1, line 4) ----------------------------------------------------------
-    def rerank(self, question: str, candidates: Sequence[RankedNode], trace: Trace, prompts: int) -> list[RankedNode]:
+    def rerank(self, question: str, candidates: Sequence[RankedNode], trace: Trace) -> list[RankedNode]:
         """LLM_RERANKER: by rerank score and place in the search; C_filtered stays ahead of C_additional.
 
-        Args:
-            question: the question.
-            candidates: in the order of the search.
-            trace: records the ranking.
-            prompts: prompts that a listwise ranking takes at most.
+        A list takes two prompts. An unreadable reply is requested again, so that a question takes at most 6 calls.
         """
         texts = candidate_texts(self.graph, self._searches, candidates, self.options.limits.characters, trace)
-        scores = self.reranker(question=question, candidates=texts, trace=trace, wrote=self.wrote, batches=prompts)
+        scores = self.reranker(question=question, candidates=texts, trace=trace, ask=self.ask)
         final = with_places(scores, self.options.rank_weight)
         scored = [(replace(c, score=score), f) for c, score, f in zip(candidates, scores, final, strict=True)]
         scored.sort(key=lambda pair: (not pair[0].satisfies, -pair[1], pair[0].node))

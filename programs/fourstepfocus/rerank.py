@@ -15,7 +15,7 @@ import dspy
 
 from triplecheck.kg import TriplecheckError
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.base import Note
+from triplecheck.programs.base import Ask
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.steps import Checked, Trace, Truncated
 from triplecheck.signatures import ScoreCandidate, ScoreCandidates
@@ -55,12 +55,11 @@ class Reranker(dspy.Module):
             self.score_candidate = RolePredict(ScoreCandidate, role="rerank")
 
     def forward(
-        self, question: str, candidates: Sequence[str], trace: Trace, wrote: Note, batches: int = 2
+        self, question: str, candidates: Sequence[str], trace: Trace, ask: Ask, batches: int = 2
     ) -> list[CandidateScore]:
         """A score for each candidate, in order.
 
         Args:
-            trace: records replies and rejected scores.
             batches: prompts of a listwise ranking at most.
 
         Raises:
@@ -71,13 +70,13 @@ class Reranker(dspy.Module):
         size = 1 if self.mode == "each" else -(-len(candidates) // max(batches, 1))
         parts = [candidates[at : at + size] for at in range(0, len(candidates), size)]
 
-        def ask(part: Sequence[str]) -> Callable[[Trace], list[CandidateScore]]:
+        def task(part: Sequence[str]) -> Callable[[Trace], list[CandidateScore]]:
             if self.mode == "each":
-                return lambda own: [self._one(question, part[0], own, wrote)]
-            return lambda own: self._list(question, part, own, wrote)
+                return lambda own: [self._one(question, part[0], own, ask)]
+            return lambda own: self._list(question, part, own, ask)
 
         scores: list[CandidateScore] = []
-        for part, result in zip(parts, concurrently([ask(part) for part in parts], trace), strict=True):
+        for part, result in zip(parts, concurrently([task(part) for part in parts], trace), strict=True):
             if isinstance(result, TriplecheckError):
                 if not isinstance(result, ModelReplyError | PromptTooLongError):
                     raise result
@@ -86,15 +85,13 @@ class Reranker(dspy.Module):
             scores += result
         return scores
 
-    def _list(self, question: str, candidates: Sequence[str], trace: Trace, wrote: Note) -> list[CandidateScore]:
-        reply = self.score_candidates(question=question, candidates=list(candidates))
-        wrote(trace, self.score_candidates, reply)
+    def _list(self, question: str, candidates: Sequence[str], trace: Trace, ask: Ask) -> list[CandidateScore]:
+        reply = ask(trace, self.score_candidates, question=question, candidates=list(candidates))
         read = read_verdicts(reply.verdicts, len(candidates))
         return [_checked(read.get(number), number, trace) for number in range(1, len(candidates) + 1)]
 
-    def _one(self, question: str, candidate: str, trace: Trace, wrote: Note) -> CandidateScore:
-        reply = self.score_candidate(question=question, candidate=candidate)
-        wrote(trace, self.score_candidate, reply)
+    def _one(self, question: str, candidate: str, trace: Trace, ask: Ask) -> CandidateScore:
+        reply = ask(trace, self.score_candidate, question=question, candidate=candidate)
         return _checked(CandidateScore(float(reply.score), reply.reason), None, trace)
 
 

@@ -11,7 +11,7 @@ from triplecheck.kg import Candidate, IntArray
 from triplecheck.kg.patterns import Constants, Match, Query, bind, match, relax, support
 from triplecheck.kg.types import Edge
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.loosened_patterns import loosened_patterns
+from triplecheck.programs.assists.fourstepfocus import loosened_patterns
 from triplecheck.programs.base import Sources
 from triplecheck.programs.steps import Checked, Linked, Matched, Trace, Truncated
 from triplecheck.programs.triplets import Triplets, write_triplet
@@ -32,7 +32,7 @@ class Matching:
         relax: if nothing satisfies all patterns, drop the fewest (before that the assist `loosened_patterns` may loosen
             them).
         cutoff: least similarity of a misspelt constant (1 - edit distance / length).
-        by_vector: if no name is similar, take the nearest by name vectors.
+        by_vector: if no name is similar, take the nearest in meaning, by vectors of names.
         budget: rows that an exact join may hold.
     """
 
@@ -52,20 +52,13 @@ class Substituted:
     Attributes:
         nodes: the nodes that it can be bound to, ascending; None: the patterns do not constrain it.
         match: of the patterns that were used.
-        faults: patterns that could not be used or satisfied, each with the reason.
         unproved: why the match does not prove all patterns; empty if it does.
     """
 
     nodes: IntArray | None
     match: Match | None = None
     target: str = ""
-    faults: tuple[str, ...] = ()
     unproved: tuple[str, ...] = ()
-
-    @property
-    def found(self) -> bool:
-        """Whether there is any node."""
-        return self.nodes is not None and len(self.nodes) > 0
 
 
 def substitute(
@@ -83,10 +76,10 @@ def substitute(
         triplets: the patterns, and which variable is asked for.
         known: what a name means that the question was found to have; nothing for others.
         candidates: C of the paper, which restricts the target alone; None: any node.
-        trace: records what was linked, dropped and matched.
     """
     graph = sources.graph
-    constants = Constants(graph, sources.linker, cutoff=how.cutoff, by_vector=how.by_vector, recognised=known)
+    linker = sources.dense_linker() if how.by_vector else sources.linker
+    constants = Constants(graph, linker, cutoff=how.cutoff, by_vector=how.by_vector, recognised=known)
     query = bind(
         graph,
         triplets.patterns,
@@ -108,7 +101,7 @@ def substitute(
     for warning in query.warnings:
         trace.add(Checked("triplet", True, warning))
     if target is None or not used.patterns:
-        return Substituted(None, faults=tuple(faults))
+        return Substituted(None)
 
     def solve(part: Query) -> Match:
         restricted = None if candidates is None else {target: candidates}
@@ -116,18 +109,15 @@ def substitute(
 
     found = solve(used)
     _note_match(found, target, trace)
-    unproved = list(faults)
     if found.emptied_by is not None:
-        faults.append(f"{found.emptied_by.text}: together with the others, nothing in the graph satisfies it")
         relaxed = None
         if how.relax:
             relaxed = loosened_patterns(assists, used, target, solve, trace) or _relaxed(used, target, solve, trace)
         if relaxed is None:
-            return Substituted(_NO_NODES, found, target, tuple(faults))
+            return Substituted(_NO_NODES, found, target)
         found = relaxed
         _note_match(found, target, trace)
-    unproved += _unproved(used, found)
-    return Substituted(found.nodes(target), found, target, tuple(faults), tuple(unproved))
+    return Substituted(found.nodes(target), found, target, (*faults, *_unproved(used, found)))
 
 
 def _relaxed(query: Query, target: str, solve: Callable[[Query], Match], trace: Trace) -> Match | None:
@@ -162,7 +152,7 @@ def _unproved(query: Query, found: Match) -> list[str]:
 
 def supporting(sources: Sources, found: Substituted, node: int, per_pattern: int) -> list[Edge]:
     """The triples that make a node a candidate; none for a node that no pattern led to."""
-    if found.match is None or not found.found:
+    if found.match is None or found.nodes is None or not len(found.nodes):
         return []
     return support(sources.graph, found.match, found.target, node, per_pattern=per_pattern)
 

@@ -23,7 +23,7 @@ from pydantic import TypeAdapter, ValidationError
 from triplecheck.kg import UserError
 from triplecheck.kg.errors import extra
 from triplecheck.lms.kinds import BASELINE
-from triplecheck.programs.judge.queries import QUERY
+from triplecheck.programs.judge.features import QUERY
 from triplecheck.programs.steps import TraceEvent, Wrote
 
 PACKAGED = Path(__file__).parent / "confidence.json"

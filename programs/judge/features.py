@@ -3,23 +3,30 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.language.coverage import LeftOut
 from triplecheck.language.relevance import LEAST_SUPPORT
 from triplecheck.programs.judge.left_out import further, other_names, uncovered
 from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
-from triplecheck.programs.judge.queries import QUERY
-from triplecheck.programs.judge.ranked import ranked_features
+from triplecheck.programs.judge.ranked import ideal_hop
 from triplecheck.programs.steps import Expanded, Matched
+
+if TYPE_CHECKING:
+    from triplecheck.kg.plans import Answers, Plan
+
+QUERY = "query"
+"""The feature that answers of a query have, and no others."""
 
 
 def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | None = None) -> dict[str, float]:
     """Features of the proof of an answer, by name; most lie between 0 and 1. What it does not tell is left out.
 
     - `support`: of the least supported path, see `PathRelevance` (not in the model);
-    - `ideal_hop`: see `ranked_features`, whose other features are not in the model;
+    - `ideal_hop`: see `judge.ranked.ideal_hop`;
     - `covered_least`: of the parts of the question, by a relation or type in the proof;
     - `likeness`: cosine of the question and the evidence in words;
     - `kind_fit`: 1 if the answer is a date, a number or an entity as the question word asks, -1 if it is not, if it
@@ -62,7 +69,38 @@ def features_of(proof: Proof, ranker: PathRanker, relations: RelationVectors | N
         features["likeness"] = min(1.0, max(0.0, float(first @ second)))
     if proof.linked:
         features["topics"] = sum(used) / len(used)
-    return features | ranked_features(proof, ranker, relations)
+    if (ideal := ideal_hop(proof, ranker, relations)) is not None:
+        features["ideal_hop"] = ideal
+    return features
+
+
+def query_features(
+    plan: Plan, answers: Answers, said: LeftOut, hints: Sequence[object], tries: int
+) -> Mapping[str, float]:
+    """Features of a query and of its result, by name.
+
+    - `query`: 1;
+    - `weakest`: likeness of the word of the question that its names say least;
+    - `maybe`: words that its relations may mean, but do not name;
+    - `hints`: whether something in it matches nothing; `again`: whether it was written again after a problem;
+    - `joins`: relations besides the first; `operations`: what it does besides matching triples;
+    - `ties`: whether other rows equal the given ones in what they are sorted by.
+
+    Args:
+        said: what it leaves out of the question.
+        hints: why it may find nothing.
+        tries: how many queries were written before it.
+    """
+    return {
+        QUERY: 1.0,
+        "weakest": said.weakest,
+        "maybe": float(len(said.maybe)),
+        "hints": float(bool(hints)),
+        "again": float(bool(tries)),
+        "joins": float(max(0, len(plan.relations) - 1)),
+        "operations": float(len({one.name for one in plan.operations} - {"distinct", "limit"})),
+        "ties": float(bool(answers.ties)),
+    }
 
 
 def uncovered_parts(proof: Proof) -> list[str]:

@@ -6,27 +6,33 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from triplecheck.kg import Graph
+import numpy as np
+
+from triplecheck.kg import Direction, Graph
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
 from triplecheck.kg.relation_vectors import RelationVectors
+from triplecheck.kg.types import Edge
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.lms.kinds import kind_of
 from triplecheck.programs.judge.confidence import models_of, packaged_models
 from triplecheck.programs.judge.features import features_of, says_what_is_asked, uncovered_parts
 from triplecheck.programs.judge.joined import mixed, namesakes, unjoined, unlisted
 from triplecheck.programs.judge.left_out import answers_another, other_names, unnamed
-from triplecheck.programs.judge.nearest import nearest_facts
-from triplecheck.programs.judge.proof import Proof
+from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.options import Bar
 from triplecheck.programs.outcome import Outcome, Verdict
 from triplecheck.programs.steps import TraceEvent
+from triplecheck.programs.subgraph import Hop
 
 UNSURE = "low_confidence"
 """The reason for abstaining if the confidence is below `Program.abstain_below`."""
 
 NOT_IN_GRAPH = "not_in_graph"
 """The reason for abstaining if the verdict of the answer is below the bar."""
+
+_MOST_RELATIONS = 200
+_NEAREST, _VALUES = 3, 3  # relations, and values of each
 
 
 class Judge:
@@ -97,8 +103,8 @@ class Judge:
 
     def with_nearest(self, question: str, abstained: Outcome, steps: Sequence[TraceEvent]) -> Outcome:
         """An abstention with the facts that are nearest to the question."""
-        nearest = nearest_facts(Proof(self._graph, self._encode, question, Outcome(), steps, self._language))
-        return replace(abstained, missing=nearest.missing, nearest=nearest.triples)
+        missing, nearest = nearest_facts(Proof(self._graph, self._encode, question, Outcome(), steps, self._language))
+        return replace(abstained, missing=missing, nearest=nearest)
 
 
 def _left_out(proof: Proof) -> list[str]:
@@ -110,3 +116,26 @@ def _left_out(proof: Proof) -> list[str]:
     if joined_otherwise := mixed(proof):
         found.append(f"other relations join the answer with {' than with '.join(map(repr, joined_otherwise))}")
     return found
+
+
+def nearest_facts(proof: Proof) -> tuple[str, tuple[Edge, ...]]:
+    """The part of the question that the graph says least of, if there is one, and the facts around the topics whose
+    relations are nearest to the question."""
+    topics = list(proof.topics)
+    counts = proof.graph.relation_counts(topics)[:_MOST_RELATIONS] if topics else []
+    if not counts:
+        return "", ()
+    hops = [Hop(count.relation, count.direction) for count in counts]
+    written = [proof.write(hop) for hop in hops]
+    similar = proof.relevance.similarity([hop.label for hop in written])
+    best = similar.max(axis=0)
+    weakest = int(best.argmin())
+    missing = proof.relevance.segments[weakest].text if best[weakest] < 2 * LEAST_COVERAGE else ""
+    triples: list[Edge] = []
+    for at in np.argsort(-similar.max(axis=1), kind="stable")[:_NEAREST]:
+        hop = hops[at]
+        for topic in topics:
+            for value in proof.graph.neighbors(topic, hop.relation, hop.direction, limit=_VALUES).tolist():
+                ends = (topic, value) if hop.direction is Direction.OUT else (value, topic)
+                triples.append((ends[0], hop.relation, ends[1]))
+    return missing, tuple(dict.fromkeys(triples))[: _NEAREST * _VALUES]

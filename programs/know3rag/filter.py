@@ -16,9 +16,8 @@ from triplecheck.kg import TriplecheckError
 from triplecheck.kg.plausibility import TextTriple
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import triples_of
-from triplecheck.programs.base import Note
+from triplecheck.programs.assists.know3rag import near_relations, triples_of
+from triplecheck.programs.base import Ask
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.know3rag.generation import Reference
@@ -79,17 +78,16 @@ class ReferenceFilter(dspy.Module):
             self.extract_triples = RolePredict(ExtractTriples, role="extract")
 
     def forward(
-        self, question: str, entities: Sequence[str], references: Sequence[Reference], trace: Trace, wrote: Note
+        self, question: str, entities: Sequence[str], references: Sequence[Reference], trace: Trace, ask: Ask
     ) -> list[ReferenceVerdict]:
         """A verdict on each reference, in order. An unreadable reply counts as not relevant.
 
         Args:
             entities: E_Q with their descriptions.
-            trace: records replies and errors.
         """
         texts = [reference.text for reference in references]
         found = _Found()
-        results = concurrently(self._tasks(question, list(entities), texts, wrote), trace, at_once=_AT_ONCE)
+        results = concurrently(self._tasks(question, list(entities), texts, ask), trace, at_once=_AT_ONCE)
         for result in results:
             if not isinstance(result, TriplecheckError):
                 found.helps |= result.helps
@@ -106,67 +104,50 @@ class ReferenceFilter(dspy.Module):
             for at in range(len(texts))
         ]
 
-    def _relations(self, texts: list[str]) -> list[str]:
-        return near_relations(self.assists, self.supervisor.sources, texts)
+    def _tasks(self, question: str, entities: list[str], texts: list[str], ask: Ask) -> list[_Task]:
+        checks: list[_Check] = [self._check_all] if self.checks_together else []
+        if self.relevance and not self.checks_together:
+            checks.append(self._select if self.at_once else self._judge)
+        if self.triples and not self.checks_together:
+            checks.append(self._extract)
+        size = self.at_once or 1
+        groups = [dict(list(enumerate(texts))[at : at + size]) for at in range(0, len(texts), size)]
+        return [partial(check, ask, question, entities, group) for check in checks for group in groups]
 
-    def _triples(
-        self, reply: dspy.Prediction, texts: list[str], trace: Trace, around: list[str]
-    ) -> list[list[TextTriple]]:
-        return triples_of(self.assists, reply.triples, texts, trace, self.supervisor.sources.language, around)
+    def _check_all(self, ask: Ask, question: str, entities: list[str], some: _Texts, trace: Trace) -> _Found:
+        given = {"entities": entities, "relations": self._relations(some), "passages": list(some.values())}
+        reply = ask(trace, self.check_passages, question=question, **given)
+        return _Found(_helps(reply, some, trace), self._triples(reply, some, [question, *entities], trace))
 
-    def _tasks(self, question: str, entities: list[str], texts: list[str], wrote: Note) -> list[_Task]:
-        if not texts:
-            return []
-        places = range(len(texts))
-        groups = [list(places[at : at + (self.at_once or 1)]) for at in places[:: self.at_once or 1]]
-        if self.checks_together:
-            return [partial(self._check_all, question, entities, texts, group, wrote) for group in groups]
-        tasks: list[_Task] = []
-        if self.relevance:
-            check = self._select if self.at_once else self._judge
-            tasks += [partial(check, question, entities, texts, group, wrote) for group in groups]
-        if self.triples:
-            tasks += [partial(self._extract, entities, texts, group, wrote) for group in groups]
-        return tasks
+    def _select(self, ask: Ask, question: str, entities: list[str], some: _Texts, trace: Trace) -> _Found:
+        passages = list(some.values())
+        reply = ask(trace, self.select_passages, question=question, entities=entities, passages=passages)
+        return _Found(_helps(reply, some, trace))
 
-    def _check_all(
-        self, question: str, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace
-    ) -> _Found:
-        some = [texts[at] for at in places]
-        reply = self.check_passages(
-            question=question, entities=entities, relations=self._relations(some), passages=some
-        )
-        wrote(trace, self.check_passages, reply)
-        triples = triples_of(
-            self.assists, reply.triples, some, trace, self.supervisor.sources.language, [question, *entities]
-        )
-        return _Found(self._helps(reply.useful, places, trace), dict(zip(places, triples, strict=True)))
-
-    def _select(
-        self, question: str, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace
-    ) -> _Found:
-        reply = self.select_passages(question=question, entities=entities, passages=[texts[at] for at in places])
-        wrote(trace, self.select_passages, reply)
-        return _Found(self._helps(reply.useful, places, trace))
-
-    def _helps(self, useful: Sequence[int], places: list[int], trace: Trace) -> dict[int, bool]:
-        numbers = set(valid_numbers("passage", useful, len(places), trace))
-        return {at: number in numbers for number, at in enumerate(places, 1)}
-
-    def _judge(
-        self, question: str, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace
-    ) -> _Found:
-        (at,) = places
-        reply = self.judge_passage(question=question, entities=entities, passage=texts[at])
-        wrote(trace, self.judge_passage, reply)
+    def _judge(self, ask: Ask, question: str, entities: list[str], some: _Texts, trace: Trace) -> _Found:
+        ((at, text),) = some.items()
+        reply = ask(trace, self.judge_passage, question=question, entities=entities, passage=text)
         return _Found({at: reply.helps})
 
-    def _extract(self, entities: list[str], texts: list[str], places: list[int], wrote: Note, trace: Trace) -> _Found:
-        some = [texts[at] for at in places]
-        reply = self.extract_triples(texts=some, entities=entities, relations=self._relations(some))
-        wrote(trace, self.extract_triples, reply)
-        triples = self._triples(reply, some, trace, entities)
-        return _Found(triples=dict(zip(places, triples, strict=True)))
+    def _extract(self, ask: Ask, _: str, entities: list[str], some: _Texts, trace: Trace) -> _Found:
+        texts, relations = list(some.values()), self._relations(some)
+        reply = ask(trace, self.extract_triples, texts=texts, entities=entities, relations=relations)
+        return _Found(triples=self._triples(reply, some, entities, trace))
+
+    def _relations(self, some: _Texts) -> list[str]:
+        return near_relations(self.assists, self.supervisor.sources, list(some.values()))
+
+    def _triples(
+        self, reply: dspy.Prediction, some: _Texts, around: list[str], trace: Trace
+    ) -> dict[int, list[TextTriple]]:
+        language = self.supervisor.sources.language
+        found = triples_of(self.assists, reply.triples, list(some.values()), trace, language, around)
+        return dict(zip(some, found, strict=True))
+
+
+def _helps(reply: dspy.Prediction, some: _Texts, trace: Trace) -> dict[int, bool]:
+    numbers = set(valid_numbers("passage", reply.useful, len(some), trace))
+    return {at: number in numbers for number, at in enumerate(some, 1)}
 
 
 @dataclass
@@ -177,4 +158,7 @@ class _Found:
     triples: dict[int, list[TextTriple]] = field(default_factory=dict)
 
 
+_Texts = dict[int, str]
+"""Texts of references, by their places."""
 _Task = Callable[[Trace], _Found]
+_Check = Callable[[Ask, str, list[str], _Texts, Trace], _Found]

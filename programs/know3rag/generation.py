@@ -23,7 +23,7 @@ from triplecheck.kg.mentions import Mention, ReadText
 from triplecheck.language.pipeline import read_text
 from triplecheck.lms import ModelReplyError, ModelUnavailableError, PromptTooLongError, RolePredict
 from triplecheck.lms.values import NOTHING
-from triplecheck.programs.base import Note, Sources
+from triplecheck.programs.base import Ask, Sources
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.know3rag.reliability import NameLinker
 from triplecheck.programs.steps import Checked, Linked, Trace, Truncated
@@ -287,13 +287,13 @@ class KnowledgeModels(dspy.Module):
         self.write_one = [RolePredict(WritePassage, role=role) for role in roles]
         self.write_both = [RolePredict(WritePassages, role=role) for role in roles if one_call]
 
-    def forward(self, query: ReferenceQuery, trace: Trace, wrote: Note) -> list[Reference]:
+    def forward(self, query: ReferenceQuery, trace: Trace, ask: Ask) -> list[Reference]:
         """Their passages, those that are empty included, model by model. What fails loses its own passages only.
 
         Raises:
             TriplecheckError: a budget is spent, or no model at all could be reached.
         """
-        tasks = [task for number in range(len(self.write_one)) for task in self._calls(number, query, wrote)]
+        tasks = [task for number in range(len(self.write_one)) for task in self._calls(number, query, ask)]
         written: list[Reference] = []
         results = concurrently(tasks, trace)
         failed = [result for result in results if isinstance(result, TriplecheckError)]
@@ -308,22 +308,20 @@ class KnowledgeModels(dspy.Module):
                 written += result
         return written
 
-    def _calls(self, number: int, query: ReferenceQuery, wrote: Note) -> list[Callable[[Trace], list[Reference]]]:
+    def _calls(self, number: int, query: ReferenceQuery, ask: Ask) -> list[Callable[[Trace], list[Reference]]]:
         if self.one_call and query.alone and query.entities:
-            return [partial(self._both, number, query, wrote)]
+            return [partial(self._both, number, query, ask)]
         kinds = ([()] if query.alone else []) + ([query.entities] if query.entities else [])
-        return [partial(self._one, number, query.text, entities, wrote) for entities in kinds]
+        return [partial(self._one, number, query.text, entities, ask) for entities in kinds]
 
-    def _one(self, number: int, text: str, entities: Sequence[str], wrote: Note, trace: Trace) -> list[Reference]:
+    def _one(self, number: int, text: str, entities: Sequence[str], ask: Ask, trace: Trace) -> list[Reference]:
         step = self.write_one[number]
-        reply = step(question=text, entities=list(entities))
-        wrote(trace, step, reply)
+        reply = ask(trace, step, question=text, entities=list(entities))
         return [Reference(clean_answer(reply.passage), step.role + (WITH_ENTITIES if entities else ""))]
 
-    def _both(self, number: int, query: ReferenceQuery, wrote: Note, trace: Trace) -> list[Reference]:
+    def _both(self, number: int, query: ReferenceQuery, ask: Ask, trace: Trace) -> list[Reference]:
         step = self.write_both[number]
-        reply = step(question=query.text, entities=list(query.entities))
-        wrote(trace, step, reply)
+        reply = ask(trace, step, question=query.text, entities=list(query.entities))
         passages = ((reply.passage, ""), (reply.passage_with_entities, WITH_ENTITIES))
         return [Reference(clean_answer(text), step.role + how) for text, how in passages]
 

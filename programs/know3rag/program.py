@@ -13,10 +13,8 @@ from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 from triplecheck.language.pipeline import pipeline, read_text
-from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
-from triplecheck.programs.assists.measured_theta import measured_theta
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import triples_of
+from triplecheck.lms import RolePredict
+from triplecheck.programs.assists.know3rag import measured_theta, near_relations, triples_of
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.know3rag.filter import ReferenceFilter, choose
 from triplecheck.programs.know3rag.generation import (
@@ -54,11 +52,8 @@ class Turn:
 class Know3RAG(Program):
     """Knowledge-aware retrieval, generation and filtering, in a loop of at most T + 1 answers.
 
-    Args:
-        sources: a knowledge base, its directory, `bundled`, or `Sources`.
-        preset: `default`, or `paper` (`PAPER`).
-        options: fields of `Know3RAGOptions`; with `grounded_only` it abstains if no triple of the graph supports
-            the answer.
+    With `grounded_only` it abstains if no triple of the graph supports the answer. It has `Know3RAGOptions` and the
+    presets `default` and `paper` (`PAPER`).
 
     Raises:
         UserError: a number out of range, or a search that the documents do not allow.
@@ -122,14 +117,12 @@ class Know3RAG(Program):
         answer, text = self._ask(question, references, trace)
         if not answer:
             return Turn("", Reliability((), math.inf, "there is no answer"))
-        try:
-            names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
-            relations = near_relations(self.assists, self.sources, pipeline(self.sources.language).sentences(text))
-            extracted = self.extract_triples(texts=[text], entities=names, relations=relations)
-        except (ModelReplyError, PromptTooLongError) as error:
-            trace.add(Checked("triples", False, str(error)))
+        names = names_in(self.graph, self.sources.linker, read_text(text, self.sources.language))
+        relations = near_relations(self.assists, self.sources, pipeline(self.sources.language).sentences(text))
+        inputs = {"texts": [text], "entities": names, "relations": relations}
+        extracted = self.ask_or_note(trace, "triples", self.extract_triples, **inputs)
+        if extracted is None:
             return Turn(answer, Reliability((), math.inf, "its triples could not be read"))
-        self.wrote(trace, self.extract_triples, extracted)
         (triples,) = triples_of(self.assists, extracted.triples, [text], trace, self.sources.language, [question])
         return Turn(answer, self.supervisor.rate(triples, question))
 
@@ -157,12 +150,9 @@ class Know3RAG(Program):
         """LLM_ans: the short answer, and the text to extract triples from; both empty if the reply cannot be read."""
         step = self.answer_with_references if references else self.answer_from_memory
         inputs = {"references": [reference.text for reference in references]} if references else {}
-        try:
-            reply = step(question=question, **inputs)
-        except (ModelReplyError, PromptTooLongError) as error:
-            trace.add(Checked("answer", False, str(error)))
+        reply = self.ask_or_note(trace, "answer", step, question=question, **inputs)
+        if reply is None:
             return "", ""
-        self.wrote(trace, step, reply)
         texts = [reply.answer] if references else reply.answers
         answer = ", ".join(cleaned for text in texts if (cleaned := clean_answer(text)))
         return answer, f"{reply.reasoning}\nThe answer is {answer}."
@@ -172,17 +162,10 @@ class Know3RAG(Program):
         """q_t (Eq. 3) with its related entities E_t. q_1 is the question; later queries ask for missing facts."""
         text = question
         if t > 1:
-            try:
-                asked = self.next_question(
-                    question=question,
-                    references=[reference.text for reference in references],
-                    answer_so_far=answered.answer or "unknown",
-                )
-            except (ModelReplyError, PromptTooLongError) as error:
-                trace.add(Checked("next question", False, str(error)))
-            else:
-                self.wrote(trace, self.next_question, asked)
-                text = clean_answer(asked.next_question) or question
+            texts, so_far = [reference.text for reference in references], answered.answer or "unknown"
+            inputs = {"question": question, "references": texts, "answer_so_far": so_far}
+            asked = self.ask_or_note(trace, "next question", self.next_question, **inputs)
+            text = question if asked is None else clean_answer(asked.next_question) or question
         if not self.options.kg_query:
             return ReferenceQuery(text)
         nodes = related_entities(self.sources, text, self.options.limits, trace).nodes
@@ -191,7 +174,7 @@ class Know3RAG(Program):
 
     def generate(self, query: ReferenceQuery, trace: Trace) -> list[Reference]:
         """D_m (Eq. 4 and 5): what the knowledge models write, then what the corpus has."""
-        return [*self.knowledge(query, trace, self.wrote), *self.passages.find(query)]
+        return [*self.knowledge(query, trace, self.ask), *self.passages.find(query)]
 
     # --- 4.4 knowledge-driven reference filter ---------------------------------------------------
     def keep(
@@ -213,7 +196,7 @@ class Know3RAG(Program):
             else:
                 dropped.append((candidate, "repeated" if candidate.text else "empty"))
         new = list(fresh.values())
-        verdicts = self.filter(question, described(self.graph, entities), new, trace, self.wrote)
+        verdicts = self.filter(question, described(self.graph, entities), new, trace, self.ask)
         best = choose(verdicts, self.options.references + t)
         for at, (candidate, verdict) in enumerate(zip(new, verdicts, strict=True)):
             fate = "kept" if at in best else "irrelevant" if verdict.relevant is False else "surplus"

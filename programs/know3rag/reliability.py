@@ -17,7 +17,7 @@ from triplecheck.kg.mentions import Mention, ReadText
 from triplecheck.kg.plausibility import Grounded, Grounder, Plausibility, TextTriple, separating_threshold
 from triplecheck.kg.types import Edge
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.graph_values import graph_value
+from triplecheck.programs.assists.know3rag import graph_value
 from triplecheck.programs.base import Sources
 from triplecheck.programs.closed_book import named_entity
 from triplecheck.programs.outcome import Outcome
@@ -197,9 +197,6 @@ def supported(
     Its evidence is the triples of the surrounding text that the graph has. It is grounded if they lead from an
     entity of the question to the answer; a yes or no never is. If the answer is exactly the name of an entity, or
     another name of the end of such a triple, the entity is in `answers`, and so is a value at this end.
-
-    Args:
-        reliability: the triples of the surrounding text.
     """
     graph = sources.graph
     stated = [(rated, edge) for rated in reliability.triples if (edge := rated.edge) is not None]

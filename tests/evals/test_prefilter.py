@@ -18,7 +18,7 @@ from triplecheck.evals.run_directory import read_rows
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Roles
 from triplecheck.programs import FourStepFocus, Program, Sources
-from triplecheck.programs.baselines import BM25
+from triplecheck.programs.baselines.ranking import BM25
 
 # Of these terminal multiplexers tmux is in section admin, screen in misc.
 QUESTIONS = [

@@ -11,7 +11,7 @@ from triplecheck.evals.truth import Judged, fit, left_out, read_judged, worth
 from triplecheck.kg import UserError
 from triplecheck.lms.kinds import BASELINE, LANGUAGE_MODEL
 from triplecheck.programs.judge.confidence import FACTS, FLOOR
-from triplecheck.programs.judge.queries import QUERY
+from triplecheck.programs.judge.features import QUERY
 
 
 def rows(graph: str, n: int = 120, turned: bool = False) -> list[Judged]:

@@ -67,7 +67,7 @@ SYSTEMS: dict[str, tuple[dict[str, Any], tuple[Question, ...]]] = {
     "anchorrag": ({"prefilter": None, "width": 2, "assist": "-plans"}, EVERY),
     "anchorrag asking for each": ({"per_relation_calls": True, "width": 2, "assist": "-plans"}, EVERY),
     "4stepfocus": ({}, (TAUGHT, FROM, BOTH, SMALLEST, NOBODY)),
-    "4stepfocus one by one": ({"rerank": "each", "critic": True}, (TAUGHT, FROM, BOTH, SMALLEST)),
+    "4stepfocus one by one": ({"rerank": "each"}, (TAUGHT, FROM, BOTH, SMALLEST)),
     "know3rag": ({"relevance_check": True}, EVERY),
     "know3rag as in the paper": ({"paper_calls": True, "relevance_check": True}, EVERY),
     "tog": ({"assist": "-plans"}, EVERY),

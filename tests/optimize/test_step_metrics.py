@@ -48,11 +48,7 @@ def score(signature: Any, case: Case, inputs: dict[str, Any], **outputs: Any) ->
 
 
 def test_every_step_of_every_program_has_a_metric_or_none_is_possible() -> None:
-    alone = {
-        name
-        for name in signatures.__all__
-        if (s := getattr(signatures, name)) in signatures.STEPS and step_metric(s) is None
-    }
+    alone = {step.__name__ for step in signatures.STEPS if step_metric(step) is None}
     # Free text that only serves later steps, a query (its answer is scored with the program's), what a model says of
     # itself, and a measure that is no step of a program.
     assert alone - {"ParaphraseQuestion"} == {

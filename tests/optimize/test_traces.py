@@ -31,7 +31,7 @@ from triplecheck.optimize.traces.reading import read_manifest
 from triplecheck.optimize.traces.recorder import recording
 from triplecheck.optimize.traces.records import split_of
 from triplecheck.programs import Sources
-from triplecheck.programs.baselines import IO
+from triplecheck.programs.baselines.closed_book import IO
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.steps import Trace
 from triplecheck.signatures import AnswerFromFacts, without_reasoning

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 from program_parts import WORLD, Build, build_turtle
+from text_parts import build_text_world
+from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import Sources
@@ -20,6 +22,23 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
 @pytest.fixture(scope="session")
 def sources(world: KnowledgeBase) -> Sources:
     return Sources.of(world)
+
+
+@pytest.fixture(scope="session")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    """The small world with passages, and no embeddings."""
+    return Sources.of(build_text_world(tmp_path_factory.mktemp("plain")))
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    """The small world with passages and embeddings."""
+    return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
+
+
+@pytest.fixture(scope="session")
+def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"), encoder="all-MiniLM-L6-v2")
 
 
 @pytest.fixture

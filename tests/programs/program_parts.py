@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -14,11 +13,11 @@ from model_stand_ins import QueueEngine, ScriptedReply, scripted_model
 
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.kg import build as build_knowledge_base
+from triplecheck.kg.documents import Document
 from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.engines import messages_of
 from triplecheck.programs import KERAG, Sources
-from triplecheck.programs.kerag import KERAGLimits
 from triplecheck.programs.steps import TraceEvent
 
 EX = "http://example.org/"
@@ -53,10 +52,12 @@ WORLD = """
 Build = Callable[[str], KnowledgeBase]
 
 
-def build_turtle(turtle: str, folder: Path, encoder: str | None = None) -> KnowledgeBase:
+def build_turtle(
+    turtle: str, folder: Path, encoder: str | None = None, documents: Sequence[Document] | None = None
+) -> KnowledgeBase:
     path = folder / "graph.ttl"
     path.write_text(PREFIXES + turtle, encoding="utf-8")
-    return build_knowledge_base(read_graph([path]), folder / "kb", encoder=encoder)
+    return build_knowledge_base(read_graph([path]), folder / "kb", documents=documents, encoder=encoder)
 
 
 def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path, encoder: str | None = None) -> KnowledgeBase:
@@ -64,10 +65,6 @@ def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path, encoder: str 
     path = folder / "graph.tsv"
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     return build_knowledge_base(read_graph([path]), folder / "kb", encoder=encoder)
-
-
-def sources_of(base: KnowledgeBase) -> Sources:
-    return Sources.of(base)
 
 
 def node(graph: Graph, id: str) -> int:
@@ -128,6 +125,16 @@ def ask(program: dspy.Module, question: str, model: str = "extractive") -> Any:
         return program(question=question)
 
 
+def recall(*answers: str, reasoning: str = "as far as I remember") -> str:
+    """An answer from memory."""
+    return fields(reasoning=reasoning, answers="\n".join(answers) or "none")
+
+
+def ids(result: Any) -> list[str]:
+    """The last parts of the answers' addresses."""
+    return [answer["id"].rsplit("/", 1)[-1] for answer in result.answers]
+
+
 def kinds(result: Any) -> list[str]:
     return [step.kind for step in result.steps]
 
@@ -138,18 +145,7 @@ def steps(result: Any, kind: type[TraceEvent]) -> list[Any]:
 
 def kerag(base: KnowledgeBase | Sources, **options: Any) -> KERAG:
     """KERAG that follows nothing but what the scripted model names and selects."""
-    options = {
-        "assist": "-all_topics -suggested_paths -plans",
-        "limits": fields_of(options.pop("limits", None)),
-    } | options
-    return KERAG(base if isinstance(base, Sources) else sources_of(base), **options)
-
-
-def fields_of(limits: KERAGLimits | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The limits that differ from the defaults."""
-    if not isinstance(limits, KERAGLimits):
-        return dict(limits or {})
-    return {name: value for name, value in asdict(limits).items() if value != getattr(KERAGLimits(), name)}
+    return KERAG(base, **{"assist": "-all_topics -suggested_paths -plans", **options})
 
 
 class WatchedGraph:

@@ -44,140 +44,113 @@ Irma|upkeep per year eur|90
 Sail Trust|type|trust; Sail Trust|based in|Hut 7; Hut 7|type|office; Hut 7|located in|Vik
 """
 
-ANSWERED = {
-    "a place inside a place": [
-        ("Which shire is Greta in?", "North Shire"),
-        ("Which trusts are based in South Shire?", "Sail Trust"),
-        ("Which mills are in North Shire?", "Greta, Hanna"),
-        ("Is Irma in South Shire?", "yes"),
-        ("Is Irma in North Shire?", "no"),
-        ("How many mills are in North Shire?", "2"),
-    ],
-    "a unit": [
-        ("How many hectares do the two mills in Osby cover together?", "10"),
-        ("Which mills cost more than 4 euros?", "Greta, Hanna"),
-        ("Which mill takes the least weight?", "Irma"),
-        ("How much dearer is Hanna than Irma?", "5"),
-        ("Which mills have a sail load over 2500 kg?", "Greta, Hanna"),
-        ("Which mills have an entry fee between €4 and €9?", "Greta, Hanna"),
-    ],
-    "a number of people": [
-        ("Which mills draw more than 4000 people a year?", "Greta, Irma"),
-        ("Which mill has the fewest people a year?", "Hanna"),
-        ("How many more people come to Greta than to Hanna?", "6500"),
-    ],
-    "what has none": [
-        ("Which mill is without a manager?", "Irma"),
-        ("Which flour do none of the mills grind?", "Oats"),
-    ],
-    "names that differ in a preposition": [
-        ("Which mills had at least 4 votes against them?", "Irma"),
-        ("Which mills had more than 5 votes for them?", "Greta"),
-    ],
-    "a relation that no word names": [("Who looks after the barn where Oats are stored?", "Ada Holt")],
-    "a verb taken for a noun": [
-        ("Which mills did Ada Holt or Ben Ryd work?", "Greta, Hanna"),
-    ],
-    "what is done to them": [
-        ("Which millers were recommended by nobody?", "Cal Dun"),
-        ("Which millers have never recommended anybody?", "Ben Ryd"),
-    ],
-    "what they share with their own": [
-        ("Which millers were born in the same village as their teacher?", "Ada Holt"),
-    ],
-    "who does it": [("Who has inspected mills worked by Ada Holt?", "Cal Dun")],
-    "a request": [
-        ("I need every mill with an entry fee below 6 euros, please", "Greta, Irma"),
-        ("Could you add up the visitors of Greta and Irma for me?", "13100"),
-        ("mills that grind Rye as well as Spelt", "Greta"),
-    ],
-    "or, with the words again": [
-        ("Which mills are worked by Ada Holt or by Ben Ryd?", "Greta, Hanna"),
-        ("Which mills have an oak or a pine timber?", "Greta, Hanna, Irma"),
-    ],
-    "whose": [
-        ("Whose wage lies between 1800 and 2000?", "Ada Holt"),
-        ("Whose wage is above 1800 euros?", "Ada Holt, Ben Ryd"),
-        ("Whose wage is the highest?", "Ben Ryd"),
-    ],
-    "a verb like an order": [("Which inspections last less than two hours?", "Check 2")],
-    "a number in words": [
-        ("Which mills have three floors?", "Greta, Irma"),
-        ("Which mills in Osby don't have three floors?", "Hanna"),
-    ],
-    "a year in the name of a relation": [
-        ("Which flour sold the fewest sacks in 2023?", "Spelt"),
-        ("How many sacks of Rye and Oats were sold in 2023 altogether?", "62"),
-    ],
-    "how common it is": [
-        ("Which timber is the most common?", "oak"),
-        ("What is the least common timber of the mills?", "pine"),
-    ],
-    "a value in the plural, or as a class": [
-        ("Which millers are carpenters?", "Ada Holt, Cal Dun"),
-        ("Which millers are bakers or carpenters?", "Ada Holt, Ben Ryd, Cal Dun"),
-        ("Which carpenter has the highest wage?", "Ada Holt"),
-        ("Which carpenters were born in Osby?", "Ada Holt, Cal Dun"),
-        ("Which carpenters were not born in Vik?", "Ada Holt, Cal Dun"),
-    ],
-    "another": [("Which flour is something other than Rye?", "Spelt, Oats")],
-    "who is a group": [("Who manages the most mills?", "Dora Lind")],
-    "said from the other side": [
-        ("Which millers learned from Cal Dun or Ada Holt?", "Ada Holt, Ben Ryd"),
-        ("Who has sold a cart to the most millers?", "Ada Holt"),
-    ],
-    "what it is to others": [
-        ("How many millers is Cal Dun a teacher of?", "1"),
-        ("How many mills is Dora Lind a manager of?", "2"),
-    ],
-    "little time is fast": [
-        ("Which inspection was the quickest?", "Check 2"),
-        ("Which was the slowest inspection?", "Check 1"),
-    ],
-    "a bound with its unit before the word": [("Which mills have a sail load of 3 tonnes or higher?", "Greta, Hanna")],
-    "how long it has been": [("Which mill has been around the longest?", "Irma")],
-    "years between": [
-        ("How many years after Greta did Hanna open?", "22"),
-        ("By how many euros is Rye pricier than Rye Bran?", "5"),
-    ],
-    "things that are so": [
-        ("Which museum was opened first?", "Irma"),
-        ("How many visitors do the museums have altogether?", "13100"),
-        ("Which mills in Osby have a museum?", "Greta"),
-        ("Is Hanna a museum?", "no"),
-    ],
-    "a value as what is counted": [
-        ("How many carpenters do we have?", "2"),
-        ("How many carpenters were born in Osby?", "2"),
-    ],
-    "a value before the noun": [("Which Osby mills cost less than 6 euros?", "Greta")],
-    "a place and what is so": [("Which mills are in Osby and have a museum?", "Greta")],
-    "never one": [
-        ("Who has never taught a miller?", "Ben Ryd"),
-        ("Who has not taught a single miller yet?", "Ben Ryd"),
-    ],
-    "what is not per year": [("What is our oldest mill?", "Irma")],
-    "who among other things": [("Who is based in Hut 7?", "Ben Ryd, Sail Trust")],
-    "a verb and how many": [("Which barns seat more than 60 people?", "Stone Barn")],
-    "by what": [("Which is the biggest mill by number of visitors?", "Greta")],
-    "in which unit": [("What is the average duration of the inspections in minutes?", "120")],
-    "a verb at the end": [("On average, how many minutes do the inspections last?", "120")],
-    "of the": [("Which villages have at least two of the mills?", "Osby")],
-    "what only the verb names": [("Who plays the most instruments?", "Ada Holt")],
-    "a verb that is no noun": [
-        ("Which mills is Dora Lind not managing?", "Irma"),
-    ],
-    "a bound for each": [("Which mills have 4100 visitors a year or more?", "Greta, Irma")],
-    "from and through": [("Which mills were opened from 1890 through 1912?", "Greta, Hanna")],
-    "a number that is no year": [("Which mills got 9 or more votes against?", "Irma")],
-    "what is chosen from": [
-        ("Who has the highest wage among the millers?", "Ben Ryd"),
-        ("Who among the millers has the lowest wage?", "Cal Dun"),
-        ("Of the mills in Osby, which one opened last?", "Hanna"),
-        ("The mill that Ben Ryd works, in which village is it located?", "Osby"),
-        ("Out of all the mills in Osby, which ones did Ben Ryd work?", "Hanna"),
-    ],
-}
+ANSWERED = [
+    # a place inside a place
+    ("Which shire is Greta in?", "North Shire"),
+    ("Which trusts are based in South Shire?", "Sail Trust"),
+    ("Which mills are in North Shire?", "Greta, Hanna"),
+    ("Is Irma in South Shire?", "yes"),
+    ("Is Irma in North Shire?", "no"),
+    ("How many mills are in North Shire?", "2"),
+    # a unit
+    ("How many hectares do the two mills in Osby cover together?", "10"),
+    ("Which mills cost more than 4 euros?", "Greta, Hanna"),
+    ("Which mill takes the least weight?", "Irma"),
+    ("How much dearer is Hanna than Irma?", "5"),
+    ("Which mills have a sail load over 2500 kg?", "Greta, Hanna"),
+    ("Which mills have an entry fee between €4 and €9?", "Greta, Hanna"),
+    # a number of people
+    ("Which mills draw more than 4000 people a year?", "Greta, Irma"),
+    ("Which mill has the fewest people a year?", "Hanna"),
+    ("How many more people come to Greta than to Hanna?", "6500"),
+    # what has none
+    ("Which mill is without a manager?", "Irma"),
+    ("Which flour do none of the mills grind?", "Oats"),
+    # names that differ in a preposition
+    ("Which mills had at least 4 votes against them?", "Irma"),
+    ("Which mills had more than 5 votes for them?", "Greta"),
+    ("Who looks after the barn where Oats are stored?", "Ada Holt"),  # a relation that no word names
+    ("Which mills did Ada Holt or Ben Ryd work?", "Greta, Hanna"),  # a verb taken for a noun
+    # what is done to them
+    ("Which millers were recommended by nobody?", "Cal Dun"),
+    ("Which millers have never recommended anybody?", "Ben Ryd"),
+    ("Which millers were born in the same village as their teacher?", "Ada Holt"),  # what they share with their own
+    ("Who has inspected mills worked by Ada Holt?", "Cal Dun"),  # who does it
+    # a request
+    ("I need every mill with an entry fee below 6 euros, please", "Greta, Irma"),
+    ("Could you add up the visitors of Greta and Irma for me?", "13100"),
+    ("mills that grind Rye as well as Spelt", "Greta"),
+    # or, with the words again
+    ("Which mills are worked by Ada Holt or by Ben Ryd?", "Greta, Hanna"),
+    ("Which mills have an oak or a pine timber?", "Greta, Hanna, Irma"),
+    # whose
+    ("Whose wage lies between 1800 and 2000?", "Ada Holt"),
+    ("Whose wage is above 1800 euros?", "Ada Holt, Ben Ryd"),
+    ("Whose wage is the highest?", "Ben Ryd"),
+    ("Which inspections last less than two hours?", "Check 2"),  # a verb like an order
+    # a number in words
+    ("Which mills have three floors?", "Greta, Irma"),
+    ("Which mills in Osby don't have three floors?", "Hanna"),
+    # a year in the name of a relation
+    ("Which flour sold the fewest sacks in 2023?", "Spelt"),
+    ("How many sacks of Rye and Oats were sold in 2023 altogether?", "62"),
+    # how common it is
+    ("Which timber is the most common?", "oak"),
+    ("What is the least common timber of the mills?", "pine"),
+    # a value in the plural, or as a class
+    ("Which millers are carpenters?", "Ada Holt, Cal Dun"),
+    ("Which millers are bakers or carpenters?", "Ada Holt, Ben Ryd, Cal Dun"),
+    ("Which carpenter has the highest wage?", "Ada Holt"),
+    ("Which carpenters were born in Osby?", "Ada Holt, Cal Dun"),
+    ("Which carpenters were not born in Vik?", "Ada Holt, Cal Dun"),
+    ("Which flour is something other than Rye?", "Spelt, Oats"),  # another
+    ("Who manages the most mills?", "Dora Lind"),  # who is a group
+    # said from the other side
+    ("Which millers learned from Cal Dun or Ada Holt?", "Ada Holt, Ben Ryd"),
+    ("Who has sold a cart to the most millers?", "Ada Holt"),
+    # what it is to others
+    ("How many millers is Cal Dun a teacher of?", "1"),
+    ("How many mills is Dora Lind a manager of?", "2"),
+    # little time is fast
+    ("Which inspection was the quickest?", "Check 2"),
+    ("Which was the slowest inspection?", "Check 1"),
+    ("Which mills have a sail load of 3 tonnes or higher?", "Greta, Hanna"),  # a bound with its unit before the word
+    ("Which mill has been around the longest?", "Irma"),  # how long it has been
+    # years between
+    ("How many years after Greta did Hanna open?", "22"),
+    ("By how many euros is Rye pricier than Rye Bran?", "5"),
+    # things that are so
+    ("Which museum was opened first?", "Irma"),
+    ("How many visitors do the museums have altogether?", "13100"),
+    ("Which mills in Osby have a museum?", "Greta"),
+    ("Is Hanna a museum?", "no"),
+    # a value as what is counted
+    ("How many carpenters do we have?", "2"),
+    ("How many carpenters were born in Osby?", "2"),
+    ("Which Osby mills cost less than 6 euros?", "Greta"),  # a value before the noun
+    ("Which mills are in Osby and have a museum?", "Greta"),  # a place and what is so
+    # never one
+    ("Who has never taught a miller?", "Ben Ryd"),
+    ("Who has not taught a single miller yet?", "Ben Ryd"),
+    ("What is our oldest mill?", "Irma"),  # what is not per year
+    ("Who is based in Hut 7?", "Ben Ryd, Sail Trust"),  # who among other things
+    ("Which barns seat more than 60 people?", "Stone Barn"),  # a verb and how many
+    ("Which is the biggest mill by number of visitors?", "Greta"),  # by what
+    ("What is the average duration of the inspections in minutes?", "120"),  # in which unit
+    ("On average, how many minutes do the inspections last?", "120"),  # a verb at the end
+    ("Which villages have at least two of the mills?", "Osby"),  # of the
+    ("Who plays the most instruments?", "Ada Holt"),  # what only the verb names
+    ("Which mills is Dora Lind not managing?", "Irma"),  # a verb that is no noun
+    ("Which mills have 4100 visitors a year or more?", "Greta, Irma"),  # a bound for each
+    ("Which mills were opened from 1890 through 1912?", "Greta, Hanna"),  # from and through
+    ("Which mills got 9 or more votes against?", "Irma"),  # a number that is no year
+    # what is chosen from
+    ("Who has the highest wage among the millers?", "Ben Ryd"),
+    ("Who among the millers has the lowest wage?", "Cal Dun"),
+    ("Of the mills in Osby, which one opened last?", "Hanna"),
+    ("The mill that Ben Ryd works, in which village is it located?", "Osby"),
+    ("Out of all the mills in Osby, which ones did Ben Ryd work?", "Hanna"),
+]
 
 
 @pytest.fixture(scope="module")
@@ -186,7 +159,7 @@ def mills(tmp_path_factory: pytest.TempPathFactory) -> KERAG:
     return KERAG(build_rows(rows, tmp_path_factory.mktemp("mills"), encoder="all-MiniLM-L6-v2"), verdict="likely")
 
 
-@pytest.mark.parametrize(("question", "answer"), [pair for pairs in ANSWERED.values() for pair in pairs])
+@pytest.mark.parametrize(("question", "answer"), ANSWERED)
 def test_it_is_answered(mills: KERAG, question: str, answer: str) -> None:
     result: Any = ask(mills, question)
     assert (result.answer or result.reason) == answer
@@ -229,7 +202,7 @@ def test_yes_and_no_together_are_no_answer(mills: KERAG) -> None:
 
 
 def test_a_few_words_are_a_question_too(mills: KERAG) -> None:
-    whole = [question.rstrip("?").split() for pairs in ANSWERED.values() for question, _ in pairs]
+    whole = [question.rstrip("?").split() for question, _ in ANSWERED]
     few = {" ".join(words) for all_words in whole for n in (1, 2) for words in (all_words[:n], all_words[-n:])}
     for question in sorted(few):
         result: Any = ask(mills, question)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import importlib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,19 +19,23 @@ from triplecheck.programs.assists import ASSISTS, Assists
 from triplecheck.programs.steps import Assisted, Trace, in_words
 
 FOLDER = Path(programs.__file__).parent
-MODULES = [path for path in (FOLDER / "assists").glob("*.py") if path.name not in ("__init__.py", "table.py")]
 ASSISTS_MODULE = "triplecheck.programs.assists"
 NAMES = {assist.name for assist in ASSISTS}
 
 
-def test_each_assist_is_asked_for_by_its_name_in_a_module_of_the_folder() -> None:
-    named = {
-        node.value
-        for path in MODULES
-        for node in ast.walk(ast.parse(path.read_text("utf-8")))
-        if isinstance(node, ast.Constant) and isinstance(node.value, str)
-    }
-    assert named >= NAMES
+def asking() -> dict[str, set[str]]:
+    """The functions whose first parameter is the program's assists, with the names that each asks for."""
+    found = {}
+    for path in (FOLDER / "assists").glob("*.py"):
+        for node in ast.parse(path.read_text("utf-8")).body:
+            if isinstance(node, ast.FunctionDef) and node.args.args and node.args.args[0].arg == "assists":
+                said = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant)}
+                found[f"{ASSISTS_MODULE}.{path.stem}.{node.name}"] = said & NAMES
+    return found
+
+
+def test_each_assist_is_asked_for_by_its_name() -> None:
+    assert set().union(*asking().values()) == NAMES
 
 
 def test_the_documentation_has_the_table() -> None:
@@ -46,7 +49,7 @@ def test_the_documentation_has_the_table() -> None:
 
 @pytest.mark.parametrize("name", ["kerag", "anchorrag", "4stepfocus", "know3rag", "tog", "pog"])
 def test_the_table_names_the_programs_that_have_an_assist(name: str) -> None:
-    """A program has the assists whose functions it calls, or a module that it imports."""
+    """A program has the assists whose functions it, or a module that it imports, calls."""
     called: set[str] = set()
     ahead, seen = [resolve_program(name).__module__], set[str]()
     while ahead:
@@ -58,17 +61,8 @@ def test_the_table_names_the_programs_that_have_an_assist(name: str) -> None:
             if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("triplecheck.programs."):
                 called |= {f"{node.module}.{alias.name}" for alias in node.names}
                 ahead.append(str(node.module))
-    functions = {f"{ASSISTS_MODULE}.{path.stem}.{function}" for path in MODULES for function in _taking_assists(path)}
-    modules = {one.split(".")[-2] for one in called & functions}
-    declared = {assist.name for assist in ASSISTS if name in assist.programs}
-    assert modules == declared - {"ranked_depth"}, "the depth is in the module of the ranked paths"
-
-
-def _taking_assists(path: Path) -> Iterator[str]:
-    """The functions of a module whose first parameter is the program's assists."""
-    for node in ast.parse(path.read_text("utf-8")).body:
-        if isinstance(node, ast.FunctionDef) and node.args.args and node.args.args[0].arg == "assists":
-            yield node.name
+    asked = {one for function, names in asking().items() if function in called for one in names}
+    assert asked == {assist.name for assist in ASSISTS if name in assist.programs}
 
 
 def test_no_program_asks_for_the_name_of_a_model() -> None:
@@ -145,3 +139,28 @@ def test_a_doubt_that_changes_a_reply_is_in_the_trace(sources: Sources) -> None:
     assert any("Paul Hindemith" in line for line in step.after)
     alone, _ = play(kerag(sources, hops=1, assist="none"), "Who taught Bernhard Heiden?", *replies[:3])
     assert steps(alone, Assisted) == []
+
+
+# --- `asked_part`: talk beside a question is left out
+QUESTION = "Who taught Bernhard Heiden?"
+
+
+def test_talk_withholds_no_answer(bundled: KnowledgeBase) -> None:
+    found = KERAG(bundled, verdict="likely")(question=f"My aunt adores quizzes. {QUESTION}")
+    assert found.answer == "Paul Hindemith" and found.verdict == "proved"
+    assert [(step.name, step.after) for step in steps(found, Assisted)][:1] == [("asked_part", [QUESTION])]
+
+
+@pytest.mark.parametrize(
+    "talk",
+    ["I only listen to operas.", "My aunt has been to mongolia.", "I want to know about the capital."],
+    ids=["a class", "a name", "a relation"],
+)
+def test_talk_that_names_something_of_the_graph_stays(bundled: KnowledgeBase, talk: str) -> None:
+    found = KERAG(bundled)(question=f"{talk} {QUESTION}")
+    assert "asked_part" not in [step.name for step in steps(found, Assisted)]
+
+
+def test_without_the_assist_the_question_is_whole(bundled: KnowledgeBase) -> None:
+    found = KERAG(bundled, assist="none")(question=f"My aunt adores quizzes. {QUESTION}")
+    assert steps(found, Assisted) == []

@@ -6,13 +6,13 @@ from typing import Any, ClassVar
 
 import dspy
 import pytest
-from program_parts import Build, conclude_with, fields, keep, kerag, node, play, steps, topics
+from program_parts import Build, conclude_with, fields, ids, keep, kerag, node, play, steps, topics
 
-from triplecheck.kg import Graph, KnowledgeBase
+from triplecheck.kg import Graph, KnowledgeBase, UserError
 from triplecheck.lms import Doubt
-from triplecheck.programs import Sources, replay
+from triplecheck.programs import KERAG, Sources, replay
 from triplecheck.programs.assists.doubts import reply_problem
-from triplecheck.programs.steps import Answered, Checked, Computed, Stopped
+from triplecheck.programs.steps import Answered, Checked, Computed, Stopped, Wrote
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 
@@ -25,10 +25,6 @@ def concluded(sources: Sources | KnowledgeBase, *answers: str, name: str = "Bern
     program = kerag(sources, filtering="none", **options)
     replies = [topics(name), *[conclude_with(*answers, cite=cite, operation=operation)] * tries]
     return play(program, question, *replies)[0]
-
-
-def ids(result: Any) -> list[str]:
-    return [answer["id"].rsplit("/", 1)[1] for answer in result.answers]
 
 
 def written(result: Any) -> list[str]:
@@ -462,3 +458,85 @@ def test_a_model_that_keeps_a_path_and_cites_it_gets_the_whole_proof(sources: So
         conclude_with("German", cite=["nationality"]),
     )
     assert written(result) == ["Bernhard Heiden student of Paul Hindemith", "Paul Hindemith nationality German"]
+
+
+# --- the option `samples`: a model answers several times, and the answer of most of them counts
+GERMAN = conclude_with("German", cite=["Paul Hindemith → nationality"])
+HANAU = conclude_with("Hanau", cite=["Paul Hindemith → born in"])
+COUNTED = conclude_with(cite=["Paul Hindemith → nationality"], operation="count")
+
+
+def test_the_answer_of_most_samples_counts(sources: Sources) -> None:
+    found, engine = play(
+        kerag(sources, filtering="none", samples=3), TEACHER, topics("Bernhard Heiden"), HANAU, GERMAN, GERMAN
+    )
+    assert found.answer == "German" and engine.left == 0
+    assert steps(found, Checked)[-1].reason == "2 of 3 samples say 'German'"
+    assert len([step for step in steps(found, Wrote) if step.signature == "AnswerFromFacts"]) == 3
+    assert not any("samples" in doubt for doubt in found.doubts)
+
+
+def test_an_answer_without_a_majority_is_not_proved(sources: Sources) -> None:
+    found, _ = play(kerag(sources, filtering="none", samples=2), TEACHER, topics("Bernhard Heiden"), GERMAN, HANAU)
+    assert found.answer == "German" and found.verdict == "supported"
+    assert "only 1 of 2 samples say 'German'" in found.doubts
+
+
+def test_what_a_sample_that_lost_computed_is_not_in_the_trace(sources: Sources) -> None:
+    how_many = "How many nationalities did Bernhard Heiden's teacher have?"
+    insisting = [GERMAN] * 4  # a name is doubted, since a number is asked for
+    found, _ = play(
+        kerag(sources, filtering="none", samples=3), how_many, topics("Bernhard Heiden"), COUNTED, *insisting
+    )
+    assert found.answer == "German" and steps(found, Computed) == []
+
+
+def test_a_sample_that_cannot_be_read_has_no_vote(sources: Sources) -> None:
+    found, _ = play(
+        kerag(sources, filtering="none", samples=2), TEACHER, topics("Bernhard Heiden"), "perhaps", "perhaps", GERMAN
+    )
+    assert found.answer == "German"
+    nothing, _ = play(kerag(sources, filtering="none", samples=2), TEACHER, topics("Bernhard Heiden"), *["no"] * 4)
+    assert nothing.reason == "unreadable_reply"
+
+
+def test_no_sample_is_rejected(sources: Sources) -> None:
+    with pytest.raises(UserError, match="samples must be at least 1"):
+        play(kerag(sources, filtering="none", samples=0), TEACHER, topics("Bernhard Heiden"))
+
+
+# --- the option `judge_proof`: a model says whether the evidence proves the answer
+REPLIES = (topics("Bernhard Heiden"), GERMAN)
+
+
+def test_a_proof_that_the_model_denies_leaves_a_doubt(sources: Sources) -> None:
+    program = kerag(sources, filtering="none", judge_proof=True)
+    reasoning = "The facts say where he was born."
+    (denied, engine) = play(program, TEACHER, *REPLIES, fields(reasoning=reasoning, entails="False"))
+    assert denied.answer == "German" and denied.verdict == "supported"
+    assert denied.doubts[0] == f"the model finds no proof: {reasoning}"
+    assert "Paul Hindemith | nationality | German" in engine.prompts[-1]
+    assert [step.signature for step in steps(denied, Wrote)][-1] == "JudgeProof"
+    assert not steps(denied, Checked)[-1].passed
+
+
+def test_a_proof_that_the_model_finds_leaves_none(sources: Sources) -> None:
+    program = kerag(sources, filtering="none", judge_proof=True)
+    found, _ = play(program, TEACHER, *REPLIES, fields(reasoning="They say it.", entails="True"))
+    assert found.answer == "German" and not any("the model finds" in doubt for doubt in found.doubts)
+
+
+def test_a_judgement_that_cannot_be_read_changes_nothing(sources: Sources) -> None:
+    program = kerag(sources, filtering="none", judge_proof=True)
+    found, _ = play(program, TEACHER, *REPLIES, "perhaps", "perhaps")
+    assert found.answer == "German" and not any("the model finds" in doubt for doubt in found.doubts)
+
+
+def test_it_is_a_step_that_optimizers_see(bundled: KnowledgeBase) -> None:
+    assert "judge_proof" in dict(KERAG(bundled, judge_proof=True).named_predictors())
+    assert "judge_proof" not in dict(KERAG(bundled).named_predictors())
+
+
+def test_the_baseline_judges_by_the_names_of_relations(bundled: KnowledgeBase) -> None:
+    right = KERAG(bundled, judge_proof=True)(question="What is the capital of Mongolia?")
+    assert [step.outputs["entails"] for step in steps(right, Wrote) if step.signature == "JudgeProof"] == [True]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 from program_parts import ask, build_rows
+from safetensors import safe_open
 
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.encode import load_encoder
@@ -21,8 +23,9 @@ from triplecheck.programs.judge.confidence import FACTS, ConfidenceModels, fit_m
 from triplecheck.programs.judge.features import features_of
 from triplecheck.programs.judge.joined import mixed, namesakes
 from triplecheck.programs.judge.left_out import is_no_person, uncovered, unnamed
-from triplecheck.programs.judge.nearest import nearest_facts
 from triplecheck.programs.judge.proof import Proof
+from triplecheck.programs.judge.ranked import COMMON, ideal_hop
+from triplecheck.programs.judge.verdicts import nearest_facts
 from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
 
 MONGOLIA = "What is the capital of Mongolia?"
@@ -194,11 +197,11 @@ def test_a_relation_followed_backwards_may_be_the_opposite(
 
 
 def test_the_facts_nearest_to_a_question_are_found(bundled: KnowledgeBase) -> None:
-    found = nearest_facts(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL))
-    assert found.missing == "mayor"
+    missing, triples = nearest_facts(proof(bundled, "Who is the mayor of Mongolia?", CAPITAL))
+    assert missing == "mayor"
     graph = bundled.graph
-    assert found.triples and all(graph.contains(*edge) for edge in found.triples)
-    assert nearest_facts(Proof(graph, load_encoder().encode, MONGOLIA, Outcome(), [])).triples == ()
+    assert triples and all(graph.contains(*edge) for edge in triples)
+    assert nearest_facts(Proof(graph, load_encoder().encode, MONGOLIA, Outcome(), [])) == ("", ())
 
 
 def test_what_and_joins_is_joined_with_the_answer_by_one_relation(tmp_path: Path) -> None:
@@ -361,3 +364,46 @@ def test_an_invalid_confidence_is_rejected(below: object, bundled: KnowledgeBase
     with pytest.raises(UserError, match="abstain_below cannot be"):
         make_program(KERAG, Sources.of(bundled), {"abstain_below": below})
     assert make_program(KERAG, Sources.of(bundled), {"abstain_below": "none"}).abstain_below is None
+
+
+# --- `ideal_hop`: how likely the trained ranker finds the path of a proof
+GABON = [("Gabon", "shares border with", "Cameroon"), ("Cameroon", "capital", "Yaoundé"), ("Gabon", "anthem", "Hymn")]
+
+
+@pytest.fixture(scope="module")
+def gabon() -> KnowledgeBase:
+    return KnowledgeBase.from_triples(GABON)
+
+
+def ideal_of(base: KnowledgeBase, question: str, evidence: list[tuple[str, str, str]]) -> float:
+    graph = base.graph
+    node = {label: base.linker.candidates(label)[0].node for row in GABON for label in (row[0], row[2])}
+    relation = {graph.relation(number).label: number for number in range(graph.num_relations)}
+    edges = tuple((node[head], relation[name], node[tail]) for head, name, tail in evidence)
+    linked = Linked("Gabon", [{"id": graph.node_id(node["Gabon"]), "score": 1.0}], [graph.node_id(node["Gabon"])])
+    outcome = Outcome(evidence[-1][2], (edges[-1][2],), edges, grounded=True)
+    proof = Proof(graph, load_encoder().encode, question, outcome, [linked])
+    found = ideal_hop(proof, load_ranker(), base.relation_vectors)
+    assert found is not None
+    return found
+
+
+def test_a_path_of_the_relation_that_is_asked_for_is_ideal(gabon: KnowledgeBase) -> None:
+    assert ideal_of(gabon, "What is the anthem of Gabon?", GABON[2:]) > -1
+
+
+def test_a_path_of_another_relation_falls_behind_what_the_graph_lacks(gabon: KnowledgeBase) -> None:
+    assert ideal_of(gabon, "Who is the head of government of Gabon?", GABON[2:]) < -2
+
+
+def test_without_a_topic_there_is_no_path(gabon: KnowledgeBase) -> None:
+    proof = Proof(gabon.graph, load_encoder().encode, "What is there?", Outcome(), [])
+    assert ideal_hop(proof, load_ranker(), None) is None
+
+
+def test_the_stored_vectors_are_those_of_the_default_encoder() -> None:
+    with safe_open(COMMON, "numpy") as file:
+        about, vectors = file.metadata(), file.get_tensor("vectors")
+    texts = json.loads(about["texts"])
+    assert about["encoder"] == load_encoder().fingerprint and len(texts) == len(vectors)
+    assert np.abs(load_encoder().encode(texts[:5]) - vectors[:5]).max() < 1e-2

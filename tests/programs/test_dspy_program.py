@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import copy
 import json
 import logging
 import os
@@ -459,9 +458,3 @@ class TestTools:
             with scripted_model(replies) as engine, session(engine.name), dspy.context(trace=[]):
                 accepted.append(metric(example, program(question=QUESTION), dspy.settings.trace))
         assert accepted == [True, False]
-
-    def test_a_copy_is_a_program_of_its_own(self, program: KERAG, users_lm: dspy.LM) -> None:
-        other = copy.deepcopy(program)
-        other.set_lm(users_lm)
-        assert models(other(question=QUESTION)) == {"users/model"}
-        assert models(program(question=QUESTION)) == {"extractive"}

@@ -10,21 +10,24 @@ import pyoxigraph
 import pytest
 from dspy.lm15 import Request
 from model_stand_ins import costly_rules
-from program_parts import EX, PREFIXES, WORLD, ask, build_turtle, fields, items, kinds, node, play, steps
+from program_parts import EX, PREFIXES, WORLD, ask, build_rows, build_turtle, fields, items, kinds, node, play, steps
+from program_parts import ids as answers
 from sparql_endpoint import StoreClient
 
-from triplecheck.kg import KnowledgeBase
-from triplecheck.kg import build as build_knowledge_base
+from triplecheck.kg import KnowledgeBase, Name, Pattern, Variable
 from triplecheck.kg.documents import Document
+from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.queried_linker import QueriedLinker
-from triplecheck.kg.readers import read_graph
 from triplecheck.kg.sparql import SparqlGraph
-from triplecheck.lms import Budget, BudgetExceededError, session
+from triplecheck.lms import Budget, BudgetExceededError, TolerantAdapter, session
 from triplecheck.lms.engines import messages_of
-from triplecheck.programs import FourStepFocus, Sources, replay, resolve_program
+from triplecheck.programs import FourStepFocus, Sources, replay
 from triplecheck.programs.fourstepfocus import FourStepFocusLimits
+from triplecheck.programs.fourstepfocus.rerank import CandidateScore, read_verdicts
 from triplecheck.programs.fourstepfocus.substitution import Matching
 from triplecheck.programs.steps import Checked, Matched, Ranked, Trace, Truncated, Wrote
+from triplecheck.programs.triplets import read_triplets, write_triplet
+from triplecheck.signatures import TripletsFromQuery
 
 QUESTION = "Which pupils of Paul Hindemith played the piano?"
 PUPILS = "?pupil a <Composer> ; <student of> <Paul Hindemith>"
@@ -34,9 +37,6 @@ PIANO = "?pupil <instrument> <piano>"
 @pytest.fixture(scope="module")
 def documented(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
     """The small world; five composers and a city have documents, and only they are candidates."""
-    folder = tmp_path_factory.mktemp("documented")
-    path = folder / "graph.ttl"
-    path.write_text(PREFIXES + WORLD, encoding="utf-8")
     texts = {
         "heiden": "A composer who taught in Indiana.",
         "hindemith": "A composer and violist.",
@@ -46,7 +46,7 @@ def documented(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
         "frankfurt": "A city on the Main.",
     }
     documents = [Document(name, EX + name, "", text) for name, text in texts.items()]
-    return build_knowledge_base(read_graph([path]), folder / "kb", documents=documents, encoder=None)
+    return build_turtle(WORLD, tmp_path_factory.mktemp("documented"), documents=documents)
 
 
 def program(base: KnowledgeBase | Sources, **options: Any) -> FourStepFocus:
@@ -79,10 +79,6 @@ def score_one(scores: Mapping[str, str], other: str = "0.1") -> Callable[[Reques
 
 def ids(base: KnowledgeBase, result: Any) -> list[str]:
     return [base.graph.node_id(n).removeprefix(EX) for n in result.ranking]
-
-
-def answers(result: Any) -> list[str]:
-    return [answer["id"].removeprefix(EX) for answer in result.answers]
 
 
 def checks(result: Any) -> list[str]:
@@ -130,9 +126,6 @@ class TestWhole:
             assert result.grounded
             assert replay(world.graph, result.evidence) == []
 
-    def test_it_is_resolved_by_its_name(self) -> None:
-        assert {resolve_program(name) for name in ("4stepfocus", "4StepFocus", "4-step-focus")} == {FourStepFocus}
-
     def test_vectors_of_candidates_are_computed_on_demand(self, world: KnowledgeBase) -> None:
         scores = score({"Lukas Foss": "0.9"})
         result, _ = play(program(world, search="dense", k_max=3), QUESTION, triplets(PUPILS), scores, scores)
@@ -143,12 +136,8 @@ class TestWhole:
 class TestSearch:
     @pytest.fixture
     def encoded(self, tmp_path: Path) -> KnowledgeBase:
-        path = tmp_path / "graph.ttl"
-        path.write_text(PREFIXES + WORLD, encoding="utf-8")
         documents = [Document(name, EX + name, "", f"About {name}.") for name in ("heiden", "lukas")]
-        return build_knowledge_base(
-            read_graph([path]), tmp_path / "kb", documents=documents, encoder="all-MiniLM-L6-v2"
-        )
+        return build_turtle(WORLD, tmp_path, encoder="all-MiniLM-L6-v2", documents=documents)
 
     def test_documents_are_searched_by_words_and_vectors_made_once_with_progress(self, encoded: KnowledgeBase) -> None:
         told: list[tuple[str, int, int | None]] = []
@@ -251,33 +240,22 @@ class TestSubstitution:
         assert [step.emptied_by is None for step in steps(result, Matched)] == [False, True]
         assert any("given up" in check and "Brooklyn" in check for check in checks(result))
 
-    def test_directions_are_ignored_before_a_pattern_is_dropped(self, documented: KnowledgeBase) -> None:
-        backwards = triplets("<Paul Hindemith> <student of> ?pupil", "<piano> <instrument> ?pupil")
-        result, _ = play(program(documented, rerank="none"), QUESTION, backwards)
-        assert answers(result) == ["lukas"]
-        assert any("either way" in check for check in checks(result))
-        assert not result.grounded  # a relation with a direction, turned around, is no proof
-        assert any("either direction" in check for check in checks(result))
-
-    def test_types_are_ignored_before_edges(self, documented: KnowledgeBase) -> None:
-        mistyped = triplets(PUPILS.replace("Composer", "City"), PIANO)
-        result, _ = play(program(documented, rerank="none"), QUESTION, mistyped)
-        assert answers(result) == ["lukas"]
-        assert any("things of other types" in check for check in checks(result))
-        assert not result.grounded
-        assert any("of another type" in check for check in checks(result))
-
-    def test_relations_are_ignored_before_a_pattern_is_dropped(self, documented: KnowledgeBase) -> None:
-        mistaken = triplets("?pupil <born in> <Paul Hindemith>", PIANO)
-        result, _ = play(program(documented, rerank="none"), QUESTION, mistaken)
-        assert answers(result) == ["lukas"]
-        assert any("any relation" in check for check in checks(result))
-
     def test_without_the_assist_patterns_are_dropped_before_they_are_loosened(self, documented: KnowledgeBase) -> None:
         mistaken = triplets("?pupil <born in> <Paul Hindemith>", PIANO)
         result, _ = play(program(documented, rerank="none", assist="none"), QUESTION, mistaken)
         assert any("Paul Hindemith" in check and "given up" in check for check in checks(result))
         assert not any("any relation" in check for check in checks(result))
+
+    def test_a_constant_is_found_by_its_meaning_if_that_is_wanted(self, tmp_path: Path) -> None:
+        rows = [("Ada", "drives", "automobile"), ("Bea", "drives", "sledge"), ("Cal", "drives", "bicycle")]
+        base = build_rows(rows, tmp_path, encoder="all-MiniLM-L6-v2")
+        asked = triplets("?pupil <drives> <motorcar>")
+        for by_vector in (True, False):
+            four = program(base, rerank="none", matching=Matching(by_vector=by_vector))
+            result, _ = play(four, "Who drives a motorcar?", asked)
+            by = {step.by for step in steps(result, Ranked)}
+            assert (by != {"search"}) == by_vector
+            assert answers(result)[0] == "Ada"
 
     def test_relations_are_not_ignored_for_a_single_pattern(self, documented: KnowledgeBase) -> None:
         mistaken = triplets("?pupil <born in> <Paul Hindemith>")
@@ -293,20 +271,27 @@ class TestSubstitution:
         assert result.reason == "not_grounded"
 
     @pytest.mark.parametrize(
-        ("lines", "reason"),
+        ("lines", "loosened", "reason"),
         [
-            ((PUPILS, PIANO, "?pupil <born in> <Brooklyn>"), "<Brooklyn>: given up"),
-            (("?pupil <born in> <Paul Hindemith>", PIANO), "any relation"),
-            ((PUPILS, "?pupil <plays in the style of> <piano>"), "any relation"),  # the graph has no such relation
-            ((PUPILS, "?pupil <instrument> <Zzyzx>"), "nothing in the graph is named"),
-            ((PUPILS, "?other <instrument> <piano>"), "not connected"),
+            ((PUPILS, PIANO, "?pupil <born in> <Brooklyn>"), "given up", "<Brooklyn>: given up"),
+            # Types are ignored before directions, these before relations, and relations before a pattern is dropped.
+            ((PUPILS.replace("Composer", "City"), PIANO), "things of other types", "of another type"),
+            (
+                ("<Paul Hindemith> <student of> ?pupil", "<piano> <instrument> ?pupil"),
+                *("either way", "either direction"),  # a relation with a direction, turned around, is no proof
+            ),
+            (("?pupil <born in> <Paul Hindemith>", PIANO), "any relation", "any relation"),
+            ((PUPILS, "?pupil <plays in the style of> <piano>"), "", "any relation"),  # the graph has no such relation
+            ((PUPILS, "?pupil <instrument> <Zzyzx>"), "", "nothing in the graph is named"),
+            ((PUPILS, "?other <instrument> <piano>"), "", "not connected"),
         ],
     )
     def test_an_answer_that_does_not_satisfy_all_patterns_is_not_grounded(
-        self, documented: KnowledgeBase, lines: tuple[str, ...], reason: str
+        self, documented: KnowledgeBase, lines: tuple[str, ...], loosened: str, reason: str
     ) -> None:
         result, _ = play(program(documented, rerank="none"), QUESTION, triplets(*lines))
-        assert "lukas" in answers(result)
+        assert answers(result) == ["lukas"] if loosened else "lukas" in answers(result)
+        assert any(loosened in check for check in checks(result))
         assert not result.grounded
         assert replay(documented.graph, result.evidence) == []
         assert any("do not prove it" in check and reason in check for check in checks(result))
@@ -325,25 +310,6 @@ class TestSubstitution:
         ]:
             result, _ = play(program(documented, rerank="none", matching=how), QUESTION, wrong)
             assert {s.id.removeprefix(EX) for s in steps(result, Ranked) if s.by == "patterns"} == right
-
-    def test_the_model_sees_the_fault_of_its_triplets_and_rewrites_them_once(self, documented: KnowledgeBase) -> None:
-        mended = fields(revised=PUPILS, answer="?pupil")
-        critical = program(documented, rerank="none", critic=True)
-        result, engine = play(critical, QUESTION, triplets(PUPILS, "?pupil <plays> <Zzyzx>"), mended)
-        assert items(engine.requests[1], "failed") == [
-            "?pupil a <Composer> ; <student of> <Paul Hindemith>",
-            "?pupil a <Composer> ; <plays> <Zzyzx>",
-        ]
-        assert "Zzyzx" in items(engine.requests[1], "reasons")[0]
-        assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
-        _, engine = play(critical, QUESTION, triplets(PUPILS))  # nothing at fault: no second call
-        assert len(engine.requests) == 1
-
-    def test_a_worse_revision_is_rejected(self, documented: KnowledgeBase) -> None:
-        worse = fields(revised="?pupil <plays> <Zzyzx>", answer="?pupil")
-        critical = program(documented, rerank="none", critic=True)
-        result, _ = play(critical, QUESTION, triplets(PUPILS, "?pupil <plays> <Zzyzx>"), worse)
-        assert set(ids(documented, result)[:2]) == {"heiden", "lukas"}
 
     def test_without_the_assist_the_first_of_the_ranking_is_the_answer(self, documented: KnowledgeBase) -> None:
         for assist, count in (("all", 2), ("-likely_answers", 1)):
@@ -430,12 +396,8 @@ class TestReranking:
 
     def test_a_question_takes_six_calls_at_most(self, documented: KnowledgeBase) -> None:
         # Every step is asked twice, since its first reply cannot be read.
-        first = ["", triplets(PUPILS, "?pupil <plays> <Zzyzx>")]
-        mended = ["", fields(revised=PUPILS, answer="?pupil")]
-        for critic, replies in ((False, [*first, *[""] * 4]), (True, [*first, *mended, "", ""])):
-            result, engine = play(program(documented, critic=critic), QUESTION, *replies)
-            assert len(engine.requests) == 6
-            assert len(result.ranking) == 6
+        result, engine = play(program(documented), QUESTION, "", triplets(PUPILS), *[""] * 4)
+        assert (len(engine.requests), len(result.ranking)) == (6, 6)
 
     def test_a_spent_budget_ends_the_question(self, documented: KnowledgeBase) -> None:
         with costly_rules(), session("costly", budget=Budget(calls=1)), pytest.raises(BudgetExceededError):
@@ -453,22 +415,16 @@ class TestReranking:
 
 
 class TestElsewhere:
-    def test_it_runs_on_a_sparql_store_without_documents(self) -> None:
+    def test_on_a_sparql_store_types_are_shown_and_candidate_types_restrict_the_answers(self) -> None:
         store = pyoxigraph.Store()
         store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
         graph = SparqlGraph(StoreClient(store))
         sources = Sources(graph, QueriedLinker(graph))
-        result, _ = play(program(sources, rerank="none"), QUESTION, triplets("?pupil <student of> <Paul Hindemith>"))
+        asked = triplets("?pupil <student of> <Paul Hindemith>")
+        result, _ = play(program(sources, rerank="none"), QUESTION, asked)
         assert set(answers(result)) == {"heiden", "lukas"}
         assert replay(graph, result.evidence) == []
-
-    def test_over_sparql_types_are_shown_and_candidate_types_restrict_the_answers(self) -> None:
-        store = pyoxigraph.Store()
-        store.load((PREFIXES + WORLD).encode(), pyoxigraph.RdfFormat.TURTLE)
-        graph = SparqlGraph(StoreClient(store))
-        sources = Sources(graph, QueriedLinker(graph))
-        asked = "?pupil <student of> <Paul Hindemith>"
-        result, engine = play(program(sources, rerank="none", candidate_types=["City"]), QUESTION, triplets(asked))
+        result, engine = play(program(sources, rerank="none", candidate_types=["City"]), QUESTION, asked)
         assert items(engine.requests[0], "types") != []
         assert not set(answers(result)) & {"heiden", "lukas"}
 
@@ -494,3 +450,72 @@ def test_the_types_at_the_ends_of_a_relation_are_telling_ones(
     assert asked not in plain._relations("Who directed Vertigo?", Trace())
     lines = four_step._relations("Whose parents are known?", Trace())
     assert {"parent: person to person", "place of birth / birthplace: person to city"} <= set(lines)
+
+
+# --- triplets as models write them can be read back, whatever the names are
+@pytest.fixture(scope="module")
+def schema(world) -> SchemaNames:  # type: ignore[no-untyped-def]
+    return SchemaNames(world.graph)
+
+
+class TestRoundTrip:
+    @pytest.mark.parametrize(
+        "name",
+        ["O'Hara's \"Wake\"", "Me, Myself → I", "a | b", "AC/DC: Live", "?x", "{curly}", "[1] list", "back\\slash"],
+    )
+    def test_names_survive_the_adapter_too(self, name: str, schema: SchemaNames) -> None:
+        wanted = Pattern(Name(name), "bornIn", Variable("x"))
+        adapter = TolerantAdapter()
+        outputs = {"triplets": [write_triplet(wanted)], "answer": "?x"}
+        reply = adapter.format_assistant_message_content(TripletsFromQuery, outputs)
+        parsed = adapter.parse(TripletsFromQuery, reply)
+        assert read_triplets(parsed["triplets"], parsed["answer"], schema).patterns == (wanted,)
+
+
+class TestReading:
+    def test_the_type_of_a_variable_may_be_written_on_any_line(self, schema: SchemaNames) -> None:
+        read = read_triplets(["?x <born in> ?y", "?x a <Composer>", "?x <instrument> <piano>"], "?x", schema)
+        assert read.patterns[0].head == Variable("x", "Composer")
+        assert read.target == "x"
+
+    def test_a_relation_may_be_copied_with_alias_and_types(self, schema: SchemaNames) -> None:
+        lines = ["?x <student of / teacher: Composer to Composer> <a>", "?x <born in: Composer to City> <b>"]
+        read = read_triplets(lines, "?x", schema)
+        assert all(schema.relations(str(pattern.relation)) for pattern in read.patterns)
+
+    def test_other_lines_are_dropped_and_returned(self, schema: SchemaNames) -> None:
+        read = read_triplets(["a | b | c", "?x <born in> ?y"], "?x", schema)
+        assert len(read.patterns) == 1
+        assert [dropped.pattern for dropped in read.dropped] == ["a | b | c"]
+
+    def test_any_relation(self, schema: SchemaNames) -> None:
+        (pattern,) = read_triplets(["?x ?r <b>"], "?x", schema).patterns
+        assert pattern.relation == Variable("*")
+
+
+class TestVerdicts:
+    @pytest.mark.parametrize(
+        "line",
+        [
+            "2: 0.8 why",
+            "2. 0.8 - why",
+            "[2] 0.8 (why)",
+            "2) 0.8, why",
+            "2 = 0.8 why",
+            "Candidate 2: 0.8 why",
+            "2 - 0.8: why",
+        ],
+    )
+    def test_a_number_and_a_score_are_read_in_any_notation(self, line: str) -> None:
+        assert read_verdicts([line], 3) == {2: CandidateScore(0.8, "why")}
+
+    def test_scores_without_numbers_are_assigned_in_order_if_there_is_one_for_each(self) -> None:
+        assert read_verdicts(["0.9 a", "0 b", "1"], 3) == {
+            1: CandidateScore(0.9, "a"),
+            2: CandidateScore(0.0, "b"),
+            3: CandidateScore(1.0),
+        }
+        assert read_verdicts(["0.9 a", "0 b"], 3) == {}
+
+    def test_the_first_of_two_scores_counts(self) -> None:
+        assert read_verdicts(["1: 0.2", "1: 0.9", "nothing"], 1) == {1: CandidateScore(0.2)}

@@ -1,15 +1,17 @@
-"""KERAG over a SPARQL engine, in process and over HTTP, with names linked by queries."""
+"""KERAG over graphs elsewhere, with names linked by queries: SPARQL in process and over HTTP, and a property graph."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import pyoxigraph
 import pytest
-from program_parts import PREFIXES, WORLD, ask, conclude_with, items, keep, kerag, play, topics
+from program_parts import PREFIXES, WORLD, ask, build_turtle, conclude_with, items, keep, kerag, play, topics
 from sparql_endpoint import StoreClient, serve
 
+from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.sparql import HttpClient, SparqlGraph
@@ -31,13 +33,40 @@ def store() -> pyoxigraph.Store:
     return store
 
 
-@pytest.fixture(params=["in process", "over HTTP"])
-def remote(request: pytest.FixtureRequest, store: pyoxigraph.Store) -> Iterator[Sources]:
-    if request.param == "in process":
-        yield over(StoreClient(store))
-    else:
-        with serve(store) as endpoint:
-            yield over(HttpClient(endpoint.address + "/sparql"))
+@pytest.fixture
+def in_process(store: pyoxigraph.Store) -> Sources:
+    return over(StoreClient(store))
+
+
+@pytest.fixture
+def over_http(store: pyoxigraph.Store) -> Iterator[Sources]:
+    with serve(store) as endpoint:
+        yield over(HttpClient(endpoint.address + "/sparql"))
+
+
+@pytest.fixture(scope="module")
+def property_graph(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    pytest.importorskip("ladybug")
+    from triplecheck.kg.cypher import CypherGraph, LadybugClient
+
+    folder: Path = tmp_path_factory.mktemp("world")
+    base = build_turtle(WORLD, folder)
+    export_graph(base.columnar, folder / "world.lbug")
+    described = [base.graph.relation(number) for number in range(base.graph.num_relations)]
+    graph = CypherGraph(LadybugClient(folder / "world.lbug"), described=described)
+    return Sources(graph, QueriedLinker(graph))
+
+
+@pytest.fixture(params=["in_process", "over_http"])
+def remote(request: pytest.FixtureRequest) -> Sources:
+    sources: Sources = request.getfixturevalue(request.param)
+    return sources
+
+
+@pytest.fixture(params=["in_process", "over_http", "property_graph"])
+def elsewhere(request: pytest.FixtureRequest) -> Sources:
+    sources: Sources = request.getfixturevalue(request.param)
+    return sources
 
 
 class TestKERAG:
@@ -49,10 +78,10 @@ class TestKERAG:
             ("who was the teacher of luke fuchs", "Paul Hindemith"),
         ],
     )
-    def test_it_answers_with_proof(self, remote: Sources, question: str, answer: str) -> None:
-        result = ask(kerag(remote), question)
+    def test_it_answers_with_proof(self, elsewhere: Sources, question: str, answer: str) -> None:
+        result = ask(kerag(elsewhere), question)
         assert (result.answer, result.grounded) == (answer, True)
-        assert replay(remote.graph, result.evidence) == []
+        assert replay(elsewhere.graph, result.evidence) == []
 
     def test_it_takes_the_same_steps_as_over_the_columnar_store(self, remote: Sources, sources: Sources) -> None:
         replies = [
@@ -96,11 +125,13 @@ class TestLinker:
         found = [(c.label, c.source) for text in ("Lukas Foss", "Luke Fuchs") for c in remote.linker.candidates(text)]
         assert found == [("Lukas Foss", "label"), ("Lukas Foss", "alias")]
 
-    def test_homonyms_are_kept(self, remote: Sources) -> None:
-        candidates = remote.linker.candidates("Michael Jordan")
+    def test_homonyms_are_kept(self, elsewhere: Sources) -> None:
+        candidates = elsewhere.linker.candidates("Michael Jordan")
         assert {c.id for c in candidates} == {"http://example.org/mj_player", "http://example.org/mj_scholar"}
+        assert [elsewhere.graph.node_id(c.node) for c in candidates] == [c.id for c in candidates]
+
+    def test_homonyms_are_limited(self, remote: Sources) -> None:
         assert len(remote.linker.candidates("Michael Jordan", limit=1)) == 1
-        assert [remote.graph.node_id(c.node) for c in candidates] == [c.id for c in candidates]
 
     @pytest.mark.parametrize("text", ["michael jordan", "Michael jordan", "Bernhard Heiden's", "BERNHARD", "viola", ""])
     def test_capitalised_spellings_are_tried(self, remote: Sources, text: str) -> None:
@@ -108,11 +139,14 @@ class TestLinker:
 
     @pytest.mark.parametrize(
         "text",
-        ['"', "\\", "\n", '" } # ', "\\u0022", "x" * 10_000, "\ud83d", "{?x ?p ?o}", "<http://example.org/heiden>"],
+        [
+            *('"', "\\", "\n", '" } # ', "' }) RETURN 1 //", "\\u0022", "\\u0060", "x" * 10_000, "\ud83d"),
+            *("{?x ?p ?o}", "<http://example.org/heiden>", "$values0"),
+        ],
     )
-    def test_quoted_text_cannot_inject_a_query(self, remote: Sources, text: str) -> None:
-        assert remote.linker.candidates(text) == []
-        assert [m.text for m in remote.linker.mentions(read_text(f"{text} Paul Hindemith"))] == ["Paul Hindemith"]
+    def test_quoted_text_cannot_inject_a_query(self, elsewhere: Sources, text: str) -> None:
+        assert elsewhere.linker.candidates(text) == []
+        assert [m.text for m in elsewhere.linker.mentions(read_text(f"{text} Paul Hindemith"))] == ["Paul Hindemith"]
 
     def test_relations_and_types_are_not_topics(self, store: pyoxigraph.Store) -> None:
         sources = over(StoreClient(store))

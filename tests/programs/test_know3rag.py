@@ -2,44 +2,29 @@
 
 from __future__ import annotations
 
-import copy
+import json
+import threading
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
-import dspy
 import pytest
-from model_stand_ins import STAND_IN, stand_in_server
+from model_stand_ins import scripted_model
 from program_parts import EX, fields, steps
-from text_parts import QUESTION, asked, build_text_world, knows, section, step_of, talk
+from text_parts import DEFAULTS, QUESTION, StepReply, asked, knows, section, step_of, talk
 
+from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.plausibility import Plausibility, separating_threshold
-from triplecheck.lms import ModelUnavailableError, Roles, TolerantAdapter, session
-from triplecheck.programs import Know3RAG, Sources, replay, resolve_program
+from triplecheck.lms import ModelUnavailableError, Roles, session
+from triplecheck.optimize.fit import FitPlan, fit_program, read_space
+from triplecheck.programs import Know3RAG, Sources, replay
 from triplecheck.programs.know3rag.reliability import threshold
+from triplecheck.programs.know3rag.replay import Recorded, read_turns, replay_turns
 from triplecheck.programs.options import check_options
 from triplecheck.programs.steps import Assisted, Checked, Consulted, Trace, Weighed
 
-ABLATIONS = {
-    "retrieve": "no references",
-    "kg_query": "no KG query",
-    "raw_query": "no raw query",
-    "filtering": "no filter",
-    "triple_check": "no triple check",
-    "relevance_check": "no relevance check",
-    "adaptive": "not adaptive",
-}
-
-
-@pytest.fixture(scope="module")
-def plain(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """Passages, and no embeddings."""
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("plain")))
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    """Passages and embeddings."""
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
+ABLATIONS = ("retrieve", "kg_query", "raw_query", "filtering", "triple_check", "relevance_check", "adaptive")
 
 
 def know3rag(sources: Sources, **options: Any) -> Know3RAG:
@@ -415,39 +400,20 @@ class TestCalls:
         assert count == {"passage": 12, "helps": 4, "triples": 4 + 3}
 
     def test_calls_of_a_turn_run_in_parallel(self, plain: Sources) -> None:
-        numbers = iter(range(1000))
+        written, checked, numbers = threading.Barrier(8, timeout=10), threading.Barrier(8, timeout=10), iter(range(8))
 
-        def reply(asked_for: Any) -> str:
-            wanted = asked_for.prompt.rpartition("Reply with ")[2]
-            if "`[[ ## passage ## ]]`" in wanted:
-                return fields(passage=f"passage {next(numbers)} of Hindemith")
-            if "[[ ## answer" in wanted:
-                field = "answers" if "[[ ## answers" in wanted else "answer"
-                return fields(reasoning=f"so {next(numbers)}", **{field: "German"})
-            if "[[ ## helps" in wanted:
-                return fields(helps="True")
-            if "[[ ## triples" in wanted:
-                return fields(triples="1 | A | is | B")
-            raise AssertionError(wanted)
+        def passage(_: Any) -> str:
+            written.wait()  # only passes when all models have been asked for both passages
+            return fields(passage=f"passage {next(numbers)} of Hindemith")
+
+        def helps(_: Any) -> str:
+            checked.wait()  # and here when all passages are being checked
+            return fields(helps="True")
 
         program = know3rag(plain, turns=1, knowledge_models=4, corpus="none", paper_calls=True)
-        models = Roles(STAND_IN, {f"knowledge.{n}": f"{STAND_IN}-{n}" for n in range(1, 5)})
-        serving = stand_in_server(reply, latency=0.3, slots=32)
-        with dspy.context(adapter=TolerantAdapter()), serving as server, server.environment(), session(models):
-            program(question=QUESTION)
+        _, engine = talk(program, {"passage": passage, "helps": helps}, writers=4)
         # Two calls for the first answer; eight passages, sixteen checks, and two calls for the second one.
-        assert server.calls == 2 + 8 + 16 + 2
-        assert server.busiest >= 8
-
-
-def test_it_is_resolved_by_name_and_copied_without_its_graph(plain: Sources) -> None:
-    assert resolve_program("know3rag") is Know3RAG
-    program = know3rag(plain)
-    twin = copy.deepcopy(program)
-    assert twin.sources is plain and twin.supervisor is program.supervisor
-    names = [name for name, _ in twin.named_predictors()]
-    assert {"answer_from_memory", "extract_triples", "next_question"} <= set(names)
-    assert any("knowledge" in name for name in names) and any("filter" in name for name in names)
+        assert len(engine.requests) == 2 + 8 + 16 + 2
 
 
 def test_the_extractive_engine_answers_from_the_corpus(plain: Sources) -> None:
@@ -464,3 +430,80 @@ def test_two_turns_do_not_keep_a_passage_twice(plain: Sources) -> None:
     result, engine = talk(know3rag(plain, corpus="none"), same)
     assert [step.verdict for step in consulted(result, 2)] == ["repeated", "repeated"]
     assert len(asked(engine, "useful triples")) == 1
+
+
+# --- replaying a trace with other values of theta_0 and T gives the same result as a run
+TOLD = ("answer", "answers", "evidence", "grounded", "abstained", "reason", "confidence")
+REPLIES: dict[str, Mapping[str, StepReply]] = {
+    "as ever": {},
+    "first answer without triples": {"triples": lambda request: _triples(request)},
+    "later answers say nothing": {"reasoning answer": fields(reasoning="hm", answer="none")},
+    "never an answer": {"reasoning answers": knows(), "reasoning answer": fields(reasoning="hm", answer="unknown")},
+    "no triples": {"triples": fields(triples="none")},
+    "unreadable triples": {"triples": "?"},
+    "nothing useful": {"useful triples": fields(useful="none", triples="none")},
+}
+
+
+def _triples(request: Any) -> str:
+    said = str(request)
+    return fields(triples="1 | Paul Hindemith | nationality | German" if "references" in said else "none")
+
+
+def recorded(sources: Sources, result: Any) -> Recorded:
+    """Replay from steps as read back from a row."""
+    steps = [json.loads(json.dumps(step.to_json())) for step in result.steps]
+    return read_turns(Know3RAG(sources), QUESTION, steps)
+
+
+@pytest.mark.parametrize("replies", REPLIES.values(), ids=list(REPLIES))
+def test_a_replay_equals_a_run(replies: Mapping[str, StepReply], embedded: Sources) -> None:
+    all_turns, _ = talk(Know3RAG(embedded, adaptive=False, turns=3, theta_0=7.0), replies)
+    trace = recorded(embedded, all_turns)
+    ended = set()
+    for theta_0 in (0.0, 0.003, 0.01, 0.02, 0.03, 0.1, 1.0, 100.0):
+        for turns in (0, 1, 2, 3):
+            program = Know3RAG(embedded, theta_0=theta_0, turns=turns)
+            replayed, (run, _) = replay_turns(program, trace), talk(program, replies)
+            assert {name: replayed[name] for name in TOLD} == {name: run[name] for name in TOLD}
+            assert steps(replayed, Weighed) == steps(run, Weighed)
+            if "?" not in replies.values():  # what cannot be read is asked for twice
+                assert replayed.usage.calls == run.usage.calls
+            ended.add(len(steps(run, Weighed)))
+    assert len(ended) == 4, "the values make a difference"
+
+
+def test_a_replay_abstains_like_the_program(embedded: Sources) -> None:
+    all_turns, _ = talk(Know3RAG(embedded, adaptive=False))
+    program = Know3RAG(embedded, theta_0=1000.0)
+    program.abstain_below = 0.999
+    replayed, (run, _) = replay_turns(program, recorded(embedded, all_turns)), talk(program)
+    assert (replayed.abstained, replayed.reason) == (run.abstained, run.reason) == (True, "low_confidence")
+
+
+def test_a_trace_that_is_too_short_is_rejected(embedded: Sources) -> None:
+    all_turns, _ = talk(Know3RAG(embedded, adaptive=False, turns=1))
+    with pytest.raises(ValueError, match="too few turns"):
+        replay_turns(Know3RAG(embedded, theta_0=0.0, turns=2), recorded(embedded, all_turns))
+
+
+def test_fitting_theta_and_turns_needs_one_run(embedded: Sources, tmp_path: Path) -> None:
+    asked = [Question(f"q{n}", f"{QUESTION[:-1]}, {n}?", ("German",)) for n in range(8)]
+    space = read_space(["theta_0=0.0,0.01,0.1,100.0", "turns=0,1,2"])
+
+    def replies(request: Any) -> str:
+        given = DEFAULTS[step_of(request)]
+        assert not isinstance(given, Exception)
+        return given if isinstance(given, str) else given(request)
+
+    with scripted_model([replies] * 400) as engine:
+        plan = FitPlan(Know3RAG, embedded, asked, Roles(engine.name), options={"corpus_passages": 3}, space=space)
+        fitted = fit_program(plan, tmp_path / "run")
+    tried = fitted.searched.tried
+    assert len(tried) > 4 and all(one.replayed for one in tried)
+    assert len(list((tmp_path / "run" / "fitting").iterdir())) == 1, "one run for all of them"
+    assert len({one.scored.calls for one in tried}) > 1, "those that end earlier take less"
+    never = next(one for one in tried if one.setting["turns"] == 0)
+    assert never.scored.score == 0 and fitted.searched.chosen.scored.score == 1, "from memory it is wrong"
+    options = json.loads((fitted.bundle / "manifest.json").read_text("utf-8"))["options"]
+    assert options["corpus_passages"] == 3, "also what the program does not keep under its name"

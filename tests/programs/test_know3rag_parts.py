@@ -9,17 +9,14 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from program_parts import PREFIXES, WORLD, build_turtle
-from text_parts import build_text_world
+from program_parts import WORLD, build_turtle
 
-from triplecheck.kg import Direction, KnowledgeBase, UserError, build
+from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.kg.documents import Document
-from triplecheck.kg.readers import read_graph
 from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Sources
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.near_relations import near_relations
-from triplecheck.programs.assists.stated_triples import stated_triples
+from triplecheck.programs.assists.know3rag import near_relations, stated_triples
 from triplecheck.programs.know3rag.filter import ReferenceVerdict, choose
 from triplecheck.programs.know3rag.generation import (
     Know3RAGLimits,
@@ -31,13 +28,6 @@ from triplecheck.programs.know3rag.generation import (
 from triplecheck.programs.know3rag.reliability import NameLinker, Supervisor, connected, supported, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.triple_lines import read_triples
-from triplecheck.signatures.notation import write_triple
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
-
 
 TEXTS = ["Ada met Bob in Rome.", "Cleo met Dan, a baker."]
 
@@ -66,45 +56,33 @@ def test_a_negative_theta_is_refused() -> None:
         threshold(-0.1, 0)
 
 
-class TestTripleLines:
-    def test_they_are_assigned_to_the_text_of_their_number(self) -> None:
-        found, refused = read_triples(["2 | Cleo | met | Dan", "[1] | Ada | met | Bob"], TEXTS)
-        assert found == [[("Ada", "met", "Bob")], [("Cleo", "met", "Dan")]] and refused == []
+PAIRS = [("Ada", "Bob"), ("Cleo", "Dan"), ("Cleo", "Bob"), ("Bob", "Cleo")]
+MET = {(head, tail): (head, "met", tail) for head, tail in PAIRS}
 
-    def test_names_may_contain_commas(self) -> None:
-        (found,), _ = read_triples(["1 | Lambert, Margrave of Tuscany | son of | Bertha"], ["text"])
-        assert found == [("Lambert, Margrave of Tuscany", "son of", "Bertha")]
 
-    def test_without_a_number_they_are_assigned_to_the_text_with_both_names(self) -> None:
-        assert read_triples(["Cleo | met | Dan"], TEXTS)[0] == [[], [("Cleo", "met", "Dan")]]
-        assert read_triples(["Cleo | met | Bob"], TEXTS) == ([[], []], ["Cleo | met | Bob"])
-        assert read_triples(["Cleo | met | Bob"], ["any"])[0] == [[("Cleo", "met", "Bob")]]
-
-    def test_a_triple_broken_over_lines_is_joined(self) -> None:
-        (found,), refused = read_triples(["1 | Ada |", "met |", "Bob", "1 | Ada", "| likes | Rome |"], ["text"])
-        assert found == [("Ada", "met", "Bob"), ("Ada", "likes", "Rome")] and refused == []
-
-    def test_other_text_is_returned(self) -> None:
-        lines = ["no triples here", "7 | Ada | met | Bob", "1 | Ada | | Bob", "1 | a | b | c | d"]
-        found, refused = read_triples(lines, TEXTS)
-        assert (found, refused) == ([[], []], lines)
-
-    def test_each_is_listed_once(self) -> None:
-        assert read_triples(["1 | Ada | met | Bob"] * 3, TEXTS)[0][0] == [("Ada", "met", "Bob")]
-
-    name = st.text("abc ,.()'é", min_size=1).map(str.strip).filter(lambda text: any(c.isalpha() for c in text))
-
-    @given(st.lists(st.tuples(st.integers(1, 3), name, name, name), max_size=6))
-    def test_the_notation_round_trips(self, rows: list[tuple[int, str, str, str]]) -> None:
-        lines = [write_triple((h, r, t), number) for number, h, r, t in rows]
-        found, refused = read_triples(lines, ["one", "two", "three"])
-        wanted = [list(dict.fromkeys((h, r, t) for n, h, r, t in rows if n == number)) for number in (1, 2, 3)]
-        assert (found, refused) == (wanted, [])
-
-    def test_of_one_text_it_is_whatever_its_number(self) -> None:
-        assert read_triples(["1 | Ada | met | Bob", "2 | Bob | met | Cleo"], ["any"])[0] == [
-            [("Ada", "met", "Bob"), ("Bob", "met", "Cleo")]
-        ]
+@pytest.mark.parametrize(
+    ("lines", "texts", "found", "refused"),
+    [
+        # By the number of the text; without one of the text with both names; of one text whatever its number.
+        (["2 | Cleo | met | Dan", "[1] | Ada | met | Bob"], TEXTS, [[MET["Ada", "Bob"]], [MET["Cleo", "Dan"]]], []),
+        (["Cleo | met | Dan"], TEXTS, [[], [MET["Cleo", "Dan"]]], []),
+        (["Cleo | met | Bob"], TEXTS, [[], []], ["Cleo | met | Bob"]),
+        (["Cleo | met | Bob"], ["any"], [[MET["Cleo", "Bob"]]], []),
+        (["1 | Ada | met | Bob", "2 | Bob | met | Cleo"], ["any"], [[MET["Ada", "Bob"], MET["Bob", "Cleo"]]], []),
+        (["1 | Ada | met | Bob"] * 3, ["any"], [[MET["Ada", "Bob"]]], []),  # each once
+        (["1 | Ada, of Rome | son of | Bertha"], ["any"], [[("Ada, of Rome", "son of", "Bertha")]], []),
+        (
+            ["no triples here", "7 | Ada | met | Bob", "1 | Ada | | Bob", "1 | a | b | c | d"],
+            TEXTS,
+            [[], []],
+            ["no triples here", "7 | Ada | met | Bob", "1 | Ada | | Bob", "1 | a | b | c | d"],
+        ),
+    ],
+)
+def test_triples_are_assigned_to_texts_and_other_lines_returned(
+    lines: list[str], texts: list[str], found: list[list[tuple[str, str, str]]], refused: list[str]
+) -> None:
+    assert read_triples(lines, texts) == (found, refused)
 
 
 class TestStatedTriples:
@@ -222,10 +200,7 @@ class TestRelatedEntities:
     def test_a_name_that_the_documents_have_is_no_misspelt_name(self, tmp_path: Path) -> None:
         def linked(folder: Path, passage: str) -> list[str]:
             folder.mkdir()
-            (folder / "graph.ttl").write_text(PREFIXES + WORLD)
-            about = [Document("d", None, "", passage)]
-            base = build(read_graph([folder / "graph.ttl"]), folder / "kb", documents=about, encoder=None)
-            sources = Sources.of(base)
+            sources = Sources.of(build_turtle(WORLD, folder, documents=[Document("d", None, "", passage)]))
             return sources.graph.labels(linked_entities(sources, "Who taught Lukas Fos?", 3, Trace()))
 
         assert linked(tmp_path / "a", "A dancer.") == ["Lukas Foss"]

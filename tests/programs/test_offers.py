@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from program_parts import Build, build_rows, build_turtle, node
-from violins import VIOLINS
+from program_parts import Build, build_rows, node
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.encode import load_encoder
@@ -16,11 +15,6 @@ from triplecheck.programs import Sources
 from triplecheck.programs.offers import Offer, described, names_of, offer, things, values_named
 
 ROOM = 4_000  # tokens
-
-
-@pytest.fixture(scope="module")
-def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"))
 
 
 def offered(base: KnowledgeBase, question: str, **topics: tuple[str, str]) -> Offer:

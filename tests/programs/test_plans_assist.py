@@ -9,10 +9,9 @@ from typing import Any
 import pandas
 import pytest
 from dspy.lm15 import Request
-from program_parts import ask, build_rows, build_turtle, conclude_with, fields, items, keep, kinds, play, steps, topics
+from program_parts import ask, build_rows, build_turtle, conclude_with, fields, items, keep, play, steps, topics
 from safetensors import safe_open
 from safetensors.numpy import save_file
-from violins import VIOLINS
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.ranker import GENERAL
@@ -24,11 +23,6 @@ from triplecheck.programs.steps import Planned, Stopped, Wrote
 DEAREST = "Which violin is the dearest?"
 BY_LENA = "Which violins were made by Lena Roth?"
 BY_PRICE = "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price } ORDER BY DESC(?price) LIMIT 1"
-
-
-@pytest.fixture(scope="module")
-def violins(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
-    return build_turtle(VIOLINS, tmp_path_factory.mktemp("violins"), encoder="all-MiniLM-L6-v2")
 
 
 @pytest.fixture(scope="module")
@@ -151,6 +145,77 @@ class TestNothing:
         assert (result.answer, result.abstained) == ("0", False)
 
 
+DEAR = "?violin <price> ?price . FILTER(?price > 1000)"
+DEAR_BY_LENA = "Which violins by Lena Roth cost more than 1,000?"
+THOSE = f"SELECT ?violin {{ ?violin a <violin> . ?violin <made by> <Lena Roth> . {DEAR} }}"
+OLDER = "ASK { <Ada> <born in> ?one . <Bob> <born in> ?two . FILTER(?one > ?two) }"
+OLDEST = "SELECT ?boss { ?boss a <boss> . ?boss <born in> ?year } ORDER BY DESC(?year) LIMIT 1"
+UNSAID = "The query says nothing of 'Lena Roth'. Patterns with it: "
+WRONG = [
+    (
+        DEAREST,
+        "SELECT (MAX(?price) AS ?most) { ?violin a <violin> . ?violin <price> ?price }",
+        BY_PRICE,
+        "The question does not ask for a number: select the ",
+        "Borea",
+    ),
+    (
+        "Which is more expensive, Aurora or Borea?",
+        "SELECT (?one - ?other AS ?more) { <Aurora> <price> ?one . <Borea> <price> ?other }",
+        "SELECT ?one { VALUES ?one { <Aurora> <Borea> } . ?one <price> ?price } ORDER BY DESC(?price) LIMIT 1",
+        "The question does not ask for a number: select the ",
+        "Borea",
+    ),
+    (
+        "Which violins are not made by Lena Roth?",
+        "SELECT ?violin { ?violin a <violin> . ?violin <made by> <Lena Roth> . "
+        "FILTER NOT EXISTS { ?violin <made by> <Lena Roth> } }",
+        "SELECT ?violin { ?violin a <violin> . FILTER NOT EXISTS { ?violin <made by> <Lena Roth> } }",
+        "The query requires what it excludes",
+        "Cirrus",
+    ),
+    (
+        "Which violins by Lena Roth or Otto Krag cost more than 1,000?",
+        "SELECT ?violin { ?violin a <violin> . ?violin <made by> <Lena Roth> . ?violin <made by> <Otto Krag> . "
+        f"{DEAR} }}",
+        "SELECT ?violin { ?violin a <violin> . VALUES ?one { <Lena Roth> <Otto Krag> } . ?violin <made by> ?one . "
+        f"{DEAR} }}",
+        "The question has 'or': write VALUES ?one { <Lena Roth> <Otto Krag> }",
+        "Cirrus",
+    ),
+    (
+        "Is Ada older than Bob?",
+        OLDER,
+        OLDER.replace("?one > ?two", "?one < ?two"),
+        "'older' means the smaller 'born in': turn the comparison.",
+        "yes",
+    ),
+    ("Which boss is the oldest?", OLDEST, OLDEST.replace("DESC", "ASC"), "'oldest' needs ORDER BY ASC(...).", "Ada"),
+    (DEAR_BY_LENA, f"SELECT ?violin {{ ?violin a <violin> . {DEAR} }}", THOSE, UNSAID, "Borea"),
+    (
+        DEAR_BY_LENA,
+        f"SELECT ?violin {{ ?violin a <violin> . FILTER(?violin != <Lena Roth>) . {DEAR} }}",
+        THOSE,
+        UNSAID,
+        "Borea",
+    ),
+    (
+        DEAR_BY_LENA,
+        "SELECT ?violin { ?violin <made by> <Lena Roth> . ?other <price> ?price . FILTER(?price > 1000) }",
+        THOSE,
+        "Nothing joins ?other, ?price with what the query selects.",
+        "Borea",
+    ),
+    (
+        "Did Lena Roth make a violin?",
+        "SELECT ?violin { ?violin a <violin> . ?violin <made by> <Lena Roth> }",
+        THOSE.replace("SELECT ?violin", "ASK"),
+        "The question expects yes or no: write ASK.",
+        "yes",
+    ),
+]
+
+
 class TestTries:
     @pytest.mark.parametrize(
         "wrong",
@@ -181,145 +246,44 @@ class TestTries:
         assert steps(result, Planned)[0].problem.startswith("The question does not ask for a number")
         assert result.answer == "Lena Roth"
 
-    @pytest.mark.parametrize(
-        ("question", "computed"),
-        [
-            (DEAREST, "SELECT (MAX(?price) AS ?most) { ?violin a <violin> . ?violin <price> ?price }"),
-            (
-                "Which is more expensive, Aurora or Borea?",
-                "SELECT (?one - ?other AS ?more) { <Aurora> <price> ?one . <Borea> <price> ?other }",
-            ),
-        ],
-    )
-    def test_a_number_is_no_answer_to_which(self, violins: KnowledgeBase, question: str, computed: str) -> None:
-        names = tuple(name for name in ("Aurora", "Borea") if name in question)
-        two = "SELECT ?one { VALUES ?one { <Aurora> <Borea> } . ?one <price> ?price } ORDER BY DESC(?price) LIMIT 1"
-        result = asked(violins, question, computed, two if names else BY_PRICE, names=names)
-        first, second = steps(result, Planned)
-        assert first.problem.startswith("The question does not ask for a number: select the ")
-        assert second.problem == "" and "Borea" in result.answer
-
-    @pytest.mark.parametrize(
-        ("question", "wrong", "right", "problem"),
-        [
-            (
-                "Which violins are not made by Lena Roth?",
-                "{ ?violin a <violin> . ?violin <made by> <Lena Roth> . "
-                "FILTER NOT EXISTS { ?violin <made by> <Lena Roth> } }",
-                "{ ?violin a <violin> . FILTER NOT EXISTS { ?violin <made by> <Lena Roth> } }",
-                "The query requires what it excludes",
-            ),
-            (
-                "Which violins by Lena Roth or Otto Krag cost more than 1,000?",
-                "{ ?violin a <violin> . ?violin <made by> <Lena Roth> . ?violin <made by> <Otto Krag> . "
-                "?violin <price> ?price . FILTER(?price > 1000) }",
-                "{ ?violin a <violin> . VALUES ?one { <Lena Roth> <Otto Krag> } . ?violin <made by> ?one . "
-                "?violin <price> ?price . FILTER(?price > 1000) }",
-                "The question has 'or': write VALUES ?one { <Lena Roth> <Otto Krag> }",
-            ),
-        ],
-    )
-    def test_what_no_graph_can_satisfy_is_written_again(
-        self, violins: KnowledgeBase, question: str, wrong: str, right: str, problem: str
-    ) -> None:
-        names = tuple(name for name in ("Lena Roth", "Otto Krag") if name in question)
-        result = asked(violins, question, f"SELECT ?violin {wrong}", f"SELECT ?violin {right}", names=names)
-        first, second = steps(result, Planned)
-        assert (first.problem[: len(problem)], second.problem) == (problem, "")
-        assert "Cirrus" in result.answer
-
-    @pytest.mark.parametrize(
-        ("question", "turned", "problem"),
-        [
-            (
-                "Is Ada older than Bob?",
-                "ASK { <Ada> <born in> ?one . <Bob> <born in> ?two . FILTER(?one > ?two) }",
-                "'older' means the smaller 'born in': turn the comparison.",
-            ),
-            (
-                "Which boss is the oldest?",
-                "SELECT ?boss { ?boss a <boss> . ?boss <born in> ?year } ORDER BY DESC(?year) LIMIT 1",
-                "'oldest' needs ORDER BY ASC(...).",
-            ),
-        ],
-    )
-    def test_a_comparison_is_not_turned(self, bosses: KnowledgeBase, question: str, turned: str, problem: str) -> None:
-        right = turned.replace("?one > ?two", "?one < ?two").replace("DESC", "ASC")
-        result = asked(bosses, question, turned, right, names=("Ada", "Bob") if "Ada" in question else ())
-        first, second = steps(result, Planned)
-        assert (first.problem, second.problem) == (problem, "")
-        assert result.answer in ("yes", "Ada")
-
     def test_a_comparison_without_a_name_behind_it_is_not_judged(self, bosses: KnowledgeBase) -> None:
         text = "ASK { <Ada> <boss> ?boss . <Ada> <born in> ?one . ?boss <born in> ?two . FILTER(?one < ?two) }"
         result = asked(bosses, "Is Ada older than her boss?", text, names=("Ada",))
         assert [one.problem for one in steps(result, Planned)] == [""]
         assert result.answer == "yes"
 
-    @pytest.mark.parametrize(
-        ("question", "wrong", "problem"),
-        [
-            (
-                "Which violins by Lena Roth cost more than 1,000?",
-                "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price . FILTER(?price > 1000) }",
-                "The query says nothing of 'Lena Roth'. Patterns with it: ",
-            ),
-            (
-                "Which violins by Lena Roth cost more than 1,000?",
-                "SELECT ?violin { ?violin a <violin> . ?violin <price> ?price . FILTER(?violin != <Lena Roth>) . "
-                "FILTER(?price > 1000) }",
-                "The query says nothing of 'Lena Roth'. Patterns with it: ",
-            ),
-            (
-                "Which violins by Lena Roth cost more than 1,000?",
-                "SELECT ?violin { ?violin <made by> <Lena Roth> . ?other <price> ?price . FILTER(?price > 1000) }",
-                "Nothing joins ?other, ?price with what the query selects.",
-            ),
-            (
-                "Did Lena Roth make a violin?",
-                "SELECT ?violin { ?violin a <violin> . ?violin <made by> <Lena Roth> }",
-                "The question expects yes or no: write ASK.",
-            ),
-        ],
-    )
-    def test_a_query_of_another_form_or_without_a_topic_is_wrong(
-        self, violins: KnowledgeBase, question: str, wrong: str, problem: str
+    @pytest.mark.parametrize(("question", "wrong", "right", "problem", "answer"), WRONG)
+    def test_a_wrong_query_is_written_again(
+        self, request: pytest.FixtureRequest, question: str, wrong: str, right: str, problem: str, answer: str
     ) -> None:
-        right = (
-            "{ ?violin a <violin> . ?violin <made by> <Lena Roth> . ?violin <price> ?price . FILTER(?price > 1000) }"
-        )
-        right = f"ASK {right}" if question.startswith("Did") else f"SELECT ?violin {right}"
-        result = asked(violins, question, wrong, right, names=("Lena Roth",))
+        names = tuple(name for name in ("Aurora", "Borea", "Lena Roth", "Otto Krag", "Ada", "Bob") if name in question)
+        base: KnowledgeBase = request.getfixturevalue("bosses" if "<born in>" in wrong else "violins")
+        result = asked(base, question, wrong, right, names=names)
         first, second = steps(result, Planned)
         assert (first.problem[: len(problem)], second.problem) == (problem, "")
-        assert result.answer in ("Borea", "yes")
+        assert answer in result.answer
 
     def test_nothing_in_the_graph_is_changed_by_an_update(self, violins: KnowledgeBase) -> None:
         play(KERAG(violins), DEAREST, topics(), query("DELETE WHERE { ?x ?y ?z }"), query(BY_PRICE))
         assert asked(violins, DEAREST, BY_PRICE).answer == "Borea, Cirrus"
 
-    def test_after_two_wrong_queries_the_graph_is_read_without_one(self, violins: KnowledgeBase) -> None:
-        replies = [topics("Lena Roth"), query("no idea"), query("still none"), keep("made by"), fields(keep="none")]
+    @pytest.mark.parametrize(
+        ("written", "problems"),
+        [
+            ([query("no idea"), query("still none")], 2),
+            ([query("none")], 0),  # no query is needed
+            ([query("None.")], 0),
+            ([query("")], 0),
+            (["Well.", "Well, well."], 1),  # neither can be read
+        ],
+    )
+    def test_the_graph_is_read_without_a_query(self, violins: KnowledgeBase, written: list[str], problems: int) -> None:
+        replies = [topics("Lena Roth"), *written, keep("made by"), fields(keep="none")]
         program = KERAG(violins, assist="plans")
         result, _ = play(program, BY_LENA, *replies, conclude_with("Aurora", "Borea", cite=["made by"]))
         assert (result.answer, result.query) == ("Aurora, Borea", "")
-        assert [bool(one.problem) for one in steps(result, Planned)] == [True, True]
-
-    @pytest.mark.parametrize("said", ["none", "None.", ""])
-    def test_none_means_that_no_query_is_needed(self, violins: KnowledgeBase, said: str) -> None:
-        replies = [topics("Lena Roth"), query(said), keep("made by"), fields(keep="none")]
-        program = KERAG(violins, assist="plans")
-        result, _ = play(program, BY_LENA, *replies, conclude_with("Aurora", "Borea", cite=["made by"]))
-        assert (result.answer, result.query) == ("Aurora, Borea", "")
-        assert "planned" not in kinds(result)
-
-    def test_a_reply_that_cannot_be_read_costs_only_the_query(self, violins: KnowledgeBase) -> None:
-        replies = [topics("Lena Roth"), "Well.", "Well, well.", keep("made by"), fields(keep="none")]
-        program = KERAG(violins, assist="plans")
-        result, _ = play(program, BY_LENA, *replies, conclude_with("Aurora", "Borea", cite=["made by"]))
-        assert (result.answer, result.query) == ("Aurora, Borea", "")
-        (step,) = steps(result, Planned)
-        assert "two replies cannot be read" in step.problem
+        assert [bool(one.problem) for one in steps(result, Planned)] == [True] * problems
+        assert problems != 1 or "two replies cannot be read" in steps(result, Planned)[0].problem
 
 
 @pytest.mark.parametrize(

@@ -11,35 +11,23 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import pandas
 import pytest
-from program_parts import PREFIXES, build_turtle, conclude_with, kerag, play, topics
+from program_parts import PREFIXES, ask, build_turtle, conclude_with, kerag, play, topics
 
 from triplecheck.app.match import matched
 from triplecheck.kg import KnowledgeBase, UserError, build
 from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.readers import read_graph
-from triplecheck.lms import session
 from triplecheck.programs import KERAG
 
 ENCODER = "all-MiniLM-L6-v2"
 decomposed = partial(unicodedata.normalize, "NFD")
-Asked = Callable[[str], Any]
-
-
-def asking(turtle: str, folder: Path) -> Asked:
-    """A function that asks `extractive` about a graph in Turtle."""
-    program = KERAG(build_turtle(turtle, folder, encoder=ENCODER))
-
-    def ask(question: str) -> Any:
-        with session("extractive"):
-            return program(question=question)
-
-    return ask
+Programs = Callable[[str], KERAG]
 
 
 def given(result: Any) -> set[str]:
@@ -55,37 +43,6 @@ CITIES = ":founded rdfs:label 'founded' . :City rdfs:label 'city' .\n" + "\n".jo
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def cities(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return asking(CITIES, tmp_path_factory.mktemp("cities"))
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Which cities were founded before 1000?", "Colonia Lutetia Zeroville"),
-        ("Which cities were founded before 40 BC?", "Lutetia"),
-        ("Which cities were founded before 40 B.C.?", "Lutetia"),
-        ("Which cities were founded after 40 BC?", "Colonia Zeroville Novaton Farville"),
-        ("Which cities were founded in 38 BC?", "Colonia"),
-        ("Was Colonia founded in 38 BCE?", "yes"),
-        ("Which cities were founded before AD 79?", "Colonia Lutetia Zeroville"),
-        ("How many cities were founded before 1 AD?", "3"),
-        ("Which cities were founded between 60 and 40 BC?", "Lutetia"),
-        ("Which cities were founded between 40 BC and 1900?", "Colonia Zeroville Novaton"),
-        ("Which city was founded first?", "Lutetia"),
-        ("Which city was founded last?", "Farville"),
-        ("Which cities were founded after 10000?", "Farville"),
-        ("Was Lutetia founded before Colonia?", "yes"),
-    ],
-)
-def test_years_before_christ_and_far_years_are_compared(cities: Asked, question: str, names: str) -> None:
-    """RDFLib/rdflib#2148, #2210 and #3116, ad-freiburg/qlever#2106."""
-    result = cities(question)
-    assert given(result) == set(names.split())
-    assert result.verdict == "proved"
-
-
 # --- 2 and 3: names as questions spell them ---------------------------------------------------------
 FIRMS = ":place rdfs:label 'located in' .\n" + "\n".join(
     f":f{number} rdfs:label '{name}' ; :place :p{number} . :p{number} rdfs:label '{place}' ."
@@ -97,37 +54,6 @@ FIRMS = ":place rdfs:label 'located in' .\n" + "\n".join(
         }.items()
     )
 )  # fmt: skip
-
-
-@pytest.fixture(scope="module")
-def firms(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return asking(FIRMS, tmp_path_factory.mktemp("firms"))
-
-
-@pytest.mark.parametrize(
-    ("name", "place"),
-    [
-        ("Bill & Tedd LLC", "Oslo"),
-        ("Bill and Tedd LLC", "Oslo"),
-        ("Ted LLC", "Paris"),
-        ("Hall & Sons", "Bern"),
-        ("A.B.C.", "Quito"),
-        ("ABC", "Quito"),
-        ("X.Y.Z. Motors", "Rome"),
-        ("Dvořák & Söhne", "Brno"),
-        (decomposed("Dvořák & Söhne"), "Brno"),
-        ("Dvořák und Söhne", "Brno"),
-        (decomposed("Řím Works"), "Linz"),
-        ("Řím Works", "Linz"),
-        ("Řím\N{NO-BREAK SPACE}Works", "Linz"),
-        ("Ř\N{SOFT HYPHEN}ím Works", "Linz"),
-        ("".join(chr(ord(c) + 0xFEE0) if c.isalpha() else c for c in "Ted LLC"), "Paris"),
-        ("Jean\N{NON-BREAKING HYPHEN}Paul Mills", "Metz"),
-    ],
-)
-def test_a_name_is_found_in_another_spelling(firms: Asked, name: str, place: str) -> None:
-    result = firms(f"Where is {name} located?")
-    assert (result.answer, result.verdict) == (place, "proved")
 
 
 def test_patterns_and_queries_find_names_in_another_spelling(tmp_path: Path) -> None:
@@ -153,8 +79,8 @@ def test_patterns_and_queries_find_names_in_another_spelling(tmp_path: Path) -> 
         "What is located in Old Oslo?",
     ],
 )
-def test_a_shorter_name_proves_nothing_of_a_longer_one(firms: Asked, question: str) -> None:
-    assert firms(question).verdict != "proved"
+def test_a_shorter_name_proves_nothing_of_a_longer_one(about: Programs, question: str) -> None:
+    assert ask(about("firms"), question).verdict != "proved"
 
 
 # --- 5 and 10: exact numbers, also in scientific notation --------------------------------------------
@@ -167,49 +93,18 @@ SIZES = ":size rdfs:label 'population' . :City rdfs:label 'city' .\n" + "\n".joi
 )  # fmt: skip
 
 
-@pytest.fixture(scope="module")
-def sizes(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return asking(SIZES, tmp_path_factory.mktemp("sizes"))
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Is the population of Tokyo larger than the population of Leeds?", "yes"),
-        ("Is the population of Tokyo larger than that of Leeds?", "yes"),
-        ("Is Tokyo's population smaller than Leeds's?", "no"),
-        ("Is the population of Tokyo greater than 900000?", "yes"),
-        ("Is the population of Bern less than 900,000?", "yes"),
-        ("Which cities have a population over 1e6?", "Tokyo Vasta Vastra"),
-        ("Which city has the largest population?", "Vastra"),
-        ("Is the population of Vastra larger than the population of Vasta?", "yes"),
-        ("Is the population of Vasta larger than the population of Vastra?", "no"),
-        ("Do Vasta and Vastra have the same population?", "no"),
-    ],
-)
-def test_numbers_are_compared_exactly(sizes: Asked, question: str, names: str) -> None:
-    result = sizes(question)
-    assert (given(result), result.verdict) == (set(names.split()), "proved")
-
-
-def test_what_is_the_same_is_asked_of_two_things(sizes: Asked) -> None:
-    assert sizes("Does Tokyo have the same population?").verdict != "proved"
+def test_what_is_the_same_is_asked_of_two_things(about: Programs) -> None:
+    assert ask(about("sizes"), "Does Tokyo have the same population?").verdict != "proved"
 
 
 # --- 6 and 8: symmetric and reflexive edges, and proofs of what is asked alone ------------------------
-FIRM_PARTNERS = (
+PARTNERS = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n" + (
     ":partner a owl:SymmetricProperty ; rdfs:label 'partner' . :sib rdfs:label 'sibling of' . "
     ":named rdfs:label 'named after' . :radius rdfs:label 'radius' .\n"
     ":a rdfs:label 'Nordhav' ; :partner :a , :b . :b rdfs:label 'Sunvik' . :c rdfs:label 'Ostmar' ; :partner :a .\n"
     ":e rdfs:label 'Emma' ; :sib :e , :f . :f rdfs:label 'Finn' .\n"
     ":t rdfs:label 'Titan' ; :radius 2575 . :m rdfs:label 'Mercury' ; :radius 2440 ; :named :m .\n"
 )
-
-
-@pytest.fixture(scope="module")
-def partners(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    owl = "@prefix owl: <http://www.w3.org/2002/07/owl#> .\n"
-    return asking(owl + FIRM_PARTNERS, tmp_path_factory.mktemp("partners"))
 
 
 @pytest.mark.parametrize(
@@ -224,34 +119,20 @@ def partners(tmp_path_factory: pytest.TempPathFactory) -> Asked:
         ("Is Sunvik a partner of Nordhav?", "yes"),
     ],
 )
-def test_no_one_is_a_partner_of_their_own(partners: Asked, question: str, names: str) -> None:
-    result = partners(question)
+def test_no_one_is_a_partner_of_their_own(about: Programs, question: str, names: str) -> None:
+    result = ask(about("partners"), question)
     assert given(result) == set(names.split())
     assert all(row["head"] != row["tail"] for row in result.evidence)
 
 
-def test_the_proof_says_what_follows_from_a_symmetric_relation(partners: Asked) -> None:
-    result = partners("Who are the partners of Sunvik?")
+def test_the_proof_says_what_follows_from_a_symmetric_relation(about: Programs) -> None:
+    result = ask(about("partners"), "Who are the partners of Sunvik?")
     assert [row["properties"] for row in result.evidence] == [[{"inferred": "symmetric"}]]
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
-        ("Is Nordhav a partner of Nordhav?", "yes"),  # the graph says so
-        ("Is Nordhav a partner of itself?", "yes"),
-        ("Is Ostmar a partner of Ostmar?", "no"),
-        ("Is Ostmar a partner of itself?", "no"),
-        ("Is Finn a sibling of Finn?", "no"),
-    ],
-)
-def test_whether_a_thing_has_a_relation_to_itself(partners: Asked, question: str, answer: str) -> None:
-    assert (given(partners(question)), partners(question).verdict) == ({answer}, "proved")
-
-
 @pytest.mark.parametrize("question", ["Is Titan larger than Mercury?", "Which is larger, Titan or Mercury?"])
-def test_a_proof_shows_what_proves_alone(partners: Asked, question: str) -> None:
-    result = partners(question)
+def test_a_proof_shows_what_proves_alone(about: Programs, question: str) -> None:
+    result = ask(about("partners"), question)
     assert {row["relation_label"] for row in result.evidence} == {"radius"}
     assert result.verdict == "proved"
 
@@ -272,38 +153,13 @@ COMPANIES = (
 )
 
 
-@pytest.fixture(scope="module")
-def companies(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return asking(COMPANIES, tmp_path_factory.mktemp("companies"))
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Which company has the most employees?", {"Halden Oil"}),
-        ("Which company has the fewest employees?", {"Moss Foods"}),
-        ("Which companies are headquartered in Oslo?", {"Granite Bank", "Moss Foods"}),
-        ("Which companies are based in Oslo?", {"Granite Bank", "Moss Foods"}),
-        ("How many companies are based in Oslo?", {"2"}),
-        ("Is Moss Foods based in Oslo?", {"yes"}),
-        ("Which companies are partners of Granite Bank?", {"Halden Oil"}),
-        ("Which companies are not partners of Granite Bank?", {"Moss Foods", "Fjell Retail"}),
-        ("Which people live in Oslo?", {"Ida Moe"}),
-        ("How many people are there?", {"2"}),
-    ],
-)
-def test_companies(companies: Asked, question: str, names: set[str]) -> None:
-    result = companies(question)
-    assert (given(result), result.verdict) == (names, "proved")
-
-
 LACKING = ("What is the {} of {}?", "What is {1}'s {0}?", "Tell me the {} of {}.", "Can you tell me the {} of {}?")
 
 
 @pytest.mark.parametrize("noun", ["stock price", "share price", "revenue", "turnover", "phone number"])
 @pytest.mark.parametrize("question", LACKING)
-def test_what_the_graph_does_not_have_is_not_answered(companies: Asked, question: str, noun: str) -> None:
-    result = companies(question.format(noun, "Granite Bank"))
+def test_what_the_graph_does_not_have_is_not_answered(about: Programs, question: str, noun: str) -> None:
+    result = ask(about("companies"), question.format(noun, "Granite Bank"))
     assert (result.answer, result.reason) == ("", "not_in_facts")
 
 
@@ -313,10 +169,9 @@ def test_what_others_have_is_not_answered_by_what_stands_beside_it(question: str
     graph += [("Nordhav", "turnover", 40), ("Eld", "turnover", 7), ("Eld", "ceo", "Ada"), ("Ostmar", "turnover", 5)]
     triples = [(head, relation, str(tail)) for head, relation, tail in graph]
     program = KERAG(KnowledgeBase.from_triples(triples, tmp_path / "kb", encoder=ENCODER))
-    with session("extractive"):
-        assert program(question=question.format("revenue", "Sorvik")).answer == ""
-        beside = program(question=question.format("revenue", "Ostmar"))
-        assert program(question=question.format("revenue", "Nordhav")).answer == "900"
+    assert ask(program, question.format("revenue", "Sorvik")).answer == ""
+    beside = ask(program, question.format("revenue", "Ostmar"))
+    assert ask(program, question.format("revenue", "Nordhav")).answer == "900"
     assert beside.answer == "" or "the proof does not cover 'revenue'" in beside.doubts
 
 
@@ -328,20 +183,6 @@ def test_what_is_asked_for_by_its_name_is_not_proved_by_what_stands_beside_it(tm
         replies = topics("Ada Holt"), conclude_with(answer, cite=[cited])
         result, _ = play(kerag(base, filtering="none", hops=1), "Which football club does Ada Holt play for?", *replies)
         assert (result.answer, result.doubts) == (answer, doubts)
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Can you tell me the industry of Granite Bank?", {"banking"}),
-        ("Could you please list the companies that are based in Oslo?", {"Granite Bank", "Moss Foods"}),
-        ("Please list all companies with fewer than 1000 employees.", {"Granite Bank", "Moss Foods"}),
-        ("Do you know whether Moss Foods is based in Oslo?", {"yes"}),
-    ],
-)
-def test_a_request_is_no_question_of_yes_or_no(companies: Asked, question: str, names: set[str]) -> None:
-    result = companies(question)
-    assert (given(result), result.verdict) == (names, "proved")
 
 
 # --- ten further reports ---------------------------------------------------------------------------
@@ -408,32 +249,10 @@ TIMES = (
 )
 
 
-@pytest.fixture(scope="module")
-def times(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return asking(TIMES, tmp_path_factory.mktemp("times"))
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Which event has the earliest start date?", {"Alfa Fair"}),
-        ("Is the start date of Alfa Fair earlier than that of Beta Fair?", {"yes"}),
-        ("Which events have a start date before 2021-01-19?", {"Alfa Fair", "Beta Fair"}),
-        ("Which events started before 19 January 2021?", {"Alfa Fair", "Beta Fair"}),
-        ("Which events started in 2021?", {"Gala Fair", "Zeta Fair"}),
-        ("Which event started last?", {"Zeta Fair"}),
-    ],
-)
-def test_times_with_zones_and_dates_are_compared(times: Asked, question: str, names: set[str]) -> None:
-    """RDFLib/rdflib#34, #630 and #803, sparna-git/Sparnatural#190."""
-    result = times(question)
-    assert (given(result), result.verdict) == (names, "proved")
-
-
 def test_what_is_before_a_date_is_not_proved_by_what_is_at_it(tmp_path: Path) -> None:
     """eclipse-rdf4j/rdf4j#6048: values that are no dates among those that are, here the most."""
-    ask = asking(TIMES + ":c :at 'soon' , 'later' , 'never' .", tmp_path)
-    assert ask("Which events have a start date before 2021-01-19?").verdict != "proved"
+    base = build_turtle(TIMES + ":c :at 'soon' , 'later' , 'never' .", tmp_path, encoder=ENCODER)
+    assert ask(KERAG(base), "Which events have a start date before 2021-01-19?").verdict != "proved"
 
 
 OWNERS = ":owner rdfs:label 'owner' .\n" + "\n".join(
@@ -444,90 +263,16 @@ OWNERS = ":owner rdfs:label 'owner' .\n" + "\n".join(
 )
 
 
-@pytest.fixture(scope="module")
-def owners(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return asking(OWNERS, tmp_path_factory.mktemp("owners"))
-
-
-@pytest.mark.parametrize(
-    ("name", "owner"),
-    [
-        ("SystemAdmin", "Ida Moe"),
-        ("system-admin", "Ida Moe"),
-        ("News Room", "Al Fo"),
-        ("John Doe", "Jon Lie"),
-        ("Doe, John", "Jon Lie"),
-        ("Mary Ann Smith", "Per By"),
-    ],
-)
-def test_names_written_together_and_last_names_first(owners: Asked, name: str, owner: str) -> None:
-    """HKUDS/LightRAG#3562, ICIJ/datashare#2049."""
-    result = owners(f"Who is the owner of {name}?")
-    assert (result.answer, result.verdict) == (owner, "proved")
-
-
-@pytest.fixture(scope="module")
-def ships(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    table = pandas.DataFrame(
-        {
-            "name": ["Aurora", "Borealis", "Celeste"],
-            "insured": [True, False, True],
-            "home port": ["Oslo", "Oslo", "Bergen"],
-        }
-    )
-    program = KERAG(KnowledgeBase.from_tables({"ships": table}, tmp_path_factory.mktemp("ships") / "kb"))
-
-    def ask(question: str) -> Any:
-        with session("extractive"):
-            return program(question=question)
-
-    return ask
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Is Aurora insured?", {"yes"}),
-        ("Is Borealis insured?", {"no"}),
-        ("Is Borealis not insured?", {"yes"}),
-        ("Which ships are insured?", {"Aurora", "Celeste"}),
-        ("Which ships are not insured?", {"Borealis"}),
-        ("How many ships are insured?", {"2"}),
-        ("Are Aurora and Celeste insured?", {"yes"}),
-        ("Are Aurora and Borealis insured?", {"no"}),
-    ],
-)
-def test_true_and_false_are_yes_and_no(ships: Asked, question: str, names: set[str]) -> None:
-    """RDFLib/prez#430; and what "and" joins holds of each."""
-    result = ships(question)
-    assert (given(result), result.verdict) == (names, "proved")
-
-
+SHIPS = {
+    "name": ["Aurora", "Borealis", "Celeste"],
+    "insured": [True, False, True],
+    "home port": ["Oslo", "Oslo", "Bergen"],
+}
 TRUTHS = (
     ":Ship rdfs:label 'ship' . :insured rdfs:label 'insured' .\n"
     ":a a :Ship ; rdfs:label 'Aurora' ; :insured '1'^^xsd:boolean . :b a :Ship ; rdfs:label 'Borealis' ; "
     ":insured '0'^^xsd:boolean . :c a :Ship ; rdfs:label 'Celeste' ; :insured true .\n"
 )
-
-
-@pytest.fixture(scope="module")
-def truths(tmp_path_factory: pytest.TempPathFactory) -> Asked:
-    return asking(TRUTHS, tmp_path_factory.mktemp("truths"))
-
-
-@pytest.mark.parametrize(
-    ("question", "names"),
-    [
-        ("Is Aurora insured?", {"yes"}),
-        ("Is Borealis insured?", {"no"}),
-        ("Which ships are insured?", {"Aurora", "Celeste"}),
-        ("How many ships are not insured?", {"1"}),
-    ],
-)
-def test_one_and_zero_are_true_and_false(truths: Asked, question: str, names: set[str]) -> None:
-    """The lexical space of `xsd:boolean`, https://www.w3.org/TR/xmlschema11-2/#boolean."""
-    result = truths(question)
-    assert (given(result), result.verdict) == (names, "proved")
 
 
 @pytest.mark.parametrize("memory", [None, 0.5])
@@ -544,14 +289,154 @@ def test_one_and_zero_are_stored_and_exported_as_true_and_false(tmp_path: Path, 
     assert '"1"^^' not in (tmp_path / "out.nt").read_text(encoding="utf-8")
 
 
-@pytest.mark.parametrize(
-    ("question", "answer"),
-    [
+GRAPHS = {
+    "cities": CITIES,
+    "firms": FIRMS,
+    "sizes": SIZES,
+    "partners": PARTNERS,
+    "companies": COMPANIES,
+    "times": TIMES,
+    "owners": OWNERS,
+    "truths": TRUTHS,
+}
+
+
+@pytest.fixture(scope="module")
+def about(tmp_path_factory: pytest.TempPathFactory) -> Programs:
+    """The program over a graph of this file."""
+
+    @cache
+    def program(name: str) -> KERAG:
+        folder = tmp_path_factory.mktemp(name)
+        if name == "ships":
+            return KERAG(KnowledgeBase.from_tables({"ships": pandas.DataFrame(SHIPS)}, folder / "kb"))
+        return KERAG(build_turtle(GRAPHS[name], folder, encoder=ENCODER))
+
+    return program
+
+
+PROVED = {
+    # RDFLib/rdflib#2148, #2210 and #3116, ad-freiburg/qlever#2106
+    "cities": [
+        ("Which cities were founded before 1000?", "Colonia, Lutetia, Zeroville"),
+        ("Which cities were founded before 40 BC?", "Lutetia"),
+        ("Which cities were founded before 40 B.C.?", "Lutetia"),
+        ("Which cities were founded after 40 BC?", "Colonia, Zeroville, Novaton, Farville"),
+        ("Which cities were founded in 38 BC?", "Colonia"),
+        ("Was Colonia founded in 38 BCE?", "yes"),
+        ("Which cities were founded before AD 79?", "Colonia, Lutetia, Zeroville"),
+        ("How many cities were founded before 1 AD?", "3"),
+        ("Which cities were founded between 60 and 40 BC?", "Lutetia"),
+        ("Which cities were founded between 40 BC and 1900?", "Colonia, Zeroville, Novaton"),
+        ("Which city was founded first?", "Lutetia"),
+        ("Which city was founded last?", "Farville"),
+        ("Which cities were founded after 10000?", "Farville"),
+        ("Was Lutetia founded before Colonia?", "yes"),
+    ],
+    "sizes": [
+        ("Is the population of Tokyo larger than the population of Leeds?", "yes"),
+        ("Is the population of Tokyo larger than that of Leeds?", "yes"),
+        ("Is Tokyo's population smaller than Leeds's?", "no"),
+        ("Is the population of Tokyo greater than 900000?", "yes"),
+        ("Is the population of Bern less than 900,000?", "yes"),
+        ("Which cities have a population over 1e6?", "Tokyo, Vasta, Vastra"),
+        ("Which city has the largest population?", "Vastra"),
+        ("Is the population of Vastra larger than the population of Vasta?", "yes"),
+        ("Is the population of Vasta larger than the population of Vastra?", "no"),
+        ("Do Vasta and Vastra have the same population?", "no"),
+    ],
+    "partners": [
+        ("Is Nordhav a partner of Nordhav?", "yes"),  # the graph says so
+        ("Is Nordhav a partner of itself?", "yes"),
+        ("Is Ostmar a partner of Ostmar?", "no"),
+        ("Is Ostmar a partner of itself?", "no"),
+        ("Is Finn a sibling of Finn?", "no"),
+    ],
+    "companies": [
+        ("Which company has the most employees?", "Halden Oil"),
+        ("Which company has the fewest employees?", "Moss Foods"),
+        ("Which companies are headquartered in Oslo?", "Granite Bank, Moss Foods"),
+        ("Which companies are based in Oslo?", "Granite Bank, Moss Foods"),
+        ("How many companies are based in Oslo?", "2"),
+        ("Is Moss Foods based in Oslo?", "yes"),
+        ("Which companies are partners of Granite Bank?", "Halden Oil"),
+        ("Which companies are not partners of Granite Bank?", "Fjell Retail, Moss Foods"),
+        ("Which people live in Oslo?", "Ida Moe"),
+        ("How many people are there?", "2"),
+        ("Can you tell me the industry of Granite Bank?", "banking"),
+        ("Could you please list the companies that are based in Oslo?", "Granite Bank, Moss Foods"),
+        ("Please list all companies with fewer than 1000 employees.", "Granite Bank, Moss Foods"),
+        ("Do you know whether Moss Foods is based in Oslo?", "yes"),
         ("Are Granite Bank and Moss Foods headquartered in Oslo?", "yes"),
         ("Are Granite Bank and Halden Oil headquartered in Oslo?", "no"),
         ("Is Granite Bank headquartered in Oslo?", "yes"),
     ],
+    # RDFLib/rdflib#34, #630 and #803, sparna-git/Sparnatural#190
+    "times": [
+        ("Which event has the earliest start date?", "Alfa Fair"),
+        ("Is the start date of Alfa Fair earlier than that of Beta Fair?", "yes"),
+        ("Which events have a start date before 2021-01-19?", "Alfa Fair, Beta Fair"),
+        ("Which events started before 19 January 2021?", "Alfa Fair, Beta Fair"),
+        ("Which events started in 2021?", "Gala Fair, Zeta Fair"),
+        ("Which event started last?", "Zeta Fair"),
+    ],
+    # RDFLib/prez#430; and what "and" joins holds of each
+    "ships": [
+        ("Is Aurora insured?", "yes"),
+        ("Is Borealis insured?", "no"),
+        ("Is Borealis not insured?", "yes"),
+        ("Which ships are insured?", "Aurora, Celeste"),
+        ("Which ships are not insured?", "Borealis"),
+        ("How many ships are insured?", "2"),
+        ("Are Aurora and Celeste insured?", "yes"),
+        ("Are Aurora and Borealis insured?", "no"),
+    ],
+    # The lexical space of `xsd:boolean`, https://www.w3.org/TR/xmlschema11-2/#boolean
+    "truths": [
+        ("Is Aurora insured?", "yes"),
+        ("Is Borealis insured?", "no"),
+        ("Which ships are insured?", "Aurora, Celeste"),
+        ("How many ships are not insured?", "1"),
+    ],
+    "firms": [
+        (f"Where is {name} located?", right)
+        for name, right in [
+            ("Bill & Tedd LLC", "Oslo"),
+            ("Bill and Tedd LLC", "Oslo"),
+            ("Ted LLC", "Paris"),
+            ("Hall & Sons", "Bern"),
+            ("A.B.C.", "Quito"),
+            ("ABC", "Quito"),
+            ("X.Y.Z. Motors", "Rome"),
+            ("Dvořák & Söhne", "Brno"),
+            (decomposed("Dvořák & Söhne"), "Brno"),
+            ("Dvořák und Söhne", "Brno"),
+            (decomposed("Řím Works"), "Linz"),
+            ("Řím Works", "Linz"),
+            ("Řím\N{NO-BREAK SPACE}Works", "Linz"),
+            ("Ř\N{SOFT HYPHEN}ím Works", "Linz"),
+            ("".join(chr(ord(c) + 0xFEE0) if c.isalpha() else c for c in "Ted LLC"), "Paris"),
+            ("Jean\N{NON-BREAKING HYPHEN}Paul Mills", "Metz"),
+        ]
+    ],
+    # HKUDS/LightRAG#3562, ICIJ/datashare#2049
+    "owners": [
+        (f"Who is the owner of {name}?", right)
+        for name, right in [
+            ("SystemAdmin", "Ida Moe"),
+            ("system-admin", "Ida Moe"),
+            ("News Room", "Al Fo"),
+            ("John Doe", "Jon Lie"),
+            ("Doe, John", "Jon Lie"),
+            ("Mary Ann Smith", "Per By"),
+        ]
+    ],
+}
+
+
+@pytest.mark.parametrize(
+    ("graph", "question", "answers"), [(graph, *row) for graph, rows in PROVED.items() for row in rows]
 )
-def test_what_and_joins_holds_of_each(companies: Asked, question: str, answer: str) -> None:
-    result = companies(question)
-    assert (result.answer, result.verdict) == (answer, "proved")
+def test_it_is_proved(about: Programs, graph: str, question: str, answers: str) -> None:
+    result = ask(about(graph), question)
+    assert (given(result), result.verdict) == (set(answers.split(", ")), "proved")

@@ -9,8 +9,8 @@ from program_parts import ask, fields, items, kinds, play, steps
 from skb_parts import debian
 
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.programs import Program, Sources, resolve_program
-from triplecheck.programs.baselines import BM25, VSS, MultiVSS, VSSReranker
+from triplecheck.programs import Program, Sources
+from triplecheck.programs.baselines.ranking import BM25, VSS, MultiVSS, VSSReranker
 from triplecheck.programs.steps import Scored, Truncated
 
 ALL: list[type[Program]] = [BM25, VSS, MultiVSS, VSSReranker]
@@ -38,11 +38,6 @@ def test_each_ranks_and_answers_with_the_first_node(program: type[Program], pack
     assert not result.abstained
     assert not result.grounded
     assert result.evidence == []
-
-
-@pytest.mark.parametrize("program", ALL)
-def test_each_is_resolved_by_its_name(program: type[Program]) -> None:
-    assert resolve_program(program.name) is program
 
 
 @pytest.mark.parametrize("program", [BM25, VSS, MultiVSS])

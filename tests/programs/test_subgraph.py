@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from program_parts import Build, build_turtle, node
+from program_parts import Build, build_rows, build_turtle, node
 
 from triplecheck.kg import Direction, Graph, KnowledgeBase
 from triplecheck.lms.values import render_numbered
+from triplecheck.programs.room import estimated_tokens, within_tokens
+from triplecheck.programs.steps import Trace, Truncated
 from triplecheck.programs.subgraph import (
     Fact,
     Hop,
@@ -19,10 +19,8 @@ from triplecheck.programs.subgraph import (
     Subgraph,
     node_names,
     render_fact,
-    render_path,
 )
-from triplecheck.programs.topics import as_written
-from triplecheck.signatures.notation import clean, read_facts, read_path, read_topic
+from triplecheck.signatures.notation import read_facts
 
 ODD = [
     "a | b",
@@ -81,36 +79,6 @@ def test_a_fact_with_an_odd_label_is_read_back_as_it_was_written(label: str, tmp
         ("Hub", "←", "p of", (names[odd], "plain")),
         (names[odd], "→", "p of", ("Hub",)),
     ]
-
-
-@settings(max_examples=150)
-@given(st.text(st.sampled_from("ab|→← =()/[]#\n\t\x00,.é🎻 "), max_size=12))
-def test_cleaned_text_has_no_marks_of_the_notation(text: str) -> None:
-    plain = clean(text)
-    assert not set("|→←\n\t\x00") & set(plain)
-    assert "[[" not in plain
-    assert " = " not in f"{plain} = x".replace(f"{plain} = x", plain)
-    assert read_topic(f"{plain} = x").name == "x"
-    assert clean(plain) == plain
-    assert " ".join(plain.split()) == plain
-
-
-@settings(max_examples=60)
-@given(written_=st.sampled_from(ODD), name=st.sampled_from(ODD))
-def test_a_topic_is_read_back_by_its_name_in_facts(written_: str, name: str) -> None:
-    topic = as_written(written_, name)
-    assert read_topic(topic).name == clean(name)
-    if " = " in topic:
-        assert read_topic(topic).spelling == clean(written_)
-
-
-@pytest.mark.parametrize("label", ["student of", "x → y", "born | in", "a = b", "director / producer", "(odd) one"])
-def test_a_path_is_read_back(label: str) -> None:
-    plain = clean(label)
-    line = render_path("Titanic (1997 film)", (Hop(0, Direction.OUT), Hop(0, Direction.IN)), [plain], "12 × City, Town")
-    path = read_path(line)
-    assert (path.topic, path.types_at_end) == ("Titanic (1997 film)", "City, Town")
-    assert [(hop.arrow, hop.label) for hop in path.hops] == [("→", plain), ("←", plain)]
 
 
 def test_a_truncated_fact_states_the_missing_count_which_is_not_a_value(build: Build) -> None:
@@ -183,7 +151,9 @@ def test_the_chain_leads_from_the_topic_to_a_fact(build: Build) -> None:
     a, b, c, d = (node(graph, n) for n in "abcd")
     p = Hop(0, Direction.OUT)
     facts = [Fact(a, p, (b,), 1, (a, (p,))), Fact(b, p, (c,), 1, (a, (p, p))), Fact(c, p, (d,), 1, (a, (p, p, p)))]
-    subgraph = Subgraph(facts)
+    subgraph = Subgraph()
+    for fact in facts:
+        subgraph.add(fact)
     assert subgraph.chain(facts[0]) == []
     assert subgraph.chain(facts[2]) == [(a, 0, b), (b, 0, c)]
     assert (subgraph.num_triples, subgraph.nodes, len(subgraph)) == (3, {a, b, c, d}, 3)
@@ -195,3 +165,118 @@ def test_triples_of_a_fact_have_the_direction_of_the_graph(build: Build) -> None
     fact = Fact(hub, Hop(0, Direction.IN), (a, b), 2, (hub, (Hop(0, Direction.IN),)))
     assert fact.triples() == [(a, 0, hub), (b, 0, hub)]
     assert fact.triples([b]) == [(b, 0, hub)]
+
+
+# --- the facts that a prompt has room for
+PLAYERS = [f"Player {number:02}" for number in range(40)]
+TRIPLES = [
+    *((player, "plays as", "keeper") for player in PLAYERS),
+    *((player, "plays in", "Far FC" if player == "Player 31" else "Near FC") for player in PLAYERS),
+    ("Far FC", "founded", "1901"),
+]
+
+
+@pytest.fixture(scope="module")
+def clubs(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeBase:
+    return build_rows(TRIPLES, tmp_path_factory.mktemp("clubs"))
+
+
+def fact(kb: KnowledgeBase, topic: str, relation: str, direction: Direction) -> Fact:
+    graph = kb.graph
+    node = graph.find(topic)
+    assert node is not None
+    number = next(n for n in range(graph.num_relations) if graph.relation(n).label == relation)
+    hop = Hop(number, direction)
+    values = tuple(graph.neighbors(node, number, direction).tolist())
+    return Fact(node, hop, values, len(values), (node, (hop,)))
+
+
+def shown(kb: KnowledgeBase, facts: list[Fact], tokens: int) -> tuple[list[Fact], list[str], list[Truncated]]:
+    names = node_names(kb.graph, [node for one in facts for node in (one.anchor, *one.values)])
+    trace = Trace()
+    found, lines = within_tokens(kb.graph, facts, names, RelationNames(kb.graph, None, ""), tokens, trace)
+    return found, lines, [step for step in trace.steps if isinstance(step, Truncated)]
+
+
+def facts_of(kb: KnowledgeBase) -> list[Fact]:
+    return [
+        fact(kb, "keeper", "plays as", Direction.IN),
+        fact(kb, "Far FC", "founded", Direction.OUT),
+        fact(kb, "Far FC", "plays in", Direction.IN),
+    ]
+
+
+def test_where_all_fit_nothing_changes(clubs: KnowledgeBase) -> None:
+    facts = facts_of(clubs)
+    found, lines, cut = shown(clubs, facts, 1_000)
+    assert (found, cut) == (facts, [])
+    assert lines[0].count("|") == 39
+
+
+def test_a_long_fact_is_shortened_before_another_is_left_out(clubs: KnowledgeBase) -> None:
+    found, lines, cut = shown(clubs, facts_of(clubs), 90)
+    assert len(found) == 3
+    assert sum(map(estimated_tokens, lines)) <= 90
+    (told,) = cut
+    assert (told.what, told.kept, told.total) == ("values in the prompt", 3, 42)
+    assert "... 39 more" in "".join(lines)
+    assert len(found[[line.startswith("keeper") for line in lines].index(True)].values) == 40
+
+
+def test_a_long_fact_about_one_topic_shows_what_fits_into_half_of_the_room(clubs: KnowledgeBase) -> None:
+    _, (line,), (told,) = shown(clubs, facts_of(clubs)[:1], 90)
+    assert line.startswith("keeper ← plays as ← Player 00 | Player 01 | ")
+    assert 35 <= estimated_tokens(line) <= 45
+    assert (told.what, told.total) == ("values in the prompt", 40)
+    assert line.endswith(f"... {40 - told.kept} more")
+
+
+def test_a_long_fact_further_away_shows_a_few(clubs: KnowledgeBase) -> None:
+    started, team = (
+        fact(clubs, "Player 00", "plays in", Direction.OUT),
+        fact(clubs, "Near FC", "plays in", Direction.IN),
+    )
+    hub = Fact(team.anchor, team.hop, team.values, team.total, (started.anchor, (started.hop, team.hop)))
+    _, lines, _ = shown(clubs, [started, hub], 130)
+    assert lines[0] == "Player 00 → plays in → Near FC"
+    assert lines[1].startswith("Near FC ← plays in ← Player 00 | ")
+    assert 30 <= estimated_tokens(lines[1]) <= 40
+
+
+def test_where_paths_from_different_topics_meet_comes_first(clubs: KnowledgeBase) -> None:
+    _, lines, _ = shown(clubs, facts_of(clubs), 90)
+    assert lines[0] == "keeper ← plays as ← Player 31 | ... 39 more"
+    assert lines[1] == "Far FC ← plays in ← Player 31"
+    assert lines[2] == "Far FC → founded → 1901"
+
+
+def test_a_value_that_another_fact_is_about_comes_first(clubs: KnowledgeBase) -> None:
+    keepers, club = fact(clubs, "keeper", "plays as", Direction.IN), fact(clubs, "Player 22", "plays in", Direction.OUT)
+    further = Fact(club.anchor, club.hop, club.values, 1, (keepers.anchor, (*keepers.path[1], club.hop)))
+    _, lines, _ = shown(clubs, [keepers, further], 90)
+    assert lines[0].startswith("keeper ← plays as ← Player 22 | Player 00 | ")
+    assert lines[1] == "Player 22 → plays in → Near FC"
+
+
+def test_a_list_is_not_shortened_for_more_of_many_other_facts(clubs: KnowledgeBase) -> None:
+    listed = fact(clubs, "keeper", "plays as", Direction.IN)
+    single = [fact(clubs, player, "plays in", Direction.OUT) for player in PLAYERS]
+    tokens = 2 * estimated_tokens(shown(clubs, [listed], 1_000)[1][0])
+    found, lines, _ = shown(clubs, [listed, *single], tokens)
+    assert lines[0].count("|") == 39
+    assert 10 < len(found) < 41
+
+
+def test_facts_that_do_not_fit_are_left_out(clubs: KnowledgeBase) -> None:
+    facts = [fact(clubs, player, "plays in", Direction.OUT) for player in PLAYERS[:20]]
+    found, lines, cut = shown(clubs, facts, 100)
+    assert sum(map(estimated_tokens, lines)) <= 100
+    assert found == facts[: len(lines)]
+    assert cut == [Truncated("facts in the prompt", len(lines), 20)]
+
+
+def test_one_value_of_one_fact_is_always_shown(clubs: KnowledgeBase) -> None:
+    found, (line,), cut = shown(clubs, facts_of(clubs), 1)
+    assert found == facts_of(clubs)[:1]
+    assert line == "keeper ← plays as ← Player 31 | ... 39 more"
+    assert [one.what for one in cut] == ["facts in the prompt", "values in the prompt"]

@@ -9,7 +9,7 @@ from program_parts import Build, build_rows, kerag, play, steps, topics
 
 from triplecheck.kg import Graph, KnowledgeBase
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.all_topics import all_topics
+from triplecheck.programs.assists.kerag import all_topics
 from triplecheck.programs.steps import Assisted, Linked, Trace, Truncated
 from triplecheck.programs.topics import TopicLinker, as_written
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 from model_stand_ins import scripted_model
-from program_parts import PREFIXES, WORLD, fields
-from text_parts import PUPILS, build_text_world
+from program_parts import WORLD, build_turtle, fields
+from text_parts import PUPILS
 
-from triplecheck.kg import KnowledgeBase, UserError, build
+from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.plausibility import GraphJudge, Grounder, Plausibility, TripleVerdict, verdicts
-from triplecheck.kg.readers import read_graph
 from triplecheck.lms import BudgetExceededError, session
 from triplecheck.lms.ledger import Budget
 from triplecheck.programs import Sources
@@ -42,14 +41,7 @@ STATEMENTS = {
 @pytest.fixture(scope="module")
 def plain(tmp_path_factory: pytest.TempPathFactory) -> Sources:
     """Twenty more composers, enough to infer which relations are functional; no vectors, no embeddings."""
-    folder = tmp_path_factory.mktemp("plain")
-    (folder / "graph.ttl").write_text(PREFIXES + WORLD + PUPILS, "utf-8")
-    return Sources.of(build(read_graph([folder / "graph.ttl"]), folder / "kb", encoder=None))
-
-
-@pytest.fixture(scope="module")
-def embedded(tmp_path_factory: pytest.TempPathFactory) -> Sources:
-    return Sources.of(build_text_world(tmp_path_factory.mktemp("embedded"), embedded=True))
+    return Sources.of(build_turtle(WORLD + PUPILS, tmp_path_factory.mktemp("plain")))
 
 
 def judge_of(sources: Sources, **options: Any) -> tuple[Grounder, GraphJudge]:

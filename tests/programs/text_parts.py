@@ -10,13 +10,12 @@ from typing import Any
 import dspy
 from dspy.lm15 import Request
 from model_stand_ins import QueueEngine, scripted_model
-from program_parts import PREFIXES, WORLD, fields
+from program_parts import WORLD, build_turtle, fields, recall
 
-from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.documents import Document
 from triplecheck.kg.embedding import TrainingOptions
 from triplecheck.kg.embedding.embeddings import train_into
-from triplecheck.kg.readers import read_graph
 from triplecheck.lms import Roles, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import read_request
@@ -41,10 +40,8 @@ StepReply = str | Exception | Callable[[Request], str]
 
 def build_text_world(folder: Path, *, embedded: bool = False) -> KnowledgeBase:
     """The small knowledge base with a few passages, without text vectors; with graph embeddings on request."""
-    world = PREFIXES + WORLD + (PUPILS if embedded else "")
-    (folder / "graph.ttl").write_text(world, encoding="utf-8")
     documents = [Document(f"d{at}", None, title, text) for at, (title, text) in enumerate(PASSAGES.items())]
-    base = build(read_graph([folder / "graph.ttl"]), folder / "kb", documents=documents, encoder=None)
+    base = build_turtle(WORLD + (PUPILS if embedded else ""), folder, documents=documents)
     if embedded:
         options = TrainingOptions(dimensions=8, epochs=2, loop="sampled", batch_size=64, negatives=5, evaluate_every=2)
         train_into(base.graph, base.generation, options)
@@ -65,8 +62,7 @@ def section(request: Request, name: str) -> str:
 
 
 def knows(*answers: str, reasoning: str = "Heiden was a student of Paul Hindemith, who was German") -> str:
-    """An answer from memory."""
-    return fields(reasoning=reasoning, answers="\n".join(answers) or "none")
+    return recall(*answers, reasoning=reasoning)
 
 
 def _answers_from_references(request: Request) -> str:

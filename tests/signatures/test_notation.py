@@ -240,3 +240,5 @@ class TestTriples:
 
     def test_broken_lines_are_joined(self) -> None:
         assert [line.triple for line in read_triples(["1 | a |", "r | b", "prose"])] == [("a", "r", "b"), None]
+        found = read_triples(["1 | Ada |", "met |", "Bob", "1 | Ada", "| likes | Rome |"])
+        assert [line.triple for line in found] == [("Ada", "met", "Bob"), ("Ada", "likes", "Rome")]

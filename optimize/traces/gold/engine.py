@@ -50,7 +50,6 @@ _SOLVERS: Mapping[type[Step], Solver] = {
     steps.UpdateMemory: exploration.update_memory,
     steps.Reflect: exploration.reflect,
     steps.TripletsFromQuery: patterns.write_triplets,
-    steps.ReviseTriplets: patterns.revise_triplets,
     steps.ScoreCandidates: patterns.score_candidates,
     steps.ScoreCandidate: patterns.score_candidate,
     steps.AnswerFromMemory: references.answer_from_memory,

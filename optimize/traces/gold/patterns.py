@@ -20,12 +20,6 @@ def write_triplets(known: KnownGold, prompt: Prompt) -> GoldReply:
     return GoldReply({"triplets": lines, "answer": f"?{_TARGET}"}, taught=taught)
 
 
-def revise_triplets(known: KnownGold, prompt: Prompt) -> GoldReply:
-    """The patterns of the gold paths, whatever failed before."""
-    lines, taught = _patterns(known, prompt)
-    return GoldReply({"revised": lines, "answer": f"?{_TARGET}"}, taught=taught)
-
-
 def score_candidates(known: KnownGold, prompt: Prompt) -> GoldReply:
     """1 for the right answers, 0 for the others."""
     lines = prompt.items("candidates")

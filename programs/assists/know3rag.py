@@ -1,19 +1,49 @@
-"""`stated_triples`: a small model writes one triple for each relation that its prompt offers, stated or not."""
+"""Assists of Know³-RAG; those of extracted triples are also used where texts are read and verified."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence, Set
+from collections.abc import Callable, Iterable, Sequence, Set
 
-from triplecheck.kg import normalize
+import numpy as np
+
+from triplecheck.kg import Graph, Words, normalize
 from triplecheck.kg.plausibility import TextTriple
+from triplecheck.kg.relation_vectors import relation_texts
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.roles import same_stem
-from triplecheck.programs.assists.table import Assists
+from triplecheck.programs.assists import Assists
+from triplecheck.programs.base import Sources
 from triplecheck.programs.steps import Checked, Trace
 from triplecheck.programs.triple_lines import read_triples
 
 
+# --- `near_relations`: a model that extracts triples sees how the graph names the relations that a text may state.
+def near_relations(
+    assists: Assists, sources: Sources, texts: Sequence[str], top_k: int = 2, most: int = 30
+) -> list[str]:
+    """Labels of a few relations that the texts may state, for a prompt; none without the assist.
+
+    First come the relations whose name occurs in a text, then the `top_k` most similar ones of each text. Without
+    vectors all others follow, if the graph has at most `most` relations.
+    """
+    if "near_relations" not in assists:
+        return []
+    graph, vectors = sources.graph, sources.relations
+    words = Words(*texts)
+    numbers = range(graph.num_relations)
+    named = [n for n in numbers if any(name in words for name in relation_texts(graph.relation(n)))]
+    similar: list[int] = []
+    if vectors is not None and texts:
+        best = np.argsort(-np.stack([vectors.against(text) for text in texts]), axis=1, kind="stable")[:, :top_k]
+        similar = best.T.ravel().tolist()  # the best of each text, then the second best
+    elif vectors is None and len(numbers) <= most:
+        similar = list(numbers)
+    chosen = list(dict.fromkeys(named + similar))[:most]
+    return list(dict.fromkeys(graph.relation(number).label for number in chosen))
+
+
+# --- `stated_triples`: a small model writes one triple for each relation that its prompt offers, stated or not.
 def triples_of(
     assists: Assists,
     lines: Sequence[str],
@@ -47,7 +77,6 @@ def stated_triples(
     the text has more of the words of another relation between the same head and tail.
 
     Args:
-        lines: as the model wrote them.
         texts: what they were extracted from, numbered from 1.
         around: other texts and names from which head and tail may come, such as the question.
     """
@@ -98,3 +127,31 @@ def _words(text: str) -> set[str]:
     """The words of a text; a number with and without its separators."""
     plain = text.replace(",", "")
     return {*normalize(text).split(), *(normalize(plain).split() if plain != text else ())}
+
+
+# --- `measured_theta`: theta_0 so that the first threshold tells the graph's own triples from corrupted ones best.
+def measured_theta(
+    assists: Assists, given: float | None, otherwise: float, measure: Callable[[], float | None], trace: Trace
+) -> float:
+    """The given theta_0; without one what is measured, or the other where the assist is off or nothing can be measured.
+
+    Args:
+        otherwise: theta_0 of the paper.
+        measure: separates held-out triples from corrupted ones; None without any, or without embeddings.
+    """
+    if given is not None:
+        return given
+    found = measure() if "measured_theta" in assists else None
+    if found is None:
+        return otherwise
+    assists.note(trace, "measured_theta", "threshold", [f"{otherwise:.3g}"], [f"{found:.3g}"])
+    return found
+
+
+# --- `graph_values`: a value is given as the graph writes it, which may be more precise than a text.
+def graph_value(assists: Assists, graph: Graph, answer: str, nodes: Sequence[int], trace: Trace) -> str:
+    """The answer in the words of the graph if its first node is a date, a number or a text; else as it was written."""
+    if "graph_values" not in assists or not nodes or graph.literal(nodes[0]) is None:
+        return answer
+    assists.note(trace, "graph_values", "answer", [answer], [graph.label(nodes[0])])
+    return graph.label(nodes[0])
