@@ -84,13 +84,15 @@ def read_triples(path: Path, how: ReadOptions = DEFAULTS) -> RawGraph:
 def triple_parts(path: Path, how: ReadOptions) -> Iterator[RawGraph]:
     """`read_triples` part by part, about a million triples each. A CSV file is one part: its fields may hold lines.
 
+    In files of several parts the names of codes stay triples: no part has all of them.
+
     Raises:
         ReadError: as `read_triples`, when the faulty part is reached.
     """
     layout, notes = _planned(path, how)
     before, done = 0, 0
     if layout.quoted:
-        yield _triples_of(*_read_delimited(path, layout, how.skip_bad), notes)
+        yield labelled(_triples_of(*_read_delimited(path, layout, how.skip_bad), notes))
     elif not layout.delimiter:
         for rows in _parquet_parts(path, layout):
             yield _triples_of(_of_parquet(path, rows, layout, done), [], notes)
