@@ -65,7 +65,7 @@ def write(
         counts = write_graph(folder, whole, encoder, name_vectors, progress)
         if documents is not None:
             progress("indexing documents", 0, None)
-            counts["documents"] = len(DocumentStore.build(documents, folder / "documents"))
+            counts["documents"] = len(DocumentStore.build(documents, folder / "documents", language=others["language"]))
             write_node_documents(folder, progress)
         rows = len(whole) if isinstance(whole, RawGraph) else whole.kept
     progress("writing the manifest", 0, None)

@@ -49,6 +49,7 @@ class Base(Protocol):
     path: Path
     manifest: Manifest
     generation: Generation
+    language: str
 
     @property
     def columnar(self) -> ColumnarGraph:
@@ -265,7 +266,8 @@ class Writing:
             count = 0 if store is None else len(store)
         elif documents:
             self._progress("indexing documents", 0, None)
-            count = len(DocumentStore.build(documents, new / "documents", after=store if following else None))
+            after, language = store if following else None, self._base.language
+            count = len(DocumentStore.build(documents, new / "documents", after, language))
         else:
             return 0
         if documents is None and not graph_changed:

@@ -114,7 +114,7 @@ class StoredDocuments:
     def __init__(self, place: str, backend: Backend) -> None:
         self.place = place
         self.backend = backend
-        self._analyzer = analyzer()
+        self._analyzer = analyzer(backend.about.language)
 
     def __len__(self) -> int:
         return self.backend.count()
@@ -202,11 +202,12 @@ def upload(
     if isinstance(documents, DocumentStore) and documents.has_vectors:
         same = encoder is not None and documents.vectors.metadata["fingerprint"] == encoder.fingerprint
         ready = documents.vectors.vectors if same else None
-    analyze = analyzer().analyze
+    stemmer = documents.language if isinstance(documents, DocumentStore) else LANGUAGE
+    analyze = analyzer(stemmer).analyze
     lengths = [len(analyze(_text(document))) for document in islice(documents, _SAMPLE)]
-    about = About(float(np.mean(lengths)) if lengths else 1.0)
+    about = About(float(np.mean(lengths)) if lengths else 1.0, language=stemmer)
     if encoder is not None:
-        about = About(about.words, encoder.name, encoder.fingerprint, encoder.dimensions)
+        about = replace(about, encoder=encoder.name, fingerprint=encoder.fingerprint, dimensions=encoder.dimensions)
     backend = _backend(place, about)
     with contextlib.ExitStack() as held:
         held.callback(backend.close)

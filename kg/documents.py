@@ -109,7 +109,8 @@ class DocumentStore:
         self._table = pa.ipc.open_file(pa.memory_map(str(directory / TEXTS))).read_all()
         self._columns = {name: self._table[name] for name in ("id", "node", "title", "text")}
         self._node_order: RowArray = load_array(directory / NODE_ORDER)
-        self._analyzer = analyzer()
+        self.language: str = manifest["language"]
+        self._analyzer = analyzer(self.language)
         index = tantivy.Index.open(str(directory / WORDS))
         index.register_tokenizer("words", self._analyzer)
         self._schema = index.schema
@@ -127,7 +128,11 @@ class DocumentStore:
     # --- build, open -------------------------------------------------------------------------
     @classmethod
     def build(
-        cls, records: Iterable[Document], out_dir: Path | str, after: DocumentStore | None = None
+        cls,
+        records: Iterable[Document],
+        out_dir: Path | str,
+        after: DocumentStore | None = None,
+        language: str = "en",
     ) -> DocumentStore:
         """Write a store and open it. If this fails, nothing is left behind or replaced.
 
@@ -135,6 +140,7 @@ class DocumentStore:
             records: the documents; row numbers follow this order.
             out_dir: created; a store already there is replaced, anything else is refused.
             after: a store whose documents come first. Only the others are indexed; its files must not change later.
+            language: of the documents, as of a knowledge base; that of `after` if there is one.
 
         Raises:
             UserError: two documents share an id, or a text is not valid Unicode.
@@ -144,7 +150,7 @@ class DocumentStore:
         if place.exists() and not (place.is_dir() and ((place / MANIFEST).exists() or not any(place.iterdir()))):
             raise KnowledgeBaseError(f"{place} contains something other than documents; choose another directory")
         with replaced_directory(place) as new:
-            _write_store(records, new, after)
+            _write_store(records, new, after, stemmer_of(language) if after is None else after.language)
         return cls.open(place)
 
     @classmethod
@@ -376,15 +382,21 @@ FORMAT = "triplecheck-documents"
 VERSION = 1
 MANIFEST = "documents.json"
 LANGUAGE = "english"
+"""The stemmer where nothing else is said."""
 TEXTS = "documents.arrow"
 NODE_ORDER = "node_order.npy"
 WORDS = "words"
 
 _BATCH = 4096  # documents per record batch
+_STEMMERS = {
+    **{"ar": "arabic", "da": "danish", "de": "german", "el": "greek", "en": LANGUAGE, "es": "spanish", "fi": "finnish"},
+    **{"fr": "french", "hu": "hungarian", "it": "italian", "nb": "norwegian", "nl": "dutch", "pt": "portuguese"},
+    **{"ro": "romanian", "ru": "russian", "sv": "swedish", "ta": "tamil", "tr": "turkish"},
+}
 _LOCKS = (".tantivy-writer.lock", ".tantivy-meta.lock")
 
 
-def _write_store(records: Iterable[Document], place: Path, after: DocumentStore | None) -> None:
+def _write_store(records: Iterable[Document], place: Path, after: DocumentStore | None, stemmer: str) -> None:
     """Write texts, word index and manifest into an empty folder; see `DocumentStore.build`."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -401,7 +413,7 @@ def _write_store(records: Iterable[Document], place: Path, after: DocumentStore 
         # tantivy never changes a file in place.
         link_tree(after.directory / WORDS, place / WORDS, _LOCKS)
         index = tantivy.Index.open(str(place / WORDS))
-    index.register_tokenizer("words", analyzer())
+    index.register_tokenizer("words", analyzer(stemmer))
     writer = index.writer(128_000_000)
     ids: set[str] = set() if after is None else set(after.ids())
     source = iter(records)
@@ -429,13 +441,19 @@ def _write_store(records: Iterable[Document], place: Path, after: DocumentStore 
     np.save(place / NODE_ORDER, order.astype(np.int64))
     files = [path for path in sorted(place.rglob("*")) if path.is_file() and not path.name.startswith(".")]
     sizes = {path.relative_to(place).as_posix(): path.stat().st_size for path in files}
-    manifest = {"format": FORMAT, "version": VERSION, "rows": len(ids), "language": LANGUAGE, "files": sizes}
+    manifest = {"format": FORMAT, "version": VERSION, "rows": len(ids), "language": stemmer, "files": sizes}
     write_text(place / MANIFEST, json.dumps(manifest, indent=1))
 
 
-def analyzer() -> Any:
+def stemmer_of(language: str) -> str:
+    """The stemmer of a language, given by its code or a spaCy pipeline of it; empty if there is none."""
+    return _STEMMERS.get(language.partition("_")[0], "")
+
+
+def analyzer(stemmer: str = LANGUAGE) -> Any:
     """Text to words: split at everything but letters and digits, lower case, without accents, stemmed."""
     from tantivy import Filter, TextAnalyzerBuilder, Tokenizer
 
     builder = TextAnalyzerBuilder(Tokenizer.simple()).filter(Filter.remove_long(80)).filter(Filter.lowercase())
-    return builder.filter(Filter.ascii_fold()).filter(Filter.stemmer(LANGUAGE)).build()
+    builder = builder.filter(Filter.ascii_fold())
+    return (builder.filter(Filter.stemmer(stemmer)) if stemmer else builder).build()

@@ -121,7 +121,10 @@ class Plan:
 
 
 class KERAG(AnsweringProgram):
-    """Knowledge-enhanced RAG, with `KERAGOptions` and the presets `default` and `paper` (`PAPER`)."""
+    """Knowledge-enhanced RAG.
+
+    Its options are `KERAGOptions`, its presets `default` and `paper` (`PAPER`).
+    """
 
     name: ClassVar[str] = "kerag"
     Options: ClassVar[type[ProgramOptions]] = KERAGOptions

@@ -64,7 +64,9 @@ class Explored:
 
 
 class AnchorRAG(AnsweringProgram, RecallingProgram):
-    """Open-world RAG by several agents, with `AnchorRAGOptions` and the presets `default` and `paper` (`PAPER`).
+    """Open-world RAG by several agents.
+
+    Its options are `AnchorRAGOptions`, its presets `default` and `paper` (`PAPER`).
 
     By default anchors are ranked by name first, and by Eq. 2 among names that fit about equally well (the assist
     `names_first`); without it Eq. 2 ranks all candidates, and names break ties.

@@ -127,7 +127,7 @@ def test_head_to_tail_has_bands(tmp_path: Path) -> None:
     head, torso, tail = _by_id("head-to-tail", tmp_path).values()
     assert [one.popularity for one in (head, torso, tail)] == ["head", "torso", "tail"]
     assert (head.answers, torso.answers) == (("1999",), ("Bo Vey", "Ana Vey"))
-    assert (tail.topic, tail.triples) == (("http://x/A",), (("http://x/A", "http://x/r", "http://x/B"),))
+    assert (tail.topic, tail.extra["triples"]) == (("http://x/A",), [["http://x/A", "http://x/r", "http://x/B"]])
 
 
 def test_metaqa_topics_lose_their_brackets_and_kinds_come_from_the_qtype_file(tmp_path: Path) -> None:

@@ -302,3 +302,13 @@ def test_a_foreign_manifest_is_refused(tmp_path: Path, manifest: str) -> None:
     (tmp_path / "s/documents.json").write_text(manifest)
     with pytest.raises(KnowledgeBaseError):
         DocumentStore.open(tmp_path / "s")
+
+
+@pytest.mark.parametrize(("language", "found"), [("de_core_news_sm", ["1"]), ("en", []), ("xx", [])])
+def test_words_have_the_stems_of_their_language(tmp_path: Path, language: str, found: list[str]) -> None:
+    texts = [Document("1", None, "", "Die Häuser am Fluss"), Document("2", None, "", "Der Wald")]
+    store = DocumentStore.build(texts, tmp_path / "store", language=language)
+    assert ids(store.search("Haus")) == found
+    added = DocumentStore.build([Document("3", None, "", "Alte Häuser")], tmp_path / "more", store)
+    assert added.language == store.language
+    assert set(ids(added.search("Haus"))) == {*found, *(["3"] if found else [])}
