@@ -13,9 +13,8 @@ from documents import DOCS
 
 from triplecheck.kg import KnowledgeBase, knowledge_base
 from triplecheck.optimize import examples
-from triplecheck.optimize.distil import graph_ranker
+from triplecheck.optimize.distil import path_ranker
 from triplecheck.optimize.distil.path_ranker import FURTHER
-from triplecheck.optimize.distil.reader import student
 
 NOTEBOOKS = sorted((DOCS / "notebooks").glob("*.ipynb"))
 FEWER = {"questions[:160], questions[160:]": "questions[:100], questions[160:184]", "limit=40": "limit=12"}
@@ -39,8 +38,7 @@ def test_a_notebook_runs(path: Path, tmp_path: Path, bundled: KnowledgeBase, mon
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(knowledge_base, "open_bundled", lambda **_: bundled)
     # Students learn little and are compared on few questions.
-    for module in (graph_ranker, student):
-        monkeypatch.setattr(module, "FURTHER", replace(FURTHER, epochs=5, least_steps=80))
+    monkeypatch.setattr(path_ranker, "FURTHER", replace(FURTHER, epochs=5, least_steps=80))
     for name in ("ENOUGH", "MOST_CHOSEN"):
         monkeypatch.setattr(examples, name, 24)
     plots.switch_backend("agg")

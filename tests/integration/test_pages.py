@@ -23,7 +23,7 @@ from users_model import users_reply
 from triplecheck.app.config import load_settings
 from triplecheck.kg import KnowledgeBase, knowledge_base
 from triplecheck.kg.bundled_files import turtle_files
-from triplecheck.optimize.distil import students
+from triplecheck.optimize.distil import path_ranker
 from triplecheck.optimize.distil.path_ranker import FURTHER
 
 ROOT = DOCS.parent
@@ -48,7 +48,7 @@ def with_model(_: KnowledgeBase) -> Iterator[Reader]:
 def with_short_training(_: KnowledgeBase) -> Iterator[Reader]:
     """A ranker that learns little and is measured on few questions; traces of one step alone are not collected, too."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(students, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
+        patch.setattr(path_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
         few = {"others.jsonl --limit 40": "others.jsonl --limit 10"}
         yield Reader(few, parsed=(*MINUTES, "collect kerag --questions questions.jsonl --out gold"))
 
