@@ -118,7 +118,7 @@ def rewritten(
                 given.setdefault(flag[2:], []).append(following)
             else:
                 options.append([flag, following])
-            taking = options[-1] if valued[flag] else positional
+            taking = options[-1] if valued[flag] and not equals else positional
         else:
             options.append([word])
             taking = positional

@@ -35,7 +35,10 @@ def query(
         bool, flag("--explain", "Also show what the names stand for, what was looked through, and triples.", OUTPUT)
     ] = False,
     csv: Annotated[bool, flag("--csv", "Print CSV, with labels for nodes.", OUTPUT)] = False,
-    seconds: Annotated[float, flag("--seconds N", "Most processor time.", LIMITS, min=0)] = 10.0,
+    seconds: Annotated[
+        float,
+        flag("--seconds N", "Maximum processor time in seconds; of a graph on a server: maximum time.", LIMITS, min=0),
+    ] = 10.0,
     rows: Annotated[int, flag("--rows N", "Maximum rows to show.", LIMITS, min=1)] = 1000,
     json: JsonOption = False,
 ) -> None:

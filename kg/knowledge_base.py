@@ -271,7 +271,7 @@ class KnowledgeBase:
 
         Args:
             text: the query; see `kg.plans.notation`.
-            seconds: maximum time.
+            seconds: maximum processor time; of a graph on a server: maximum time.
             rows: maximum number of rows to return; `Answers.total` counts all.
 
         Raises:

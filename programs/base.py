@@ -176,8 +176,8 @@ class Sources:
         """
         base = self.knowledge_base
         if self._dense is None:
-            is_own = base is not None and self.linker is base.linker
-            self._dense = base.dense_linker(progress) if base is not None and is_own else self.linker
+            has_files = base is not None and not base.is_remote and self.linker is base.linker
+            self._dense = base.dense_linker(progress) if base is not None and has_files else self.linker
         return self._dense
 
     @functools.cached_property

@@ -144,7 +144,7 @@ def _nearest_lines(
     graph: Graph, topics: Mapping[int, tuple[str, str]], likeness: Likenesses, classes: Sequence[str], tokens: int
 ) -> list[Line]:
     """The relations of the topics and those nearest to the question, in the order of the graph."""
-    likeness = likeness.copy()
+    likeness = likeness[: graph.num_relations].copy()  # without functions
     for count in graph.relation_counts(list(topics)) if topics else ():
         likeness[count.relation] += 1.0
     for number in range(graph.num_relations):

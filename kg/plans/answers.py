@@ -107,7 +107,7 @@ def run_plan(graph: Graph, plan: Plan, *, seconds: float = SECONDS, rows: int = 
     Args:
         graph: the graph.
         plan: from `read_plan`.
-        seconds: most processor time; of a server, most time.
+        seconds: maximum processor time; of a graph on a server: maximum time.
         rows: maximum number of rows to return; `Answers.total` counts all.
 
     Raises:

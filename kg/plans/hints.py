@@ -49,7 +49,7 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ..
 
     Args:
         graph: the graph whose names it was read with.
-        seconds: most processor time; what was found until then is returned.
+        seconds: maximum processor time; what was found until then is returned.
 
     Returns:
         Hints; none if every pattern has matches, or if nothing can be said about it.

@@ -26,6 +26,7 @@ VALUED = {"-t": True, "-m": True, "--value": False, "--kb": False, "--out": Fals
         ("-t a b --value x OUT", "-t a -t b --value x -- OUT"),
         ("-t a b -- OUT", "-t a -t b -- OUT"),
         ("OUT -t a b -- -c", "-t a -t b -- OUT -c"),
+        ("-t=a OUT -m c=d e=f", "-t a -m c=d -m e=f -- OUT"),
         ("OUT -t a b -m c=d e=f", "-t a -t b -m c=d -m e=f -- OUT"),
         ("OUT -t - b", "-t - -t b -- OUT"),
         ("-t a b --out OUT", "-t a -t b -- OUT"),

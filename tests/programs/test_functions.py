@@ -185,6 +185,11 @@ def test_the_baseline_answers_from_a_function(sources: Sources) -> None:
     assert (result.answer, result.grounded) == ("11.5", True)
 
 
+def test_a_query_is_of_the_stored_graph(sources: Sources) -> None:
+    result: Any = ask(KERAG(sources), "How many teams are there?")
+    assert (result.answer, bool(result.query)) == ("2", True)
+
+
 def test_what_the_ranker_suggests_beside_the_model_is_not_called(sources: Sources, server: Server) -> None:
     play(
         kerag(sources, hops=1, assist="-all_topics -plans"),
