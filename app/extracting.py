@@ -156,6 +156,7 @@ def _build(
             documents=[graph.linked(text) for text in texts],
             encoder=DEFAULT_ENCODER if with_vectors else None,
             sources=[str(documents)],
+            language=language,
             progress=tell,
         )
 

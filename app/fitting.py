@@ -139,12 +139,12 @@ def show_fitted(fitted: Fitted, place: Path) -> None:
     """Print the candidates, the guarantee, and the files."""
     out = stdout()
     if is_quiet():
-        say(printable(fitted.sentence))
+        say(fitted.sentence)
         say(f"bundle: {fitted.bundle}")
         return
     _show_candidates(fitted)
     out.print()
-    say(printable(fitted.sentence))
+    say(fitted.sentence)
     if fitted.choice.kept:
         say(f"abstains below a confidence of {fitted.choice.abstain_below:.4g}")
     for note in fitted.notes:

@@ -320,10 +320,10 @@ def encode(
 ) -> None:
     """Encode the documents of all nodes, so that a dense search covers every node.
 
-    Without it, a program encodes the documents of up to 5,000 nodes when it first needs them; in a larger graph it
-    encodes only the best lexical candidates of each question. A core encodes about 10 documents per second. The same
-    command resumes an interrupted run. A dense search of the documents themselves (`--option corpus=dense`) needs
-    --documents.
+    Without this command, a program encodes the documents of up to 5,000 nodes when it first needs them; in a larger
+    graph it encodes only the best lexical candidates of each question. A core encodes about 10 documents per second.
+    The same command resumes an interrupted run. A dense search of the documents themselves
+    (`--option corpus=dense`) needs --documents.
 
     Examples:
 

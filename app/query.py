@@ -37,7 +37,7 @@ def query(
     csv: Annotated[bool, flag("--csv", "Print CSV, with labels for nodes.", OUTPUT)] = False,
     seconds: Annotated[
         float,
-        flag("--seconds N", "Maximum processor time in seconds; of a graph on a server: maximum time.", LIMITS, min=0),
+        flag("--seconds N", "Maximum processor time; on a server: maximum time.", LIMITS, min=0),
     ] = 10.0,
     rows: Annotated[int, flag("--rows N", "Maximum rows to show.", LIMITS, min=1)] = 1000,
     json: JsonOption = False,

@@ -47,7 +47,8 @@ class SynthesizeOptions:
     )
     plans: bool = flagged(
         "--plans",
-        "Make questions with a query that computes the answer: as many of each kind, or what the graph gives.",
+        "Make questions with a query that computes the answer: the same number of each kind, "
+        "or fewer where the graph gives fewer.",
         default=False,
     )
     max_answers: MaxAnswersOption = 10

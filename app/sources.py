@@ -200,11 +200,12 @@ class SourceOptions:
             reading: `axioms`, `language` and `first_blank` in place of the flags; see `kg.changes.reading`.
         """
         from triplecheck.kg.readers import read_graph
+        from triplecheck.kg.readers.raw import nothing
         from triplecheck.kg.readers.sql import read_sql
 
         how = self._how(header, progress=progress, **(reading or {}))
         rows = read_sql(self.database, self.sql, how) if self.database is not None and self.sql else []
-        return read_graph([*rows, *self.files_of_triples], self.entities, self.relations, how)
+        return read_graph([*rows, *self.files_of_triples] or nothing(), self.entities, self.relations, how)
 
     def files(self, header: bool | None) -> TripleFiles:
         """The files, to be read part by part; `header` is what `asked_header` returned."""

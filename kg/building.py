@@ -13,6 +13,7 @@ from triplecheck.kg.bulk import MEMORY, Triples
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.documents import Document, DocumentStore
 from triplecheck.kg.encode import Encoder
+from triplecheck.kg.errors import UserError
 from triplecheck.kg.manifest import Manifest
 from triplecheck.kg.names import build_names
 from triplecheck.kg.progress import ProgressCallback
@@ -56,6 +57,8 @@ def write(
     with contextlib.ExitStack() as held:
         if files is None and memory is None:
             whole = about = numbering.concat(readers.read_graph(triples, *described, how))
+        elif how.properties:
+            raise UserError("edge properties are kept in memory: leave out memory (--memory) or edge properties")
         else:
             files = files or readers.TripleFiles(triples, *described, how)
             whole = held.enter_context(Triples(folder / "scratch", MEMORY if memory is None else memory))
@@ -66,7 +69,7 @@ def write(
         if documents is not None:
             progress("indexing documents", 0, None)
             counts["documents"] = len(DocumentStore.build(documents, folder / "documents", language=others["language"]))
-            write_node_documents(folder, progress)
+            write_node_documents(folder, others["language"], progress)
         rows = len(whole) if isinstance(whole, RawGraph) else whole.kept
     progress("writing the manifest", 0, None)
     dropped = [_DROPPED] if (out / ranker.PART).is_dir() else []
@@ -135,10 +138,10 @@ def write_graph(
     return counts
 
 
-def write_node_documents(folder: Path, progress: ProgressCallback) -> None:
+def write_node_documents(folder: Path, language: str, progress: ProgressCallback) -> None:
     """Write the documents of nodes, of the graph and the documents in a folder."""
     graph, store = ColumnarGraph(folder / "graph"), DocumentStore.open(folder / "documents")
-    node_documents.build(graph, store, folder / "node_documents", progress)
+    node_documents.build(graph, store, folder / "node_documents", progress, language=language)
     graph.close()
 
 

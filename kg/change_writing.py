@@ -49,7 +49,6 @@ class Base(Protocol):
     path: Path
     manifest: Manifest
     generation: Generation
-    language: str
 
     @property
     def columnar(self) -> ColumnarGraph:
@@ -266,14 +265,14 @@ class Writing:
             count = 0 if store is None else len(store)
         elif documents:
             self._progress("indexing documents", 0, None)
-            after, language = store if following else None, self._base.language
+            after, language = store if following else None, self._base.manifest.language
             count = len(DocumentStore.build(documents, new / "documents", after, language))
         else:
             return 0
         if documents is None and not graph_changed:
             self._copy(new, "node_documents")
         elif store is not None or documents:
-            building.write_node_documents(new, self._progress)
+            building.write_node_documents(new, self._base.manifest.language, self._progress)
         return count
 
     def _keep_trained(self, graph_changed: bool, new: Path) -> dict[str, str]:
@@ -354,7 +353,8 @@ class Writing:
                 if not complete:
                     continue  # it would take longer to make the texts than to encode these few again
                 graph, content = ColumnarGraph(new / "graph"), Generation(new, after).content("graph", "documents")
-                node_documents.build(graph, None, place, self._progress, content=content)
+                language = self._base.manifest.language
+                node_documents.build(graph, None, place, self._progress, content=content, language=language)
                 graph.close()
             encoder.add(map(getattr(old, field), rows.tolist()), matrix)
             documents = NodeDocuments(place)

@@ -21,7 +21,7 @@ from triplecheck.kg.names import normalize
 from triplecheck.kg.numbering import concat
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers import RawGraph, ReadOptions, read_graph
-from triplecheck.kg.readers.raw import warn_of
+from triplecheck.kg.readers.raw import nothing, warn_of
 
 
 def add(
@@ -173,7 +173,8 @@ def _read(
     triples: object, described: tuple[object, object], mapping: Mapping[str, str] | None, how: Mapping[str, Any]
 ) -> RawGraph:
     """What is read, without what its ontology implies: that follows from the whole graph."""
-    new = concat(read_graph(triples, *described, ReadOptions(mapping=mapping or {}, **how)))
+    given = nothing() if isinstance(triples, list | tuple) and not triples else triples
+    new = concat(read_graph(given, *described, ReadOptions(mapping=mapping or {}, **how)))
     return without_inferred(new) if new.inferred else new
 
 

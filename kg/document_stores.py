@@ -195,7 +195,7 @@ def upload(
         progress: called as ("storing documents", done, total or None).
 
     Raises:
-        UserError: it is no such place, or it holds other documents, or those of another encoder.
+        UserError: it is no such place, or it holds other documents, or those of another encoder or language.
         UnavailableError: as `open_documents`.
     """
     ready: npt.NDArray[np.floating[Any]] | None = None
@@ -212,8 +212,10 @@ def upload(
     with contextlib.ExitStack() as held:
         held.callback(backend.close)
         done = backend.count()
-        if backend.about.fingerprint != about.fingerprint:
-            raise UserError(f"{redacted(place)}: has documents of another encoder; name another one behind #")
+        if (backend.about.fingerprint, backend.about.language) != (about.fingerprint, about.language):
+            raise UserError(
+                f"{redacted(place)}: has documents of another encoder or language; name another one behind #"
+            )
         total = len(documents) if isinstance(documents, Sized) else None
         source = iter(documents)
         last = next(islice(source, done - 1, None), None) if done else None

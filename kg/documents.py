@@ -7,6 +7,7 @@ Robertson and Zaragoza 2009). Vectors, if built, are in a `kg.vectors.VectorInde
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import threading
 from bisect import bisect_left, bisect_right
@@ -447,7 +448,7 @@ def _write_store(records: Iterable[Document], place: Path, after: DocumentStore 
 
 def stemmer_of(language: str) -> str:
     """The stemmer of a language, given by its code or a spaCy pipeline of it; empty if there is none."""
-    return _STEMMERS.get(language.partition("_")[0], "")
+    return _STEMMERS.get(re.split("[-_]", language)[0].lower(), "")
 
 
 def analyzer(stemmer: str = LANGUAGE) -> Any:

@@ -127,7 +127,8 @@ def load_encoder(
         encoder = _load(name, str(directory.resolve()) if directory.is_dir() else None)
     if fingerprint is not None and fingerprint != encoder.fingerprint:
         raise KnowledgeBaseError(
-            f"{place}: its vectors were made with other weights of {name!r} than the installed ones; build it again"
+            f"{place}: its vectors were made with other weights of {name!r} than the installed ones; build it again "
+            "(`triplecheck kb build`, or `kb index` of an endpoint)"
         )
     return encoder
 

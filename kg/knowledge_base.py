@@ -205,7 +205,12 @@ class KnowledgeBase:
         with self.generation.opening("node_documents") as folder:
             if not node_documents.is_of(folder, content):
                 node_documents.build(
-                    self.columnar, self.documents, folder, content=content, check=self.generation.check
+                    self.columnar,
+                    self.documents,
+                    folder,
+                    content=content,
+                    check=self.generation.check,
+                    language=self.manifest.language,
                 )
             documents = node_documents.NodeDocuments(folder)
         return NodeSearches(documents, self.generation, self.encoder)
@@ -380,7 +385,7 @@ class RemoteBase(KnowledgeBase):
         self.name_vectors = self.documents = self.embeddings = self.ranker_file = None
 
     def __getattr__(self, name: str) -> NoReturn:
-        """Called for what all parts in files are opened by, which is not here."""
+        """Parts in files need `manifest` or `generation`, which a remote base has not."""
         if name not in ("manifest", "generation"):
             raise AttributeError(name)
         where = "on a server" if self.endpoint.options.scheme != "ladybug" else "in a database of its own"

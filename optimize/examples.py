@@ -168,7 +168,7 @@ def step_examples(program: Program, step: str, questions: Sequence[Question]) ->
 
 @dataclass(frozen=True)
 class Pilot:
-    """What a few runs took, for the estimate; most is as in `Usage`."""
+    """What a few runs took, for the estimate; `dollars` are those of the calls with a known price."""
 
     runs: int
     seconds: float

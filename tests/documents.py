@@ -118,7 +118,7 @@ class Reader:
         script = Path(f"block_{len(list(Path.cwd().glob('block_*.py')))}.py").resolve()
         script.write_text(code, "utf-8")
         with contextlib.redirect_stdout(io.StringIO()) as out:
-            exec(compile(code, str(script), "exec"), self.names)
+            exec(compile(code, str(script), "exec", dont_inherit=True), self.names)
         for wanted in re.findall(r"^\s*print\(.*\)  # (.+)$", code, re.MULTILINE):
             assert wanted in out.getvalue(), f"{code}\n{out.getvalue()}\nlacks: {wanted}"
 

@@ -91,7 +91,7 @@ _SCORES_AT_ONCE = 1 << 24
 
 @dataclass(frozen=True)
 class Quality:
-    """Mean reciprocal rank, and shares of ranks up to 1 and 10, of the tails and the heads of so many triples."""
+    """Mean reciprocal rank, and shares of ranks up to 1 and 10; the tail and the head of each triple are predicted."""
 
     mrr: float
     hits_at_1: float

@@ -32,7 +32,8 @@ class Limits:
         """
         if time.thread_time() - self.started > self.seconds:
             raise PlanError(
-                f"the query takes longer than {self.seconds:g} s; narrow it by a class or a name, or allow more seconds"
+                f"the query takes longer than {self.seconds:g} s of processor time; "
+                "narrow it by a class or a name, or allow more seconds"
             )
 
     def too_many(self) -> PlanError:

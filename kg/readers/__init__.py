@@ -55,7 +55,7 @@ def read_graph(
         how: how they are read.
 
     Raises:
-        UserError: something else, no triples in it, or an unknown extension.
+        UserError: something else, nothing at all, or an unknown extension.
         ReadError: a file that cannot be read.
     """
     if is_rdflib(triples):
@@ -64,6 +64,8 @@ def read_graph(
             triples.serialize(path, format="nt", encoding="utf-8")  # type: ignore[attr-defined]
             return read_graph(path, entities, relations, how)
     given = _several(triples)
+    if isinstance(triples, list | tuple) and not given:
+        raise UserError("no file of triples was given")
     if given and all(isinstance(one, str | Path | RawGraph | WideTable) for one in given):
         wide = [one for one in given if isinstance(one, WideTable)]
         graphs = [one for one in given if isinstance(one, RawGraph)]
@@ -94,7 +96,7 @@ class TripleFiles:
         if len(self.paths) < len(given):
             raise UserError(
                 f"triples are sorted on disk from the path of a file, or several, not from {type(triples).__name__}; "
-                "leave out --memory"
+                "leave out memory (--memory)"
             )
         self.skipped: list[BadLine] = []
         self._entities, self._relations, self._how = entities, relations, how

@@ -133,6 +133,7 @@ def build(
     *,
     content: str | None = None,
     check: Callable[[str], None] | None = None,
+    language: str = "en",
 ) -> None:
     """Render and index the documents of all nodes with documents.
 
@@ -141,6 +142,7 @@ def build(
         folder: created, or replaced when the new one is complete.
         progress: called as ("indexing node documents", done, total).
         content: hash of what they are made from, for `is_of`.
+        language: of the graph.
         check: called with the name of the folder before anything is written; raises if the graph was replaced.
     """
     nodes = np.empty(0, np.int64) if documents is None else _documented(graph, documents)
@@ -150,7 +152,8 @@ def build(
     with replaced_directory(folder) as new:
         if check is not None:
             check(folder.name)
-        DocumentStore.build(_records(graph, documents, nodes, lengths, progress), new / _DOCUMENTS)
+        records = _records(graph, documents, nodes, lengths, progress)
+        DocumentStore.build(records, new / _DOCUMENTS, language=language)
         np.save(new / _NODES, nodes)
         np.save(new / _LENGTHS, np.array(lengths, np.int64))
         if content is not None:

@@ -43,7 +43,8 @@ class HttpClient:
         headers: sent with each query.
         requests_per_second: most queries a second; None: no limit.
         retries: further tries if the server is busy (429, 503), fails for the moment (502, 504) or hangs up. A wait
-            that the server names is obeyed up to 30 s; a longer one is an error that names it.
+            that the server names is obeyed up to 30 s and up to the end of the query's time; a longer one is an error
+            that names it.
         cache: keeps replies; closed with the client.
 
     Attributes:
@@ -157,6 +158,10 @@ class HttpClient:
                 reply.close()  # unread: only the body of an answer is limited
                 reply = self._http.send(reply.next_request, auth=None, stream=True)
             return reply, self._read(reply, meter)
+        except (httpx.HTTPError, GraphUnavailableError):
+            if reply.status_code not in _PASSING:
+                raise
+            return reply, b""  # the status says enough to try again
         finally:
             reply.close()
 

@@ -89,6 +89,7 @@ class TransformersBackend:
             sampling = {"do_sample": True, "temperature": first.temperature, "top_p": first.top_p, "top_k": 0}
         settings = self._transformers.GenerationConfig(
             max_new_tokens=max(limits),
+            repetition_penalty=1.0,  # not that of the model, as in llama.cpp
             pad_token_id=self._tokenizer.pad_token_id,
             eos_token_id=self._tokenizer.eos_token_id,
             **sampling,

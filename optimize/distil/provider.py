@@ -22,12 +22,23 @@ from triplecheck.optimize.distil.data import DistilOptions, chat_row
 from triplecheck.optimize.distil.run import distil_rows
 
 
+class LocalJob(TrainingJob):  # type: ignore[misc]
+    """A training job in a thread of this process."""
+
+    def status(self) -> str:
+        """`running`, `failed` or `succeeded`."""
+        if not self.done():
+            return "running"
+        return "failed" if isinstance(self.result(), Exception) else "succeeded"
+
+
 class LocalProvider(Provider):  # type: ignore[misc]
     """Distils the model of an embedded engine into a directory of distilled models."""
 
     def __init__(self, engine: LocalEngine, out: Path | str) -> None:
         super().__init__()
         self.finetunable = True
+        self.TrainingJob = LocalJob
         self._engine, self._out = engine, Path(out)
 
     def finetune(

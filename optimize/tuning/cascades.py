@@ -36,7 +36,10 @@ class Rule:
 
 
 def best_rule(first: Measured, second: Measured) -> Rule:
-    """The rule with most right answers; of those the one that asks the second, dear model least, of these a proof."""
+    """The rule with most right answers; of those the one that asks the second, dear model least, of these a proof.
+
+    Both models were asked the same questions.
+    """
     both = [id for id in first.scored if id in set(second.scored)]
     rules = []
     for sure in SURE:

@@ -165,7 +165,7 @@ class FourStepFocus(Program):
         return kind
 
     def prepare(self, progress: ProgressCallback = no_progress) -> None:
-        """Make the vectors of nodes, if the search uses them and they are not too many, and of names if they are used."""
+        """Make the vectors of nodes, if the search uses them and they are not too many; of names, if they are used."""
         if self.options.matching.by_vector:
             self.sources.dense_linker(progress)
         searches = None if self.options.search == "none" else self._searches

@@ -33,8 +33,8 @@ _LEAST_HOP, _LEAST_SCHEMA = -15.0, -20.0
 def ideal_hop(proof: Proof, ranker: PathRanker, relations: RelationVectors | None) -> float | None:
     """The difference of the log-probabilities of the weakest hop and of the best of all relations in its place.
 
-    "All relations" are those of the graph and of the vocabulary. The path is the one of the proof that the ranker likes best; of
-    several topics the one counts for which it is nearest to the best that could be made of the graph's relations.
+    "All relations" are those of the graph and of the vocabulary. The path is the one of the proof that the ranker likes
+    best; of several topics the one counts for which it is nearest to the best that the graph's relations could make.
 
     Args:
         relations: of the graph; None: not known.

@@ -34,7 +34,7 @@ def run(block: str, names: dict[str, Any]) -> None:
     """Run a block as a script: `dspy.Refine` reads the source of the reward function."""
     script = Path(f"block_{len(list(Path.cwd().glob('block_*.py')))}.py").resolve()
     script.write_text(block, "utf-8")
-    exec(compile(block, str(script), "exec"), names)
+    exec(compile(block, str(script), "exec", dont_inherit=True), names)
 
 
 def test_all_blocks_are_found() -> None:

@@ -25,9 +25,9 @@ def run(code: str, names: dict[str, Any]) -> None:
     """Run a cell and show the value of its last line."""
     cell = ast.parse(code)
     last = cell.body.pop() if isinstance(cell.body[-1], ast.Expr) else None
-    exec(compile(cell, "cell", "exec"), names)
+    exec(compile(cell, "cell", "exec", dont_inherit=True), names)
     if isinstance(last, ast.Expr):
-        value = eval(compile(ast.Expression(last.value), "cell", "eval"), names)  # noqa: S307
+        value = eval(compile(ast.Expression(last.value), "cell", "eval", dont_inherit=True), names)  # noqa: S307
         assert value is None or getattr(value, "_repr_html_", value.__repr__)()
 
 

@@ -304,7 +304,7 @@ def test_a_foreign_manifest_is_refused(tmp_path: Path, manifest: str) -> None:
         DocumentStore.open(tmp_path / "s")
 
 
-@pytest.mark.parametrize(("language", "found"), [("de_core_news_sm", ["1"]), ("en", []), ("xx", [])])
+@pytest.mark.parametrize(("language", "found"), [("de_core_news_sm", ["1"]), ("DE-at", ["1"]), ("en", []), ("xx", [])])
 def test_words_have_the_stems_of_their_language(tmp_path: Path, language: str, found: list[str]) -> None:
     texts = [Document("1", None, "", "Die Häuser am Fluss"), Document("2", None, "", "Der Wald")]
     store = DocumentStore.build(texts, tmp_path / "store", language=language)

@@ -141,6 +141,12 @@ def test_embeddings_become_part_of_the_knowledge_base(mine: KnowledgeBase) -> No
     heads, relations, tails = trained.split.test.T
     theirs = scorer_of(trained.model).score(heads, relations, tails)
     np.testing.assert_array_equal(found.score(heads, relations, tails), theirs)
+    weights = mine.path / "embeddings" / "weights.safetensors"
+    content = bytearray(weights.read_bytes())
+    content[-1] ^= 1
+    weights.write_bytes(content)
+    with pytest.raises(KnowledgeBaseError, match="has changed"):
+        opened.verify()
 
 
 def test_a_model_without_array_form_is_stored_as_a_model(mine: KnowledgeBase) -> None:

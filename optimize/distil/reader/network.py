@@ -21,7 +21,7 @@ _RATE, _DECAY = 5e-3, 1e-2
 def train_network(
     examples: Sequence[Example], seed: int = 0, progress: ProgressCallback = no_progress
 ) -> dict[str, FloatArray]:
-    """Train a network; its weights, see `lms.reader.Reader`. Each graph counts the same.
+    """Train a network; its weights, see `lms.reader.model.Reader`. Each graph counts the same.
 
     Raises:
         MissingExtraError: torch is not installed.

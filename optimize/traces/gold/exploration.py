@@ -53,7 +53,7 @@ def select_paths(known: KnownGold, prompt: Prompt) -> GoldReply:
 
 
 def leading(known: KnownGold, prompt: Prompt, field: str = "paths", topics: Collection[int] | None = None) -> list[int]:
-    """Numbers of the paths in a field that a gold path begins with or is: one from these topics, if any are given."""
+    """Numbers of the paths in a field that a gold path begins with or is. Paths from `topics` count; None: from any."""
     lines = prompt.items(field)
     found: list[int] = []
     for name, path in known.starts(prompt):
