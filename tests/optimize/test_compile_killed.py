@@ -11,21 +11,21 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, TypeAlias
 
-import killed_runs
+import killed_compiling
 import pytest
-from killed_runs import lines
+from killed_compiling import lines
 
 from triplecheck.kg import KnowledgeBase
 
 Fork: TypeAlias = Callable[[Path, str, Path, str], int]
-STAGES = (killed_runs.RECORDING, killed_runs.TRYING, killed_runs.DECIDING)
+STAGES = (killed_compiling.RECORDING, killed_compiling.TRYING, killed_compiling.DECIDING)
 
 
 @pytest.fixture(scope="module")
 def fork(bundled: KnowledgeBase) -> Iterator[Fork]:
     """Runs in a fork, and gives its exit status."""
     with subprocess.Popen(
-        [sys.executable, killed_runs.__file__, str(bundled.path)],
+        [sys.executable, killed_compiling.__file__, str(bundled.path)],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -46,11 +46,11 @@ def _read(tmp_path: Path, file: str) -> list[Any]:
     return [json.loads((tmp_path / name / file).read_text()) for name in ("whole", "run")]
 
 
-@pytest.mark.parametrize("optimizer", killed_runs.SETTINGS)
+@pytest.mark.parametrize("optimizer", killed_compiling.SETTINGS)
 def test_a_killed_run_is_resumed_without_repeated_calls(optimizer: str, tmp_path: Path, fork: Fork) -> None:
     whole, killed, again = (tmp_path / name for name in ("whole.log", "killed.log", "again.log"))
     assert fork(tmp_path / "whole", optimizer, whole, "") == 0
-    assert fork(tmp_path / "run", optimizer, killed, killed_runs.SCORED) == -signal.SIGKILL
+    assert fork(tmp_path / "run", optimizer, killed, killed_compiling.SCORED) == -signal.SIGKILL
     assert not (tmp_path / "run" / "bundle").exists()
     assert fork(tmp_path / "run", optimizer, again, "") == 0
     # The call under way when the process was killed is made again, and no other.

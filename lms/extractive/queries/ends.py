@@ -50,7 +50,8 @@ class Ends:
     def __init__(self, parse: Parse, clauses: Clauses, schema: Schema, likeness: Likeness) -> None:
         self._parse, self._clauses, self._schema, self._likeness = parse, clauses, schema, likeness
         self._starts: dict[tuple[str, bool], set[str]] = {}
-        self._told: dict[int, tuple[str, ...]] = {}
+        self._valued: dict[int, tuple[str, ...]] = {}
+        self._named: dict[int, str] = {}
         for hop in hops(schema):
             self._starts.setdefault((hop.relation.label, hop.forward), set()).add(hop.start)
 
@@ -60,23 +61,34 @@ class Ends:
         if unit.kind == "class":
             return unit.names
         topic = self.topic(number)
-        return topic.classes if topic else self._told.get(number, ())
+        return topic.classes if topic else self._valued.get(number, ())
 
     def stand_for(self, number: int, value: int) -> None:
         """Note that a unit stands for the things of a value: suppliers for "which florist", if all florists are."""
         topic = self.topic(value)
         ends = {} if topic is None else {one.end: None for one in topic.beside if not one.is_head}
         if len(ends) == 1 and self._schema.classes:
-            self.tell(number, *ends)
+            self._valued[number] = tuple(ends)
 
-    def tell(self, number: int, *classes: str) -> None:
-        """Note the classes of a unit that names none itself."""
-        self._told[number] = classes
+    def tell(self, number: int, name: str) -> bool:
+        """Note the class to which the relation leads that a noun names; whether it was unknown.
+
+        It says where the noun may be, and not what it has: a teacher "before 1900" need not be born before.
+        """
+        if self._at_ends(number):
+            return False
+        self._named[number] = name
+        return True
+
+    def _at_ends(self, number: int) -> tuple[str, ...]:
+        """The classes of a unit at the end of a relation, also of a noun that names one."""
+        named = self._named.get(number)
+        return self.classes(number) or (() if named is None else (named,))
 
     def is_known(self, number: int) -> bool:
         """Whether the classes of a unit are known, or the relations of a topic."""
         topic = self.topic(number)
-        return bool(self.classes(number)) or (topic is not None and bool(topic.beside))
+        return bool(self._at_ends(number)) or (topic is not None and bool(topic.beside))
 
     def may_start(self, number: int, hop: Hop, topics: Related = "own") -> bool:
         """Whether a unit may be at the start of a hop."""
@@ -135,16 +147,16 @@ class Ends:
 
     def _may_be_at(self, number: int, end: str, *, loosely: bool) -> bool:
         """Whether a unit may be at an end of a relation."""
-        unit = self._unit(number)
+        unit, known = self._unit(number), self._at_ends(number)
         if unit.kind == "number":
             return end in MEASURES
-        if unit.kind == "noun" and not self.classes(number):
+        if unit.kind == "noun" and not known:
             return True
-        if unit.kind == "word" and not self.classes(number):
+        if unit.kind == "word" and not known:
             kind = self._parse.lexicon.questions.get(unit.names[0], "thing")
             if kind == "time":
                 return end in TIMES
             return kind not in ("person", "place") or (end not in MEASURES and self.fit(kind, end) >= 0)
         if unit.kind == "topic" and end == "text":
-            return not self.classes(number)
-        return fits(self.classes(number), end, loosely=loosely and unit.kind == "topic")
+            return not known
+        return fits(known, end, loosely=loosely and unit.kind == "topic")

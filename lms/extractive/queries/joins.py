@@ -111,10 +111,7 @@ class Joiner:
         to, end = join.attachment.to, join.hops[-1].end
         unit = self._clauses.units[to]
         is_named = unit.kind == "noun" and len(join.hops) == 1 and join.said.issuperset(unit.tokens)
-        is_new = is_named and end in self._schema.classes and not self.ends.classes(to)
-        if is_new:
-            self.ends.tell(to, end)
-        return is_new
+        return is_named and end in self._schema.classes and self.ends.tell(to, end)
 
     def _by_named(self, join: Join, chosen: Sequence[Join]) -> Join:
         """A join by way of a thing of a class that the question names leads to that: "the total price of the violins by

@@ -1,6 +1,7 @@
 """A process that imports once, and for each line that it reads forks one that compiles, and may be killed on the way.
 
-`python killed_runs.py KB`, then lines `[OUT, OPTIMIZER, LOG, STAGE]` in JSON; the exit status of each fork is printed.
+`python killed_compiling.py KB`, then lines `[OUT, OPTIMIZER, LOG, STAGE]` in JSON; the exit status of each fork is
+printed.
 The model writes a line into LOG for each call. The process is killed when STAGE begins: without an optimizer a stage of
 `tune`, with one the call after a few scores; any other STAGE lets it end.
 """
