@@ -60,6 +60,12 @@ def build_turtle(
     return build_knowledge_base(read_graph([path]), folder / "kb", documents=documents, encoder=encoder)
 
 
+def written_rows(text: str) -> list[tuple[str, str, str]]:
+    """Rows "head|relation|tail", each on a line or before a semicolon."""
+    rows = (row.split("|") for row in text.replace("\n", ";").split(";") if row.strip())
+    return [(head.strip(), relation.strip(), tail.strip()) for head, relation, tail in rows]
+
+
 def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path, encoder: str | None = None) -> KnowledgeBase:
     """A knowledge base from TSV rows, without types and labels."""
     path = folder / "graph.tsv"

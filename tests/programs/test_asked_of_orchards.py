@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from program_parts import ask, build_rows
+from program_parts import ask, build_rows, written_rows
 
 from triplecheck.programs import KERAG
 
@@ -63,8 +63,8 @@ ANSWERED = {
 
 @pytest.fixture(scope="module")
 def orchards(tmp_path_factory: pytest.TempPathFactory) -> KERAG:
-    rows = [tuple(map(str.strip, row.split("|"))) for row in ROWS.replace("\n", ";").split(";") if row.strip()]
-    return KERAG(build_rows(rows, tmp_path_factory.mktemp("orchards"), encoder="all-MiniLM-L6-v2"), verdict="likely")
+    base = build_rows(written_rows(ROWS), tmp_path_factory.mktemp("orchards"), encoder="all-MiniLM-L6-v2")
+    return KERAG(base, verdict="likely")
 
 
 @pytest.mark.parametrize(("question", "answer"), [pair for pairs in ANSWERED.values() for pair in pairs])
