@@ -202,7 +202,7 @@ def upload(
     if isinstance(documents, DocumentStore) and documents.has_vectors:
         same = encoder is not None and documents.vectors.metadata["fingerprint"] == encoder.fingerprint
         ready = documents.vectors.vectors if same else None
-    stemmer = documents.language if isinstance(documents, DocumentStore) else LANGUAGE
+    stemmer = documents.stemmer if isinstance(documents, DocumentStore) else LANGUAGE
     analyze = analyzer(stemmer).analyze
     lengths = [len(analyze(_text(document))) for document in islice(documents, _SAMPLE)]
     about = About(float(np.mean(lengths)) if lengths else 1.0, language=stemmer)

@@ -110,8 +110,8 @@ class DocumentStore:
         self._table = pa.ipc.open_file(pa.memory_map(str(directory / TEXTS))).read_all()
         self._columns = {name: self._table[name] for name in ("id", "node", "title", "text")}
         self._node_order: RowArray = load_array(directory / NODE_ORDER)
-        self.language: str = manifest["language"]
-        self._analyzer = analyzer(self.language)
+        self.stemmer: str = manifest["language"]
+        self._analyzer = analyzer(self.stemmer)
         index = tantivy.Index.open(str(directory / WORDS))
         index.register_tokenizer("words", self._analyzer)
         self._schema = index.schema
@@ -151,7 +151,7 @@ class DocumentStore:
         if place.exists() and not (place.is_dir() and ((place / MANIFEST).exists() or not any(place.iterdir()))):
             raise KnowledgeBaseError(f"{place} contains something other than documents; choose another directory")
         with replaced_directory(place) as new:
-            _write_store(records, new, after, stemmer_of(language) if after is None else after.language)
+            _write_store(records, new, after, stemmer_of(language) if after is None else after.stemmer)
         return cls.open(place)
 
     @classmethod

@@ -116,12 +116,14 @@ def _is_role(question: Question, place: Place) -> bool:
 
 
 def _topics(parse: Parse) -> Iterator[Unit]:
-    """The topics, without those that belong to the name of the topic behind them. A value is no such name: "brown
-    dogs", "is Ruby brown"."""
+    """The topics, without those that belong to the name of the topic behind them.
+
+    Nothing belongs to a name in lower case: "brown dogs" and "is Ruby brown" have two topics each.
+    """
     for at in range(len(parse)):
         head = parse.tokens[at].head
-        in_name = head == at + 1 and parse.is_topic(head) and parse.is_a(at, "compound", "amod", "nmod")
-        if parse.is_topic(at) and not (in_name and not parse.is_value(head)):
+        before_name = head == at + 1 and parse.is_topic(head) and not parse.is_value(head)
+        if parse.is_topic(at) and not (before_name and parse.is_a(at, "compound", "amod", "nmod")):
             yield Unit("topic", at, (at, at + 1), (parse.topics[at],), is_denied=_is_denied(parse, at))
 
 

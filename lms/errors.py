@@ -19,7 +19,7 @@ class ModelUnavailableError(UnavailableError):
 
 
 class PromptTooLongError(TriplecheckError):
-    """A prompt does not fit into the model's context window."""
+    """A prompt is longer than the context window of the model."""
 
 
 class ModelReplyError(TriplecheckError, AdapterParseError):

@@ -21,7 +21,7 @@ from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import nouns
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.pipeline import read_text
-from triplecheck.language.question import Question, spelling
+from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
 from triplecheck.programs.expansion import is_identifier
 from triplecheck.programs.room import estimated_tokens
@@ -284,10 +284,7 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
     the films by X", nor is the noun that is asked for in a graph without classes: "what film did X write".
     """
     asked = () if graph.has_types else (read.asked.noun, read.asked.lemma)
-    rest = read.text
-    for topic in read.topics:
-        rest = re.sub(re.escape(spelling(topic)) or r"(?!)", " ", rest, flags=re.IGNORECASE)
-    free = set(words_of(rest))
+    beside = {*words_of(" ".join(read.words))}  # the topics are masked
 
     def names_relation(name: str) -> bool:
         # By its form: a value is like the relation that leads to it, as "white" is like `colour`.
@@ -295,7 +292,7 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
 
     found = {}
     for mention, said in _mentions(linker, read):
-        if mention.similarity < 1 or not mention.text.islower() or not free >= {*words_of(said or mention.text)}:
+        if mention.similarity < 1 or not mention.text.islower() or not beside >= {*words_of(said or mention.text)}:
             continue
         if mention.text in asked or names_relation(mention.text):
             continue

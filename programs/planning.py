@@ -297,8 +297,10 @@ class Planning:
         """Why a query is wrong that takes the wrong end of an order, "the oldest" by the last year; empty if it is
         not."""
         found = self._read.compares
-        if found is None or found.degree != "Sup":
-            return "" if found is None else self._comparison_problem(plan, found)
+        if found is None:
+            return ""
+        if found.degree != "Sup":
+            return self._comparison_problem(plan, found)
         way = meant_order(found, self._said(plan))
         return f"{found.text!r} needs ORDER BY {way.upper()}(...)." if way else ""
 

@@ -37,7 +37,10 @@ def graph_key(graph: ColumnarGraph) -> str:
 
 
 def add_embeddings(graph: ColumnarGraph, base: Generation, stored: Path) -> None:
-    """Put the stored embeddings into a newly built base, to be opened again, unless they are of another graph."""
+    """Copy the stored embeddings into a newly built base, which must be opened again afterwards.
+
+    Embeddings of another graph are not copied; a warning says so.
+    """
     if not stored.is_dir():
         return
     key = stored / _KEY

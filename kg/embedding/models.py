@@ -168,7 +168,10 @@ _BATCH = 256
 
 
 class TorchScorer:
-    """Scores by a PyKEEN model with inverse relations. Slower than `ArrayScorer`, with its weights in memory."""
+    """Scores triples with a PyKEEN model that has inverse relations.
+
+    It is slower than `ArrayScorer` and holds the weights in memory.
+    """
 
     def __init__(self, model: Any) -> None:
         self._model = model.eval()

@@ -36,12 +36,12 @@ class InnerProduct:
     query: QueryFunction
 
     def score(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """Each query with its own tail: (n, width) and (n, width) to (n,)."""
+        """The score of each query with its own tail: (n, width) and (n, width) to (n,)."""
         scores: FloatArray = np.einsum("nd,nd->n", queries, tails)
         return scores
 
     def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
-        """Each query with every tail: (n, width) and (m, width) to (n, m)."""
+        """The score of each query with every tail: (n, width) and (m, width) to (n, m)."""
         scores: FloatArray = queries @ tails.T
         return scores
 

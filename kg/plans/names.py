@@ -78,7 +78,7 @@ class PlanNames:
         raise self._unknown("class", plain, self._schema.like_type(plain), kind)
 
     def _value(self, name: str) -> str:
-        """How to write a name that is a value of one relation: "a value: ?x <colour> <red>"; empty for other names."""
+        """A hint for a name that is the value of one relation: "a value: ?x <colour> <red>"; empty for others."""
         value = next((one for one in (name, _singular(name)) if self._named(one)), name)
         counts = self.graph.relation_counts(self._named(value))
         into = {one.relation for one in counts if one.direction is Direction.IN}

@@ -161,7 +161,7 @@ def build(
 
 
 def _documented(graph: ColumnarGraph, documents: DocumentStore) -> RowArray:
-    """The entities of this graph that documents are about, ascending."""
+    """The entities of the graph that some document is about, ascending."""
     found = {graph.find(id) for id in set(documents.node_ids()) if id is not None}
     return np.array(sorted(node for node in found if node is not None and node < graph.num_entities), np.int64)
 

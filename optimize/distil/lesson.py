@@ -15,7 +15,7 @@ from triplecheck.optimize.traces import TraceRow
 
 @dataclass(frozen=True)
 class LoraOptions:
-    """How a language model writes chains of thought and is measured.
+    """Settings: how a language model writes chains of thought, and how it is measured.
 
     Raises:
         UserError: a setting is out of range.

@@ -38,7 +38,7 @@ class PackCollator:
 
 
 class PackTrainer(SFTTrainer):  # type: ignore[misc]
-    """Trains on packs, in an order of the rows, with matrix products of a precision."""
+    """Trains on packs of rows, in a given order, with matrix products in a given precision."""
 
     def __init__(self, *, order: EpochOrder, dtype: torch.dtype, **given: Any) -> None:
         self._order, self._dtype = order, dtype

@@ -61,7 +61,7 @@ class Row:
 
 
 def alone(written: State, tried: Sequence[Try], cascade: Try) -> Iterator[tuple[str, State]]:
-    """The program as written with plain signatures, and with each kind of choice alone."""
+    """The program with plain signatures, then the program as written with one kind of choice at a time."""
     program = written.program
     bare = {**switches(program), "prompts": "plain", "demos": "none"}
     yield PLAIN, State(make_program(type(program), program.sources, bare), written.roles)

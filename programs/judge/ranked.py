@@ -77,7 +77,11 @@ def _compared(
 
 
 def _ideal(own: Hops, best: Mapping[tuple[int, int], float]) -> float:
-    """The score of the best path, given the best score of a relation in each place."""
+    """The score of the best path that relations with these scores could make.
+
+    Args:
+        best: the best score of a relation, by the number of hops and the hop.
+    """
     return max(
         float(own.lengths[hops - 1]) + sum(best[hops, hop] for hop in range(1, hops + 1))
         for hops in range(1, LONGEST + 1)

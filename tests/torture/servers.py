@@ -63,7 +63,7 @@ def _status(status: str, body: bytes = b'{"error": {"message": "no"}}', *headers
 
 @functools.cache
 def _packed(start: bytes, fill: bytes, megabytes: int) -> bytes:
-    """A small gzip file of a large text, made in little memory."""
+    """A small gzip file that unpacks to a large text. Making it takes little memory."""
     packer, piece = zlib.compressobj(1, wbits=31), fill * (1 << 20)
     return b"".join([packer.compress(start), *(packer.compress(piece) for _ in range(megabytes)), packer.flush()])
 

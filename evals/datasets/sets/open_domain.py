@@ -26,7 +26,7 @@ from triplecheck.kg.values import parse_json
 
 
 def adapt_hotpotqa(row: Record, id: str) -> Question:
-    """A question whose answer is a text, or yes or no; hidden test sets have no answers."""
+    """A question that a text, or yes or no, answers; hidden test sets have no answers."""
     answer = text(row.get("answer"))
     return question(
         id=text(row.get("_id") or row.get("id")) or id,
@@ -77,7 +77,7 @@ _ALIASES = "id_aliases.json"
 
 
 def adapt_two_wiki(row: Record, id: str) -> Question:
-    """A question whose answer is a text, or yes or no."""
+    """A question that a text, or yes or no, answers."""
     answer = text(row.get("answer"))
     aliases = [name for name in texts(row.get("answer_aliases")) if name != answer]
     return question(
