@@ -77,7 +77,8 @@ class SourceOptions:
     )
     split: list[str] | None = flagged(
         "--split SEPARATOR",
-        "What separates several values in a cell of a wide table, such as '; '; COLUMN=SEPARATOR for one column.",
+        "What separates several values in a cell of a wide table, such as '; '; COLUMN=SEPARATOR for one column; none: "
+        "nothing. Default: ; or | where most values beside it also stand elsewhere.",
     )
     link: list[str] | None = flagged(
         "--link COLUMN=TABLE...",

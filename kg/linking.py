@@ -135,7 +135,7 @@ class GraphLinker:
 
         A common noun that names a relation ("the antonym of happy") is none where something else is mentioned.
         """
-        found = self._detector.detect(question)
+        found = [self._narrowed(mention, question) for mention in self._detector.detect(question)]
         base_form = question.base_form
 
         def names_relation(text: str) -> bool:
@@ -143,6 +143,29 @@ class GraphLinker:
 
         others = [mention for mention in found if not mention.forms or not names_relation(mention.text)]
         return others if any(mention.forms for mention in others) else found
+
+    def _narrowed(self, mention: Mention, question: ReadText) -> Mention:
+        """A mention that no name has, or the longest part of it, of two words or more, that is a part of a name:
+        "dorrin & pell" of "dorrin & pell build" for Dorrin & Pell Ltd."""
+        if mention.forms or self._trigrams is None or self._is_part_of_name(mention.text):
+            return mention
+        tokens = [token for token in question.tokens if mention.start <= token.start < mention.end]
+        for size in range(len(tokens) - 1, 1, -1):
+            for start in range(len(tokens) - size + 1):
+                first, last = tokens[start], tokens[start + size - 1]
+                text = question.text[first.start : last.end]
+                if not (first.is_stop or last.is_stop) and self._is_part_of_name(text):
+                    return replace(mention, text=text, start=first.start, end=last.end)
+        return mention
+
+    def _is_part_of_name(self, text: str) -> bool:
+        """Whether a name has all words of a text, of which there are several."""
+        form = normalize(text)
+        words = set(form.split())
+        assert self._trigrams is not None
+        return len(words) > 1 and any(
+            words <= set(name.split()) for _, name in self._trigrams.overlapping(form, _LEAST_OVERLAP)
+        )
 
     def candidates(
         self,
@@ -209,21 +232,24 @@ class GraphLinker:
                     self._keep(found, NamedNode(node, "label"), "dense", 0.8 * cosine)
 
     def _partial(self, form: str) -> list[tuple[NamedNode, float]]:
-        """Names that contain all words of the text ("Obama"), or are contained in it, with the fit of each.
+        """Names that contain all words of the text ("Obama"), with the fit of each.
 
-        If there are none, names that contain all words of the text misspelt ("Obana").
+        If there are none, names that are contained in it; if there are none of these either, names that contain all
+        words of the text misspelt ("Obana").
         """
         assert self._trigrams is not None
         words = set(form.split())
-        whole, misspelt = [], []
+        longer, shorter, misspelt = [], [], []
         for number, name in self._trigrams.overlapping(form, _LEAST_OVERLAP):
             other = set(name.split())
             share = _LENGTH_MATTERS * min(len(name), len(form)) / max(len(name), len(form)) + 1 - _LENGTH_MATTERS
-            if words <= other or (other <= words and len(name) > 3):
-                whole.append((number, share))
+            if words <= other:
+                longer.append((number, share))
+            elif other <= words and len(name) > 3:
+                shorter.append((number, share))
             elif (spelling := _least_similarity(words, other)) >= _LEAST_SPELLING:
                 misspelt.append((number, share * spelling_fit(spelling)))
-        return [(named, fit) for number, fit in whole or misspelt for named in self._names.nodes_of(number)]
+        return [(named, fit) for number, fit in longer or shorter or misspelt for named in self._names.nodes_of(number)]
 
     def _keep(self, found: dict[int, Candidate], named: NamedNode, source: str, lexical: float) -> None:
         known = found.get(named.node)
@@ -283,13 +309,14 @@ def spelling_fit(similarity: float) -> float:
 def _least_similarity(words: set[str], name: set[str]) -> float:
     """Similarity of the worst matching word of a text to its best match in a name; 0 if below the minimum.
 
-    A short word must match exactly.
+    Short words, and those with digits, must match exactly.
     """
     least = 1.0
     for word in words:
         if word not in name:
-            short = len(word) < _SHORTEST_MISSPELT
-            least = min(least, 0.0 if short else max(similarity(word, other, _LEAST_SPELLING) for other in name))
+            exactly = len(word) < _SHORTEST_MISSPELT or any(map(str.isdigit, word))
+            others = () if exactly else (other for other in name if len(other) >= _SHORTEST_MISSPELT)
+            least = min(least, max((similarity(word, other, _LEAST_SPELLING) for other in others), default=0.0))
             if least == 0.0:
                 break
     return least

@@ -238,6 +238,7 @@ class _Words:
     def __init__(self, question: ReadText, relation_words: frozenset[str]) -> None:
         self._question = question.text
         self._doc = doc = question.tokens
+        self._base_form = question.base_form
         self._relation_words = relation_words
         self._forms: dict[tuple[int, int], str] = {}
         self._starts: list[int] = [t.start for t in doc]
@@ -265,8 +266,12 @@ class _Words:
         return self._forms[key]
 
     def spellings(self, start: int, end: int) -> Iterator[str]:
-        """The form, and those of other spellings that the name may have."""
+        """The form, and those of other spellings that the name may have; of several words also with the base form of
+        the last: "PhD students" for PhD student."""
         yield self.form(start, end)
+        last, base = self._doc[end - 1].lower, self._base_form(self._doc[end - 1].lower)
+        if end - start > 1 and base != last:
+            yield normalize(f"{self._question[self._starts[start] : self._starts[end - 1]]}{base}")
         if any(map(self._may_be_respelt, range(start, end))):
             yield from map(normalize, respelt(self._text(start, end)))
 

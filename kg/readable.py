@@ -100,8 +100,13 @@ def _distinct_words(text: str) -> str:
     return " ".join(dict.fromkeys(w if w.isupper() and len(w) > 1 else w.lower() for w in words))
 
 
+_OF_F = ("shelves", "halves", "leaves", "loaves", "wolves", "thieves", "scarves", "calves")
+
+
 def singular(word: str) -> str:
     """A noun without the ending of an English plural."""
+    if word.endswith(_OF_F):
+        return word.removesuffix("ves") + "f"
     if len(word) > 4 and word.endswith("ies"):
         return word[:-3] + "y"
     if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes")):

@@ -36,6 +36,7 @@ from triplecheck.language.operations import (
 )
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
+from triplecheck.language.text import words_of
 from triplecheck.language.times import TimeLimit
 
 _NUMBER = re.compile(r"-?\d+(?:\.\d+)?")
@@ -50,7 +51,8 @@ class QuerySays:
         dated: whether a relation has dates or years for values.
         classes: the names of classes, also of those at the ends of its relations.
         open: whether a thing at an end of its relations may have no class, so that no class need be said.
-        operations: such as `count`, `sum`, `order`, `order desc`, `offset`, `filter`, `not exists`; see `kg.plans`.
+        operations: such as `count`, `sum`, `order`, `order desc`, `offset`, `limit 3`, `filter`, `not exists`; see
+            `kg.plans`.
         numbers: the numbers in it, as written.
         triples: how many triples with a relation it has.
     """
@@ -121,7 +123,8 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
             continue
         in_order = at > 0 and degree(parse, at - 1) and fit >= OF_ONE_DIMENSION  # "the least weight", of a load limit
         is_open = said.open and at in (question.asked.at, counted)
-        if fit >= least or in_order or is_open or parse.pos(at) == "VERB":
+        is_general = parse.pos(at) == "NOUN" and likeness.general_class(parse.lemma(at), said.classes) != ""
+        if fit >= least or in_order or is_open or is_general or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
@@ -129,10 +132,17 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
 
 
 def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
-    """Whether a noun only names the unit of a value ("how many minutes") or the year of a date ("the same year")."""
+    """Whether a noun only names the unit of a value ("how many minutes"), the year of a date ("the same year"), the
+    time that a rate is for, or how often something is done ("how many times")."""
     parse = question.parse
     if said.dated and parse.lexicon.nouns.get(parse.lemma(at)) == "time":
         return True
+    if question.counts and parse.lemma(at) in parse.lexicon.occasions:
+        return True
+    if at > 0 and parse.words[at - 1] in parse.lexicon.rates:  # "visitors a year", of `annual visitors`
+        words = {word for names in said.relations for name in names for word in words_of(name)}
+        if not words.isdisjoint(parse.lexicon.periods.get(parse.lemma(at), ())):
+            return True
     if "number" in said.classes and parse.words[at] in parse.lexicon.persons:
         return True  # "how many more people came to"
     return at == question.asked.at and "number" in said.classes and is_unit(parse.tokens[at].text)
@@ -308,7 +318,7 @@ def operation_words(question: Question) -> set[int]:
             found.add(at)
             found.update(i for i in (adjective_of(parse, at),) if i is not None)
     if question.ordinal is not None:
-        found.add(parse.words.index(question.ordinal.text))
+        found.update(range(*question.ordinal.span))
     return found
 
 
@@ -344,14 +354,16 @@ def _operations(
         measured = found.counts or subtracts or _is_measured(question, found.at, said, likeness)
         if not has or not measured or meant_order(found, said):
             yield found.at, found.text
-    if question.ordinal is not None and "offset" not in operations:
-        yield parse.words.index(question.ordinal.text), question.ordinal.text
+    place = question.ordinal
+    if place is not None and ("offset" if place.length == 1 else f"limit {place.length}") not in operations:
+        yield place.span[0], place.text
+    elif found is not None and place is None and any(one.startswith("limit ") for one in operations - {"limit 1"}):
+        yield found.at, found.text  # "the oldest" is one, with its ties
     wanted = {"count": {"count", "sum"}, "average": {"avg"}, "sum": {"sum", "add"}, "difference": {"difference"}}
     aggregate = question.aggregate
     has_none = asks_things and aggregate is not None and aggregate.kind == "sum"
     if aggregate is not None and not has_none and not wanted[aggregate.kind] & operations:
-        place = parse.find([aggregate.text.lower()])
-        yield (place or (0, 0))[0], aggregate.text
+        yield (parse.find([aggregate.text.lower()]) or (0, 0))[0], aggregate.text
     numbers = _numbers(said)
     words = {word for names in said.relations for name in names for word in name.lower().split()}
     for limit in question.limits:

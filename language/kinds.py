@@ -148,8 +148,7 @@ def _is_person(head: str, words: Lexicon) -> bool:
 
 
 def _head(label: str, language: str) -> str:
-    """The noun of a class: "director" of "film director", "city" of "city in Norway"."""
-    words = words_of(label)
-    stops = pipeline(language).stop_words
-    before = next((at for at, word in enumerate(words) if at and word in stops), len(words))
-    return words[before - 1] if words else ""
+    """The noun of a class in its base form: "director" of "film directors", "city" of "city in Norway"."""
+    words, reader = words_of(label), pipeline(language)
+    before = next((at for at, word in enumerate(words) if at and word in reader.stop_words), len(words))
+    return reader.lemma(words[before - 1], "NOUN") if words else ""

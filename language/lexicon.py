@@ -71,8 +71,10 @@ class Lexicon:
         unsayable: words that no triple can stand for: quantifiers and verbs for what is not, or not yet.
         future: phrases before a verb for what has not happened yet.
         rates: words before the noun that a rate is for: "20 a day or less".
+        periods: adjectives for what is so each year, month, day ..., by that noun.
         reasons: nouns for why something is so.
         tallies: nouns for a number of things.
+        occasions: nouns for how often something is done.
         fillers: phrases that say nothing of a graph.
         emphatic: adjectives that only stress a negation: "not a single boat".
         aged: what a number bounds that says no more: "people over 65".
@@ -88,6 +90,7 @@ class Lexicon:
         reflexives: adjectives by which a thing is its own ("his own teacher").
         flags: values of what a thing has or has not, and their opposites.
         to: what joins the ends of a span.
+        edges: phrases before a time for its `start` and its `end`.
         years: words before a year.
         eras: what says that a year is counted `before` or `after` the year 1, beside its number.
         negations, coordination: words for not, and, or.
@@ -97,6 +100,7 @@ class Lexicon:
         same: words for what two things share.
         others: words by which a topic itself is no answer.
         ordinals, numbers: numbers in words.
+        leading: words before a number of the first of an order: "top 3".
         jointly: words by which all of several things are meant together: "both A and B".
         mutual: how words begin that say what one is or does to another and both are or do.
         agent_endings: endings of nouns for the one who acts.
@@ -106,6 +110,7 @@ class Lexicon:
         converses: pairs of verbs for one act, the first for who does it and the second for who takes part, each with
             the preposition before the other person: "teach" and "learn from".
         kinds: nouns that stand for the kinds of things.
+        general: those that may name all things of a kind.
         members: nouns for those who belong to a group.
         persons: nouns for people of any kind, of whom a number may say how many there are.
         tallies_of_persons: phrases for their number.
@@ -152,8 +157,10 @@ class Lexicon:
     unsayable: frozenset[str] = frozenset()
     future: tuple[str, ...] = ()
     rates: frozenset[str] = frozenset()
+    periods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reasons: frozenset[str] = frozenset()
     tallies: frozenset[str] = frozenset()
+    occasions: frozenset[str] = frozenset()
     fillers: tuple[str, ...] = ()
     emphatic: frozenset[str] = frozenset()
     aged: str = ""
@@ -168,6 +175,7 @@ class Lexicon:
     flags: Mapping[str, str] = field(default_factory=dict)
     to: frozenset[str] = frozenset()
     years: frozenset[str] = frozenset()
+    edges: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     eras: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     negations: frozenset[str] = frozenset()
     adding: tuple[str, ...] = ()
@@ -177,6 +185,7 @@ class Lexicon:
     same: frozenset[str] = frozenset()
     others: frozenset[str] = frozenset()
     ordinals: Mapping[str, int] = field(default_factory=dict)
+    leading: frozenset[str] = frozenset()
     numbers: Mapping[str, int] = field(default_factory=dict)
     jointly: frozenset[str] = frozenset()
     mutual: frozenset[str] = frozenset()
@@ -185,6 +194,7 @@ class Lexicon:
     opposites: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = ()
     converses: tuple[tuple[str, str], ...] = ()
     kinds: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    general: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     members: frozenset[str] = frozenset()
     persons: frozenset[str] = frozenset()
     tallies_of_persons: tuple[str, ...] = ()

@@ -139,6 +139,14 @@ class Likeness:
         """Whether things of a class are groups of persons."""
         return "group" in kinds_of([label], self._encode, self._language)
 
+    def general_class(self, noun: str, classes: Sequence[str]) -> str:
+        """The only class of places, of groups or of persons, if both it and a noun are general: Place for "venue", but
+        not for "hotel"; empty if there is none."""
+        kind = next((kind for kind, nouns in self._lexicon.general.items() if noun in nouns), None)
+        own = [name for name in classes if kind is not None and kind in kinds_of([name], self._encode, self._language)]
+        is_general = len(own) == 1 and not self.bases(own[0]).isdisjoint(self._lexicon.general.get(kind or "", ()))
+        return own[0] if is_general else ""
+
     def may_be_of_a_kind(self, one: str, other: str) -> bool:
         """Whether two nouns may name things of one kind. Persons and groups of persons count as one kind."""
         kinds = kinds_of([one, other], self._encode, self._language) - {None}

@@ -5,7 +5,6 @@ The rules read degrees, numerals and dependencies; the words that mean them come
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import ClassVar, Literal
@@ -18,6 +17,7 @@ from triplecheck.language.parse import Parse
 Extreme = Literal["max", "min"]
 Operator = Literal["<", "<=", "=", ">=", ">"]
 
+_LONGEST_MEASURE = 4  # words behind "by"
 _BEFORE_NUMBER = 3  # words between a bound and its number
 LONGEST_UNIT = 3
 """Words of a unit, at most: "miles per hour"."""
@@ -89,18 +89,6 @@ class Aggregate:
 
     kind: Literal["count", "sum", "average", "difference"]
     text: str
-
-
-@dataclass(frozen=True)
-class Ordinal:
-    """A place in an order.
-
-    Attributes:
-        place: 2 for "the second oldest".
-    """
-
-    text: str
-    place: int
 
 
 @dataclass(frozen=True)
@@ -179,10 +167,12 @@ def compared(parse: Parse, at: int) -> Comparison | None:
     """What the word at a position compares; None if it compares nothing."""
     words, token, lexicon = parse.words, parse.tokens[at], parse.lexicon
     grade = degree(parse, at)
-    if words[at] in lexicon.ordinals and _in_order(parse, at):
+    if words[at] in lexicon.ordinals and in_order(parse, at):
         return _of_scale(parse, at, words[at], "", lexicon.orders.get("first", {"time": ("min", "date year")}))
     if words[at] in lexicon.orders and not grade:
         return _order(parse, at)
+    if leads(parse, at):
+        return _leading(parse, at)
     if not grade or token.lemma in lexicon.unordered:
         return None
     if (tallied := _tallied(parse, at)) is not None:  # "the smallest number of seats"
@@ -198,6 +188,8 @@ def compared(parse: Parse, at: int) -> Comparison | None:
             return _of_scale(parse, at, parse.lemma(adjective), grade, scale(parse, adjective), way == "min")
         if not after or parse.words[at + 1] in lexicon.than or parse.pos(after[0]) not in ("NOUN", "ADJ", "PROPN", ""):
             verb = token.head  # "costs the most", "weighs more than"
+            if parse.pos(verb) == "ADP":  # "is insured for more"
+                verb = parse.tokens[verb].head
             if not parse.acts(verb):
                 return None
             return Comparison(words[at], at, token.lemma, grade, (Sense("number", _end(way), parse.lemma(verb)),))
@@ -207,6 +199,17 @@ def compared(parse: Parse, at: int) -> Comparison | None:
     if token.lemma in lexicon.frequent:
         return _frequency(parse, at, at, grade, "max")
     return _of_scale(parse, at, token.lemma, grade, scale(parse, at))
+
+
+def _leading(parse: Parse, at: int) -> Comparison | None:
+    """The order that a noun behind "by" names: "the top 3 boats by length"; None without one."""
+    by = next((i for i in range(at + 2, len(parse)) if parse.words[i] in parse.lexicon.agents), len(parse))
+    noun = next((i for i in range(by + 1, min(by + _LONGEST_MEASURE, len(parse))) if parse.is_noun(i)), None)
+    if noun is None:
+        return None
+    end = next((i for i in range(noun, len(parse)) if not parse.is_noun(i)), len(parse))
+    sense = Sense("number", "max", parse.written(by + 1, end).lower())
+    return Comparison(parse.words[at], at, parse.lemma(at), "Sup", (sense,))
 
 
 def _frequency(parse: Parse, at: int, adjective: int, grade: str, way: str) -> Comparison:
@@ -434,20 +437,12 @@ def _measured(parse: Parse, at: int) -> str:
     return next((parse.words[i] for i in before if parse.pos(i) in ("NOUN", "")), "")
 
 
-def ordinal(parse: Parse) -> Ordinal | None:
-    """The place in an order that a question asks for; None if it asks for none."""
-    for at, word in enumerate(parse.words[:-1]):
-        place = parse.lexicon.ordinals.get(word)
-        if place is None and (match := re.fullmatch(r"(\d+)(?:st|nd|rd|th|\.)", word)):
-            place = int(match[1])
-        if place is None:
-            continue
-        if any(compares(parse, i) for i in (at + 1, at + 2) if i < len(parse)) or _in_order(parse, at):
-            return Ordinal(word, place)
-    return None
+def leads(parse: Parse, at: int) -> bool:
+    """Whether a word asks for the first of an order, as many as the number behind it says: "top 3"."""
+    return at >= 0 and parse.words[at] in parse.lexicon.leading and number(parse, at + 1) is not None
 
 
-def _in_order(parse: Parse, at: int) -> bool:
+def in_order(parse: Parse, at: int) -> bool:
     """Whether a numeral places something in the order of time: "the third to open"."""
     word = parse.words[at]
     is_place = word in parse.lexicon.ordinals or word in parse.lexicon.orders

@@ -20,18 +20,18 @@ from triplecheck.language.operations import (
     Join,
     Limit,
     Negation,
-    Ordinal,
     aggregate,
     compares,
     comparison,
     joins,
     limits,
     negations,
-    ordinal,
 )
+from triplecheck.language.orders import Ordinal, ordinal
 from triplecheck.language.parse import Parse, parse, stop_words
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.rewording import asking_for_things
+from triplecheck.language.roles import same_stem
 from triplecheck.language.text import TOPIC, mask, plain, words_of
 from triplecheck.language.times import TimeLimit, time_limits
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
@@ -105,7 +105,7 @@ class Question:
         segments: what may name relations.
         asked: what it asks for.
         compares: what it compares or asks the extreme of; else None.
-        ordinal: the place in an order that it asks for ("the second oldest"); else None.
+        ordinal: the places in an order that it asks for ("the second oldest", "the three oldest"); else None.
         aggregate: what it computes from several values; else None.
         limits: the bounds of numbers.
         negations: what it excludes.
@@ -155,6 +155,18 @@ class Question:
     def counts(self) -> bool:
         """Whether it asks for a number of things."""
         return self.aggregate is not None and self.aggregate.kind == "count"
+
+    def is_deed(self, word: str, classes: Iterable[str]) -> bool:
+        """Whether a word is a verb for what someone does to something, and a class is called after it: "rented" in "who
+        has rented the van", where there are rentals, and not in "which vans are rented"."""
+        parse, has = self.parse, self.parse.lexicon.auxiliaries - self.parse.lexicon.copulas
+        verbs = [at for at, one in enumerate(self.words) if one == word and parse.pos(at) == "VERB"]
+        acts = any(
+            parse.dependents(at, "obj") or any(parse.lemma(i) in has for i in parse.dependents(at, "aux"))
+            for at in verbs
+        )
+        lemmas = {parse.lemma(at) for at in verbs}
+        return acts and any(same_stem(one, name.split()[-1], self.language) for name in classes for one in lemmas)
 
     @property
     def differs(self) -> bool:
@@ -256,7 +268,8 @@ def _read(text: str, topics: tuple[str, ...], language: str) -> Question:
     times = time_limits(grammar)
     in_times = {at for limit in times for at in range(*limit.span)}
     bounds = limits(grammar, in_times)
-    compared = comparison(grammar, in_times | {at for limit in bounds for at in range(*limit.span)})
+    in_bounds = in_times | {at for limit in bounds for at in range(*limit.span)}
+    compared = comparison(grammar, in_bounds)
     asked = _asked(grammar)
     whether = asked.kind == "yes or no"
     return Question(
@@ -267,7 +280,7 @@ def _read(text: str, topics: tuple[str, ...], language: str) -> Question:
         segments=(),
         asked=asked,
         compares=compared,
-        ordinal=ordinal(grammar),
+        ordinal=ordinal(grammar, compared, in_bounds),
         aggregate=aggregate(grammar, compared),
         limits=bounds,
         times=times,

@@ -145,14 +145,16 @@ def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None
 
 
 def _subject_of(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None:
-    """The place in a list of the topic whose class a predicate noun says, "is Ada a captain"; None without one."""
+    """The place in a list of the topic whose class a predicate noun says, "is Ada a captain"; None without one. A value
+    is none: "which bridges are closed"."""
     noun, lexicon = place.end - 1, parse.lexicon
     is_indefinite = any(parse.words[i] in lexicon.clauses.get("indefinite", ()) for i in parse.children(noun))
     for at, unit in enumerate(units):
         above = parse.is_a(unit.at, "nsubj") and parse.tokens[unit.at].head == noun and parse.dependents(noun, "cop")
         # A parser may take "is Ada a captain" for a title.
         below = parse.tokens[noun].head == unit.at and parse.is_a(noun, "appos") and is_indefinite
-        if unit.kind == "topic" and (above or (below and parse.lemma(0) in lexicon.copulas)):
+        is_said = above or (below and parse.lemma(0) in lexicon.copulas)
+        if unit.kind == "topic" and is_said and not parse.is_value(unit.at):
             return at
     return None
 

@@ -18,6 +18,13 @@ _YEAR_OF_ERA = re.compile(r"\d{1,7}")
 _FAR_YEAR = re.compile(r"[+-]?\d{5,7}")
 _DECADE = re.compile(r"(\d{3}0)s")
 _LONGEST_DATE = 5  # words
+_OF_EDGE: dict[tuple[str, str], During] = {
+    ("after", "start"): "since",
+    ("until", "start"): "before",
+    ("since", "end"): "after",
+    ("before", "end"): "until",
+}
+"""What "after the start of" a time and the like says of it; elsewhere its start and its end make no difference."""
 
 
 @dataclass(frozen=True)
@@ -61,11 +68,10 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
     if not ends:
         return None
     during = max(ends, key=lambda one: ends[one])
-    first = ends[during]
-    while first < len(parse) and (
-        parse.words[first] in parse.lexicon.articles or parse.lemma(first) in parse.lexicon.years
-    ):
-        first += 1
+    first = _behind_articles(parse, ends[during])
+    for edge, phrases in parse.lexicon.edges.items():
+        if behind := max((parse.said(first, phrase) for phrase in phrases), default=0):
+            during, first = _OF_EDGE.get((during, edge), during), _behind_articles(parse, behind)
     if (dated := _dated(parse, at, first, during)) is not None:
         return dated
     decade = _decade(parse, first)
@@ -92,6 +98,12 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
     }
     start, stop = bounds.get(during, (year, year if last is None else last))
     return TimeLimit(parse.written(at, end), during, start, stop, (at, end))  # type: ignore[arg-type]
+
+
+def _behind_articles(parse: Parse, at: int) -> int:
+    while at < len(parse) and (parse.words[at] in parse.lexicon.articles or parse.lemma(at) in parse.lexicon.years):
+        at += 1
+    return at
 
 
 def _dated(parse: Parse, at: int, first: int, during: str) -> TimeLimit | None:

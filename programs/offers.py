@@ -35,8 +35,8 @@ from triplecheck.signatures.notation import (
 )
 from triplecheck.signatures.query_notation import THING, OfferedRelation, write_class, write_offered
 
-_CLASSES, _RELATIONS = 16, 40  # in a prompt
-_HEADS = 3  # classes of the heads of a relation, where there is room
+_CLASSES, _RELATIONS, _LINES = 16, 40, 80  # in a prompt; a relation has a line for each two classes that it joins
+_HEADS = 3  # classes of the heads of a relation
 _TYPES = 3  # of a topic
 _SAMPLED, _PER_NODE = 200, 3  # things of a class, and values of each, that are looked at
 _JOINS = 0.5  # likeness that a relation gains by joining things that the question names
@@ -150,10 +150,7 @@ def _nearest_lines(
     for number in range(graph.num_relations):
         likeness[number] += _JOINS * _joins(graph, number, classes)
     numbers = np.sort(np.argsort(-likeness, kind="stable")[:_RELATIONS])
-    for most in (_HEADS, 1):
-        lines = [line for number in numbers.tolist() for line in described(graph, number, classes, most)]
-        if len(lines) <= _RELATIONS:
-            break
+    lines = [line for number in numbers.tolist() for line in described(graph, number, classes, _HEADS)]
     return _that_fit(lines, likeness, tokens)
 
 
@@ -164,7 +161,7 @@ def _that_fit(lines: Sequence[Line], likeness: Likenesses, tokens: int) -> list[
     for place, line in enumerate(lines):
         ranked.append((seen[line.relation], -likeness[line.relation], place))
         seen[line.relation] += 1
-    places = [place for _, _, place in sorted(ranked)][: 2 * _RELATIONS]
+    places = [place for _, _, place in sorted(ranked)][:_LINES]
     used = accumulate(estimated_tokens(lines[place].text) for place in places)
     fitting = {place for place, so_far in zip(places, used, strict=True) if so_far <= tokens}
     return [line for place, line in enumerate(lines) if place in fitting]
@@ -292,14 +289,28 @@ def values_named(graph: Graph, linker: Linker, read: Question, likeness: Likenes
 
     found = {}
     for mention, said in _mentions(linker, read):
-        if mention.similarity < 1 or not mention.text.islower() or not beside >= {*words_of(said or mention.text)}:
+        if mention.similarity < 1 or not beside >= {*words_of(said or mention.text)}:
             continue
-        if mention.text in asked or names_relation(mention.text):
+        if mention.text in asked or is_deed(graph, read, mention.text) or names_relation(mention.text):
             continue
         for candidate in linker.candidates(mention):
-            if candidate.label == mention.text and _is_named_in_lower_case(graph, candidate.node):
-                found[candidate.node] = (clean(candidate.label), said)
+            if _is_inflected(mention.text, candidate.label) and _is_named_in_lower_case(graph, candidate.node):
+                spelt = said or ("" if mention.text == candidate.label else mention.text)
+                found[candidate.node] = (clean(candidate.label), spelt)
     return found
+
+
+def is_deed(graph: Graph, read: Question, word: str) -> bool:
+    """Whether a word of a question is a verb after which a class of the graph is called; see `Question.is_deed`."""
+    return word in read.words and read.is_deed(word, (graph.type_label(kind) for kind in graph.type_ids))
+
+
+def _is_inflected(text: str, label: str) -> bool:
+    """Whether a text is a label in lower case, or one whose last word is so and may have another ending: "PhD students"
+    of PhD student."""
+    *before, last = text.split()
+    *own, noun = label.split()
+    return before == own and noun.islower() and last.islower() and (text == label or (bool(own) and last != noun))
 
 
 def _has_form(graph: Graph, relation: int, name: str, likeness: Likeness) -> bool:
@@ -319,7 +330,7 @@ def _is_named_in_lower_case(graph: Graph, node: int) -> bool:
 
 
 def _mentions(linker: Linker, read: Question) -> Iterator[tuple[Mention, str]]:
-    """What a question may name, and the word for it if that is another form: ("nurse", "nurses")."""
+    """What a question may name, and the words for it if these are another form: ("PhD student", "PhD students")."""
     text = read_text(read.text, read.language)
     verbs = {word for at, word in enumerate(read.parse.words) if read.parse.pos(at) == "VERB"}
     mentions = linker.mentions(text)
@@ -327,8 +338,12 @@ def _mentions(linker: Linker, read: Question) -> Iterator[tuple[Mention, str]]:
     named = {word for mention in mentions for word in words_of(mention.text)}
     for token in text.tokens:
         base = text.base_form(token.lower)
-        if token.text.islower() and not token.is_stop and base != token.lower and token.lower not in named | verbs:
-            yield from ((mention, token.text) for mention in linker.mentions(read_text(base, read.language)))
+        if not token.text.islower() or token.is_stop or base == token.lower or token.lower in named | verbs:
+            continue
+        inflected = read_text(f"{text.text[: token.start]}{base}{text.text[token.end :]}", read.language)
+        for mention in linker.mentions(inflected):
+            if mention.start <= token.start < mention.end:
+                yield mention, text.text[mention.start : token.end]
 
 
 def names_of(topics: Mapping[int, tuple[str, str]]) -> dict[str, Sequence[int]]:

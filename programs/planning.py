@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
@@ -181,9 +182,11 @@ class Planning:
         implied = [name for one in plan.classes for name in one.classes] if self._untyped is not None else []
         doubts = [f"the graph has no classes, and {name!r} may mean other things" for name in implied]
         doubts += [f"the query may mean something else than {word!r}" for word in missing.maybe]
-        names = self._unasked(plan.bridges)
+        names = self._unasked([one for one in plan.bridges if not set(self._containments).issuperset(one)])
         said = set(self._read.words)  # "the inn in Osby" says `located in`
         names += [name for name in self._unasked(plan.stated) if said.isdisjoint(name.casefold().split())]
+        if names and plan.has("count") and not found:
+            return None, f"The query counts nothing by way of {names[0]!r}, of which the question does not speak."
         doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
@@ -199,10 +202,18 @@ class Planning:
         return len(self._unasked(others, besides_noun=True)) == len(others)
 
     def _unasked(self, relations: Sequence[Sequence[int]], *, besides_noun: bool = False) -> list[str]:
-        """The labels of relations that no word of the question names; see `language.coverage.unasked`."""
-        abouts = [self._graph.relation(number) for numbers in relations for number in numbers[:1]]
+        """The labels of relations that no word of the question names, see `language.coverage.unasked`; without those
+        that are called as the class that they lead to, as keys of tables are: they say no more."""
+        numbers = [own[0] for own in relations if own and not self._is_key(own[0])]
+        abouts = map(self._graph.relation, numbers)
         names = [(about.label, *about.aliases) for about in abouts]
         return unasked(self._read, names, self._likeness, besides_noun=besides_noun)
+
+    def _is_key(self, relation: int) -> bool:
+        """Whether a relation leads to one class, by the name of which it is called."""
+        tails = {line.ends[1] for line in described(self._graph, relation, _labels(self._graph))}
+        label = self._likeness.bases(self._graph.relation(relation).label)
+        return len(tails) == 1 and bool(label) and label == self._likeness.bases(*tails)
 
     def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
         """The words of the question that a plan leaves out; `graph`: in place of the one with implied classes."""
@@ -239,22 +250,43 @@ class Planning:
         return [label for number, label in asked.items() if _are_of(kinds, graph.schema(number))]
 
     def _going_on(self, plan: Plan) -> Plan:
-        """A plan that reads on through places within the places that it names: `<located in>+` for `<located in>`.
+        """A plan that reads on through places within the places that it names: `<located in>/(<located in>|<part of>)*`
+        for `<located in>`.
 
         What lies in a part lies in the whole, by relations whose names say so (`Lexicon.containments`).
         """
         text = plan.text
         for relation in self._containing(plan):
             for node in plan.nodes:
-                if any(_has_parts(self._graph, number, one) for number in relation.relations for one in node.nodes):
-                    beside = re.compile(rf"{re.escape(relation.text)}(?=\s+{re.escape(node.text)})")
-                    text = beside.sub(f"{relation.text}+", text)
+                onward = self._onward(relation, node)
+                others = [
+                    write_label(self._graph.relation(one).label) for one in onward if one not in relation.relations
+                ]
+                if not onward:
+                    continue
+                further = f"/({'|'.join([relation.text, *others])})*" if others else "+"
+                beside = re.compile(rf"({re.escape(relation.text)})(?=\s+{re.escape(node.text)})")
+                text = beside.sub(lambda found, further=further: f"{found[1]}{further}", text)  # type: ignore[misc]
         return plan if text == plan.text else read_plan(text, self._names)
+
+    def _onward(self, relation: Named, node: Named) -> list[int]:
+        """The relations by which something lies in a node that has parts itself."""
+        further = set(relation.relations)
+        return [
+            one
+            for one in self._containments
+            if any(_has_parts(self._graph, one, {one, *further}, whole) for whole in node.nodes)
+        ]
 
     def _containing(self, plan: Plan) -> list[Named]:
         """The relations of a plan that go on from a part to the whole."""
+        return [one for one in plan.relations if set(self._containments).issuperset(one.relations)]
+
+    @functools.cached_property
+    def _containments(self) -> list[int]:
+        """The relations of the graph from a part to the whole."""
         says_part, relation = self._read.parse.lexicon.says_part, self._graph.relation
-        return [one for one in plan.relations if all(says_part(relation(number).label) for number in one.relations)]
+        return [number for number in range(self._graph.num_relations) if says_part(relation(number).label)]
 
     def _form_problem(self, plan: Plan) -> str:
         """Why a query cannot be what was asked: its form, or a topic that it says nothing of; empty if it can."""
@@ -452,10 +484,10 @@ def _are_of(kinds: Collection[str], schema: RelationSchema) -> bool:
     return not kinds or any(kind in kinds for kind, _ in (*schema.domain, *schema.range))
 
 
-def _has_parts(graph: Graph, relation: int, node: int) -> bool:
-    """Whether a part of a node has parts of its own, by this relation."""
+def _has_parts(graph: Graph, relation: int, further: Collection[int], node: int) -> bool:
+    """Whether a part of a node, by a relation, has parts of its own by one of others."""
     inside = graph.expand([node], relation, Direction.IN, _PARTS).heads
-    return len(inside) > 0 and len(graph.expand(inside, relation, Direction.IN, 1).heads) > 0
+    return any(len(inside) > 0 and len(graph.expand(inside, one, Direction.IN, 1).heads) > 0 for one in further)
 
 
 def _labels(graph: Graph) -> list[str]:
@@ -475,7 +507,7 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
     lines = {number: described(graph, number, _labels(graph)) for number in numbers}
     ends = {end for own in lines.values() for line in own for end in line.ends}
     operations = {one.name for one in plan.operations}
-    operations |= {f"order {way}" for one in plan.operations if one.name == "order" for way in one.values[:1]}
+    operations |= {f"{one.name} {one.values[0]}" for one in plan.operations if one.name in ("order", "limit")}
     operations |= {"filter"} if operations & _COMPARISONS else set()
     operations |= {"difference"} if "minus" in operations else set()
     operations |= {"not equal"} if operations & {"!=", "not in"} else set()

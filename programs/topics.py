@@ -8,8 +8,10 @@ from functools import partial
 
 from triplecheck.kg import Candidate, Graph, Linker, normalize
 from triplecheck.language.pipeline import ENGLISH, read_text
+from triplecheck.language.question import read_question
 from triplecheck.programs.assists import EVERY, Assists
 from triplecheck.programs.assists.shared import equally_written, homonyms
+from triplecheck.programs.offers import is_deed
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
@@ -89,6 +91,8 @@ class TopicLinker:
         known = [replace(one, candidates=meant[one.written]) for one in known]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
         known = [one for one in known if not self._is_class(one)] or known
+        read = read_question(question, language=language)
+        known = [one for one in known if not is_deed(graph, read, one.written)]
         self.known = [one for one in known if one.written not in years] or known
 
     def _is_part(self, one: Known, known: Sequence[Known]) -> bool:

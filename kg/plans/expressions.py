@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -32,6 +33,7 @@ _ROUNDED: dict[str, Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 }
 _TEXT_TESTS = {"contains": pc.match_substring, "strstarts": pc.starts_with, "strends": pc.ends_with}
 _TIME_PARTS = ("year", "month", "day")
+_MONTH = re.compile(r"-?\d{4,}-\d{2}")
 _WIDEST = 2.0**53  # up to here float64 holds every integer
 _DAY = 86_400.0  # seconds
 
@@ -108,8 +110,10 @@ class Expressions:
         raise AssertionError(expression)
 
     def _compared(self, operator: str, left: Expression, right: Expression, table: Table) -> Codes:
-        """A comparison; with a name that several nodes share, equality with any of them."""
+        """A comparison; with a name that several nodes share, equality with any of them; with a month, of months."""
         ways = [(a, b) for a in self._each(left, table) for b in self._each(right, table)]
+        if _is_month(left) or _is_month(right):
+            ways = [_by_month(a, b) for a, b in ways]
         truths = [compare(self._terms, "=" if operator == "!=" and len(ways) > 1 else operator, a, b) for a, b in ways]
         truth = truths[0]
         for one in truths[1:]:
@@ -219,6 +223,24 @@ class Expressions:
         if kind in ("date", "dateTime", "gYear") and (value.kinds == TIME).any():
             return value
         raise NotCoveredError(f"xsd:{kind}()")
+
+
+def _is_month(expression: Expression) -> bool:
+    """Whether a plan writes a month: "2024-02" also stands for its last day."""
+    literal = expression.literal if isinstance(expression, Constant) else None
+    return literal is not None and _MONTH.fullmatch(literal.lexical) is not None
+
+
+def _by_month(left: Values, right: Values) -> tuple[Values, Values]:
+    """Two columns, with numbers of months for the points in time that stand in both."""
+    dated = (left.kinds == TIME) & (right.kinds == TIME)
+    both_ways = []
+    for one in (left, right):
+        year, month, _ = time_parts(np.where(dated, one.sizes, 0.0))
+        sizes = np.where(dated, year * 12 + month, one.sizes)
+        kinds = np.where(dated, NUMBER, one.kinds).astype(one.kinds.dtype)
+        both_ways.append(replace(one, sizes=sizes, rests=np.where(dated, 0.0, one.rests), kinds=kinds))
+    return both_ways[0], both_ways[1]
 
 
 def _computed(terms: Terms, operator: str, left: Values, right: Values) -> Values:

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import datetime as dt
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
@@ -55,6 +56,10 @@ _YEAR_LAST = re.compile(
 )
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 _SPELT = re.compile(r"(\d{1,2})-([A-Za-z]{3,9})-(\d{4})")
+
+
+_SEPARATORS = (";", "|")
+_SHARED = 0.5  # of the values beside a separator
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,6 +121,25 @@ def typed(
         {kind} if texts else set()
     )
     return Typed(rows, found.pop() if len(found) == 1 else "mixed" if found else "name", notes)
+
+
+def separator(cells: Iterable[object], known: Collection[str]) -> str | None:
+    """The sign between the values of cells that hold several, ";" or "|"; None if they hold one each.
+
+    At least half of the values beside such a sign also stand in another cell of the column, or are known.
+
+    Args:
+        known: texts of whole cells elsewhere.
+    """
+    texts = [cell for cell in cells if isinstance(cell, str)]
+    for sign in _SEPARATORS:
+        parts = [{part for one in text.split(sign) if (part := one.strip())} for text in texts]
+        beside = [part for text, own in zip(texts, parts, strict=True) if sign in text for part in own]
+        uses = Counter(part for own in parts for part in own)
+        shared = sum(uses[part] > 1 or part in known for part in beside)
+        if beside and shared >= _SHARED * len(beside):
+            return sign
+    return None
 
 
 def is_typed(texts: Iterable[str]) -> bool:

@@ -18,7 +18,8 @@ class TableOptions:
         wide: files that are wide tables, whatever they look like.
         triples: files that hold triples, whatever they look like.
         key: `COLUMN`, or `TABLE=COLUMN`: the column that names the rows.
-        split: `SEPARATOR`, or `COLUMN=SEPARATOR`: what separates several values of a cell.
+        split: `SEPARATOR`, or `COLUMN=SEPARATOR`: what separates several values of a cell; `none`: nothing does.
+            Without it, ";" or "|" where most values beside it also stand alone or beside others.
         links: `COLUMN=TABLE`: the column holds names or keys of the rows of a table. A column of one table alone is
             called `TABLE.COLUMN`, also in `split`.
         classes: `NAME`, or `TABLE=NAME`: the class of the things, instead of the name of the table.

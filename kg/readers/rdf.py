@@ -25,6 +25,7 @@ import pyoxigraph as ox
 
 from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.inference import inverses_of, with_inferred
+from triplecheck.kg.readers._rdf_blank import with_flat_blanks
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
 from triplecheck.kg.readers._rdf_lenient import Leniency, is_lenient, leniently, parsed
 from triplecheck.kg.readers._rdf_schema import (
@@ -72,9 +73,9 @@ def read_rdf(paths: Sequence[Path], how: ReadOptions = DEFAULTS, store: Triples 
     relations hold the other way round, too (`kg.inference`).
 
     A statement about a statement (RDF 1.2, RDF-star, reification, annotated OWL axioms) is a property of its edge.
-    Blank nodes become entities `_:b0`, `_:b1` ... in order of appearance. A literal keeps its
-    lexical form and datatype; language tags are dropped. In JSON-LD, rdflib converts numbers and
-    booleans to their canonical form.
+    Blank nodes become entities `_:b0`, `_:b1` ... in order of appearance; those that only hold values of one thing are
+    left out, and the thing has the values (`_rdf_blank`). A literal keeps its lexical form and datatype; language tags
+    are dropped. In JSON-LD, rdflib converts numbers and booleans to their canonical form.
 
     Args:
         paths: files; the extension determines the format (.nt .nq .ttl .trig .rdf .owl .xml .jsonld, and .gz after it).
@@ -211,8 +212,7 @@ def _finished(
     )
     if inverses and isinstance(edges, _StoredEdges):
         raw.notes.append(_NOT_INFERRED.format(len(inverses)))
-        return raw
-    return with_inferred(raw, inverses)
+    return raw if isinstance(edges, _StoredEdges) else with_inferred(with_flat_blanks(raw), inverses)
 
 
 def _with_plain_names(relations: pa.DictionaryArray) -> pa.DictionaryArray:

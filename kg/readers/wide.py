@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,7 +14,7 @@ import pyarrow as pa
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readable import relation_label, singular
-from triplecheck.kg.readers.cells import Typed, Value, typed, uses_decimal_commas
+from triplecheck.kg.readers.cells import Typed, Value, separator, typed, uses_decimal_commas
 from triplecheck.kg.readers.columns import plain
 from triplecheck.kg.readers.options import TableOptions
 from triplecheck.kg.readers.raw import (
@@ -74,7 +74,8 @@ def read_wide(
         UserError: a column or table that the options name does not exist, a key is empty, or there are no rows.
     """
     options = options or TableOptions()
-    read = [_Table(table, options) for table in tables]
+    cells = frozenset(cell for one in tables for _, own in one.columns for cell in own if isinstance(cell, str))
+    read = [_Table(table, options, cells) for table in tables]
     _check_names(read, options)
     for number, table in enumerate(read):
         progress(f"reading {table.name}", number, len(read))
@@ -134,22 +135,20 @@ class _Table:
         ids: the ids of the rows as entities.
     """
 
-    def __init__(self, source: WideTable, options: TableOptions) -> None:
+    def __init__(self, source: WideTable, options: TableOptions, cells: Collection[str]) -> None:
         self.source, self.name = source, source.name
         self.notes = [*source.notes]
         kind = _of_table(options.classes, source.name)
         self.kind = relation_label(source.name) if kind is None else kind
         self.key_given = _of_table(options.key, source.name, [name for name, _ in source.columns])
-        columns = [(name, cells) for name, cells in source.columns if any(map(_is_given, cells))]
-        comma = any(uses_decimal_commas(cells) for _, cells in columns)
+        columns = [(name, own) for name, own in source.columns if any(map(_is_given, own))]
+        comma = any(uses_decimal_commas(own) for _, own in columns)
         self.columns = []
-        for name, cells in columns:
-            split = _of_column(options.split, source.name, name)
-            split = split or next((one for one in options.split if "=" not in one), None)
+        for name, own in columns:
             whole = name == self.key_given or name == source.key
             found = typed(
-                cells,
-                None if whole else split,
+                own,
+                None if whole else self._separator(name, own, options, cells),
                 day_first=options.day_first,
                 decimal_comma=comma,
                 units=source.units.get(name, ()),
@@ -164,6 +163,19 @@ class _Table:
         self.one = " ".join([*before, _PEOPLE.get(last) or singular(last)])
         self._choose_key()
         self.ids: list[str] = []
+
+    def _separator(self, name: str, own: Sequence[object], options: TableOptions, cells: Collection[str]) -> str | None:
+        """What separates the values of the cells of a column: as the options say, else as the cells show."""
+        given = _of_column(options.split, self.name, name)
+        given = given or next((one for one in options.split if "=" not in one), None)
+        if given is not None:
+            return None if given == "none" else given
+        found = separator(own, cells)
+        if found is not None:
+            self.notes.append(
+                f"{self.source.place}: {name}: cells are split at {found!r}; --split none keeps them whole"
+            )
+        return found
 
     def _of_units(self, name: str, found: Typed) -> list[str]:
         units = {value.unit for row in found.rows for value in row if value.datatype and value.unit}
@@ -200,7 +212,13 @@ class _Table:
 
     def _named(self) -> _Column | None:
         """The column with the names of the rows."""
-        wanted = (*_NAMES, *(plain(self.one + name) for name in _NAMES), plain(self.one), plain(self.kind))
+        bases = [self.one, *(base for c in self.columns[:1] if (base := _base(c.name)))]  # "shelf" of "shelf_id"
+        wanted = (
+            *_NAMES,
+            *(plain(one + name) for one in bases for name in _NAMES),
+            *map(plain, bases),
+            plain(self.kind),
+        )
         named = [c for c in self.columns if c.typed.kind in ("name", "text", "mixed")]
         return next((c for name in wanted for c in named if c.plain == name), None)
 
@@ -300,9 +318,10 @@ class _Table:
 
 
 def _base(name: str) -> str | None:
-    """The name of a column without "id", "key" and the like at its end: "team_id" -> "team", "id" -> ""."""
+    """The name of a column without "id", "keys" and the like at its end: "team_id" -> "team", "id" -> ""."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").replace("-", " ").split()
-    return " ".join(words[:-1]) if words and words[-1].casefold().strip(".#") in _IDS else None
+    last = words[-1].casefold().strip(".#") if words else ""
+    return " ".join(words[:-1]) if last in _IDS or last.removesuffix("s") in _SURE_IDS else None
 
 
 def _is_given(cell: object) -> bool:

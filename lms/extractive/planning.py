@@ -8,6 +8,7 @@ from collections.abc import Collection
 import numpy as np
 
 from triplecheck.kg.ranker import PathRanker
+from triplecheck.kg.words import common_words
 from triplecheck.language.parse import stop_words
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import TOPIC, find_span, plain
@@ -55,10 +56,11 @@ def name_topics(prompt: Prompt) -> dict[str, object]:
 
 
 def _clarity(words: list[str], name: str, cased: bool, stops: Collection[str]) -> float:
-    """How clearly words name an entity: by their number and capitals."""
+    """How clearly words name an entity: by their number and capitals. Several that are no ordinary words name it
+    without capitals, too."""
     content = [w for w in words if w.lower() not in stops and w != "'s"] or words
     length = 1 - 0.5 ** len(content)
-    if cased:
+    if cased and (len(content) == 1 or name.islower() or {w.lower() for w in content} <= common_words()):
         capital = sum(w[0].isupper() or w[0].isdigit() for w in content) / len(content)
         return length * (0.25 + 0.75 * capital)
     # If the question has no capitals, the graph's spelling distinguishes names from words.

@@ -41,6 +41,7 @@ def _names_something(graph: Graph, linker: Linker, talk: str, asked: str, langua
 
 
 # --- `homonyms`: the words beside a name single out what it means: its type ("the play Macbeth") or a year that it has.
+# So do its capitals, where names differ by these alone.
 _EQUAL = 0.05  # candidates whose names fit worse than the best by more than this are not meant
 _YEAR = re.compile(r"\b[12][0-9]{3}\b")
 _YEARS_LOOKED_AT = 3  # values per relation
@@ -62,7 +63,8 @@ def homonyms(
         if len(equal) < 2:
             continue
         before, _, after = normalize(question).partition(normalize(written))
-        typed = [c for c in equal if _has_type_beside(graph, c, f" {before.strip()}", f"{after.strip()} ")] or equal
+        spelt = [c for c in equal if c.label == written != written.lower()] or equal
+        typed = [c for c in equal if _has_type_beside(graph, c, f" {before.strip()}", f"{after.strip()} ")] or spelt
         years = {c: year for c in typed for year in _YEAR.findall(f"{before} {after}") if _has_year(graph, c, year)}
         found = list(years) or typed
         used |= set(years.values()) if len(years) < len(typed) else set()

@@ -17,7 +17,7 @@ from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
-from triplecheck.language.roles import head_for, head_to, verbs_of
+from triplecheck.language.roles import head_for, head_to, is_mutual, verbs_of
 from triplecheck.language.times import TimeLimit
 from triplecheck.programs.judge.proof import Proof
 from triplecheck.signatures.notation import FORWARD, wordings
@@ -61,6 +61,7 @@ def uncovered(proof: Proof) -> list[str]:
     if len(chain := proof.parsed.chain) > max(map(len, proof.paths), default=0):
         found.append(min(chain, key=lambda text: proof.coverage.get(text, 0.0)))
     found += [*_opposed(proof), *_of_others(proof), *_no_number(proof), *_against_verb(proof), *_against_agent(proof)]
+    found += [*_against_noun(proof), *_no_place(proof)]
     found += _not_asked(proof)
     bases = Likeness(proof.encode, proof.language).bases
     found += [
@@ -243,6 +244,33 @@ def _against_agent(proof: Proof) -> list[str]:
     roles = [(head_for(proof.parsed.asked.lemma, wordings(hop.label), proof.language), hop.arrow) for hop in last]
     is_wrong = any(role is not None and (role == "subject") == (arrow == FORWARD) for role, arrow in roles)
     return [proof.parsed.asked.noun] if is_wrong else []
+
+
+def _against_noun(proof: Proof) -> list[str]:
+    """The noun that is asked for, if it is the name of the last relation, which is followed from what is called so: the
+    engineers of a bridge are no bridges. What has the class of that name, or does the same to the other, may be it."""
+    asked, parse = proof.parsed.asked, proof.parsed.parse
+    bases = Likeness(proof.encode, proof.language).bases
+    noun = bases(asked.noun)
+    last = {path[-1].label for path in proof.paths if path and path[-1].arrow != FORWARD}
+    is_named = any(
+        bases(name) == noun
+        and parse.lexicon.prepositions.isdisjoint(name.split())
+        and not is_mutual(asked.lemma, name, parse.lexicon.mutual)
+        for label in last
+        for name in wordings(label)
+    )
+    return [asked.noun] if noun and is_named and not any(noun <= bases(label) for label in proof.types) else []
+
+
+def _no_place(proof: Proof) -> list[str]:
+    """The question word, if "where" is answered by what a relation is followed back to, and that is no place or group:
+    where a hall is, is not what takes place in it."""
+    back = [path[-1].arrow != FORWARD for path in proof.paths if path]
+    if proof.parsed.asked.kind != "place" or not back or not all(back) or not proof.types:
+        return []
+    kinds = kinds_of(proof.types, proof.encode, proof.language)
+    return [proof.parsed.asked.word] if kinds.isdisjoint(("place", "group", None)) else []
 
 
 def _of_others(proof: Proof) -> list[str]:

@@ -198,3 +198,30 @@ class TestRelationNames:
 
     def test_a_name_with_a_capital_stays_a_topic(self, words: KnowledgeBase) -> None:
         assert {m.text for m in words.linker.mentions(read_text("Is Antonym happy?"))} == {"Antonym", "happy"}
+
+
+class TestPartsOfNames:
+    NAMES = (
+        "Marsh & Dunnock Ltd\tin\tOsby\nHolt & Rye\tin\tVik\nHolt & Rye Lamps Ltd\tin\tVik\n"
+        "201-KE-3316\tof\tVan 4\nJan Nowak-Lis\tin\tVik\n"
+    )
+
+    @pytest.mark.parametrize(
+        ("question", "mention", "found"),
+        [
+            ("what did marsh & dunnock build?", "marsh & dunnock", "Marsh & Dunnock Ltd"),
+            ("Who runs Marsh & Dunnock?", "Marsh & Dunnock", "Marsh & Dunnock Ltd"),
+        ],
+    )
+    def test_a_name_lacks_its_legal_form(self, tmp_path: Path, question: str, mention: str, found: str) -> None:
+        kb = built(tmp_path, self.NAMES)
+        one = kb.linker.mentions(read_text(question))[0]
+        assert (one.text, question[one.start : one.end]) == (mention, mention)
+        assert [candidate.label for candidate in kb.linker.candidates(one)] == [found]
+
+    def test_a_name_with_all_words_is_meant_and_not_one_with_some(self, tmp_path: Path) -> None:
+        assert only(built(tmp_path, self.NAMES), "Holt & Rye Lamps").label == "Holt & Rye Lamps Ltd"
+
+    @pytest.mark.parametrize("text", ["2010", "List"])
+    def test_a_number_and_a_short_part_are_not_misspelt(self, tmp_path: Path, text: str) -> None:
+        assert built(tmp_path, self.NAMES).linker.candidates(text) == []

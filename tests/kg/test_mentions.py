@@ -211,3 +211,10 @@ def test_a_very_long_word_is_cut_before_the_tokenizer() -> None:
     mentions = MentionDetector(frozenset({"heiden"}), None).detect(read_text("Who is " + "(" * 200_000 + " Heiden?"))
     assert time.thread_time() - start < 5
     assert [(m.text, m.start) for m in mentions if m.forms] == [("Heiden", 200_008)]
+
+
+def test_several_words_are_found_in_the_plural(tmp_path: Path) -> None:
+    kb = built(tmp_path, "Ada\tposition\tPhD student\nBen\tposition\tstudent\n")
+    assert texts(kb, "Which PhD students are there?") == ["PhD students"]
+    assert only(kb, "Which PhD students are there?").forms == ("phd student",)
+    assert texts(kb, "Which students are there?") == []

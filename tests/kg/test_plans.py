@@ -440,6 +440,11 @@ def goods(tmp_path_factory: pytest.TempPathFactory) -> PlanNames:
         ("SELECT ?x { ?x <date> ?d FILTER(?d < '0100-01-01'^^xsd:date) }", ["tea"]),
         ("SELECT (YEAR(?d) AS ?y) { <salt> <date> ?d }", ["12026"]),
         ("SELECT (?b - ?a AS ?d) { VALUES ?a { '12026-05-30'^^xsd:date } <salt> <date> ?b }", ["2 days"]),
+        ("SELECT ?x { ?x <date> ?d FILTER(?d <= '12026-06') }", ["rice", "salt", "tea"]),
+        ("SELECT ?x { ?x <date> ?d FILTER(?d >= '12026-06' && ?d <= '12026-06') }", ["salt"]),
+        ("SELECT ?x { ?x <date> ?d FILTER(?d > '12026-06') }", []),
+        ("SELECT ?x { ?x <date> ?d FILTER('12026-06' > ?d) }", ["rice", "tea"]),
+        ("SELECT ?x { ?x <date> ?d FILTER(?d = '12026-06') }", ["salt"]),
     ],
 )
 def test_quantities(goods: PlanNames, query: str, wanted: list[str]) -> None:

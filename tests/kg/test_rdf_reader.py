@@ -207,6 +207,28 @@ class TestBlankNodes:
         assert {row["label"] for row in rows if row["id"].startswith("_:")} >= {"inner"}
         assert all(not t.startswith("_:") for row in rows for t in row["types"])
 
+    @pytest.mark.parametrize(
+        ("text", "kept"),
+        [
+            ("ex:hall ex:address [ ex:street 'Low Road' ; ex:town 'Vik' ] .", 0),
+            ("ex:hall ex:address [ a ex:Address ; ex:street 'Low Road' ; ex:town 'Vik' ] .", 0),
+            ("ex:hall ex:room [ ex:name 'Attic' ; ex:size [ ex:area 4 ] ] .", 0),
+            ("ex:hall ex:address [ rdfs:label 'here' ; ex:street 'Low Road' ] .", 1),
+            ("ex:hall ex:address [ ex:street 'Low Road' ] ; ex:street 'High Road' .", 1),
+            ("ex:hall ex:ticket [ ex:price 3 ] , [ ex:price 5 ] .", 2),
+            ("ex:hall ex:weight [ ex:value 3 ] ; ex:height [ ex:value 5 ] .", 2),
+            ("ex:hall ex:address [ ex:town ex:vik ] .", 1),
+            ("ex:hall ex:address _:a . ex:shed ex:address _:a . _:a ex:town 'Vik' .", 1),
+            ("ex:hall ex:address [ a ex:Address ; ex:town 'Vik' ] . ex:a a ex:Address ; ex:town 'Osby' .", 1),
+        ],
+    )
+    def test_what_one_alone_holds_for_a_thing_are_its_own_values(self, tmp_path: Path, text: str, kept: int) -> None:
+        raw = read(tmp_path, text)
+        assert len({end for h, _, t, _ in edges(raw) for end in (h, t) if end.startswith("_:")}) == kept
+        if not kept:
+            assert {h for h, _, _, _ in edges(raw)} == {EX + "hall"}
+            assert sum(raw.left_out.values()) == text.count("[")
+
     def test_equal_labels_in_two_files_are_two_nodes(self, tmp_path: Path) -> None:
         for name in ("a.nt", "b.nt"):
             (tmp_path / name).write_text("_:x <e:p> <e:a> .\n<e:b> <e:p> _:x .\n")

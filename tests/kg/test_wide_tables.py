@@ -264,6 +264,25 @@ class TestLinks:
             "members": "people"
         }
 
+    def test_lists_in_cells_are_seen(self) -> None:
+        staff = [
+            {"name": "Ada", "speaks": "Danish; Dutch", "note": "left; came back"},
+            {"name": "Ben", "speaks": "Dutch", "note": ""},
+            {"name": "Cy", "speaks": "Danish; Welsh", "note": "new"},
+        ]
+        raw = read_tables({"staff": staff})
+        assert {tail for _, relation, tail in triples(raw) if relation == "speaks"} == {"Danish", "Dutch", "Welsh"}
+        assert ("Ada", "note", "left; came back") in triples(raw)
+        assert raw.notes == ["staff: speaks: cells are split at ';'; --split none keeps them whole"]
+        whole = read_tables({"staff": staff}, TableOptions(split=["none"]))
+        assert ("Ada", "speaks", "Danish; Dutch") in triples(whole) and not whole.notes
+
+    def test_keys_in_a_cell_are_links(self) -> None:
+        shelves = [{"shelf_id": "S1", "shelf_name": "North"}, {"shelf_id": "S2", "shelf_name": "South"}]
+        raw = read_tables({"shelves": shelves, "staff": [{"name": "Ada", "shelf_ids": "S1|S2"}, {"name": "Ben"}]})
+        assert {("Ada", "shelf", "S1"), ("Ada", "shelf", "S2")} <= triples(raw)
+        assert dict(zip(*[raw.entities[name].to_pylist() for name in ("id", "label")], strict=True))["S2"] == "South"
+
 
 class TestRecognised:
     @pytest.mark.parametrize(

@@ -151,3 +151,10 @@ class TestVerbs:
 )
 def test_names_of_things_end_with_common_nouns(names: list[str], things: bool) -> None:
     assert named_like_things(names) is things
+
+
+@pytest.mark.parametrize(("name", "kind"), [("customers", "person"), ("branches of banks", None), ("cities", "place")])
+def test_a_class_in_the_plural_has_the_kind_of_its_noun(name: str, kind: str | None) -> None:
+    encode = load_encoder().encode
+    assert kinds_of([name], encode) == kinds_of([pipeline("en").lemma(name.split()[0], "NOUN")], encode)
+    assert kind is None or kinds_of([name], encode) == {kind}

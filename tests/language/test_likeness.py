@@ -59,3 +59,21 @@ def test_each_text_is_encoded_once_and_together_with_others() -> None:
     found.prepare(["a", "b", "a", ""])
     assert found.cosine("a", "b") == 0 and found.cosine("a", "a") == 1
     assert asked == [["a", "b"]]
+
+
+@pytest.mark.parametrize(
+    ("noun", "classes", "name"),
+    [
+        ("venue", ["event", "place"], "place"),
+        ("venue", ["event", "Location"], "Location"),
+        ("hotel", ["event", "place"], ""),
+        ("venue", ["museum", "place"], ""),
+        ("venue", ["museum"], ""),
+        ("company", ["person", "organization"], "organization"),
+        ("event", ["event", "place"], ""),
+    ],
+)
+def test_a_general_noun_is_the_only_class_of_its_kind(
+    likeness: Likeness, noun: str, classes: list[str], name: str
+) -> None:
+    assert likeness.general_class(noun, classes) == name

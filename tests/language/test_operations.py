@@ -125,6 +125,28 @@ class TestComparisons:
         found = read(text).ordinal
         assert (found and found.place) == place
 
+    @pytest.mark.parametrize(
+        ("text", "length"),
+        [
+            ("What are the three oldest boats?", 3),
+            ("Which 2 boats are the longest?", 2),
+            ("Name the four towns with the most bridges.", 4),
+            ("top 5 longest rivers", 5),
+            ("What are the top two boats by length?", 2),
+            ("Which of the two boats is the longest, *Ada* or *Bo*?", None),
+            ("Which boats have at least two masts and the longest hull?", None),
+            ("Which boat is older than 3 years?", None),
+            ("Which boat is the oldest?", None),
+        ],
+    )
+    def test_how_many_of_an_order_are_asked_for(self, text: str, length: int | None) -> None:
+        found = read(text).ordinal
+        assert (found and found.length) == length
+
+    def test_an_order_may_be_named(self) -> None:
+        found = read("What are the top 3 boats by sail area?").compares
+        assert found is not None and (found.operation, found.quantity) == ("max", "sail area")
+
 
 class TestBounds:
     @pytest.mark.parametrize(
@@ -156,6 +178,10 @@ class TestBounds:
             ("Who led *Acme* from 1999 to 2003?", "from 1999 to 2003", 1999, 2003),
             ("which boats were built between 2000 and 2012", "between 2000 and 2012", 2000, 2012),
             ("Who led *Acme* until 1980?", "until 1980", None, 1980),
+            ("Who led *Acme* since the start of 1980?", "since the start of 1980", 1980, None),
+            ("Who led *Acme* after the end of 1980?", "after the end of 1980", 1981, None),
+            ("Who led *Acme* before the end of 1980?", "before the end of 1980", None, 1980),
+            ("Who led *Acme* until the beginning of 1980?", "until the beginning of 1980", None, 1979),
             ("What was the capital before *1990*?", "before 1990", None, 1989),
             ("Which boats were built in the nineties?", "in the nineties", 1990, 1999),
             ("Which boats were built in the 1860s?", "in the 1860s", 1860, 1869),

@@ -19,7 +19,7 @@ Hanna|opened in|1912; Hanna|worked by|Ben Ryd; Hanna|sail load tonnes|5
 Irma|type|mill; Irma|located in|Vik; Irma|area ha|9; Irma|entry fee eur|3; Irma|visitors per year|4100
 Irma|opened in|1875; Irma|sail load tonnes|2
 Osby|type|village; Osby|located in|North Shire; Vik|type|village; Vik|located in|South Shire
-North Shire|type|shire; South Shire|type|shire
+North Shire|type|shire; South Shire|type|shire; North Shire|part of|Old Realm; Old Realm|type|realm
 Ada Holt|type|miller; Ben Ryd|type|miller; Cal Dun|type|miller; Ada Holt|taught by|Cal Dun; Ben Ryd|taught by|Ada Holt
 Ada Holt|died on|1950-02-03
 Check 1|type|inspection; Check 1|inspected mill|Greta; Check 1|inspected by|Cal Dun
@@ -52,6 +52,8 @@ ANSWERED = [
     ("Is Irma in South Shire?", "yes"),
     ("Is Irma in North Shire?", "no"),
     ("How many mills are in North Shire?", "2"),
+    ("Which mills are in Old Realm?", "Greta, Hanna"),
+    ("How many visitors per year do the mills in Old Realm have together?", "11500"),
     # a unit
     ("How many hectares do the two mills in Osby cover together?", "10"),
     ("Which mills cost more than 4 euros?", "Greta, Hanna"),

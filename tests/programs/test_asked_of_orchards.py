@@ -26,6 +26,7 @@ Hopper|purchase price|€700; High Shed|type|barn; High Shed|stands in|Vik
 Plum Jam|type|dish; Plum Jam|course|starter; Plum Jam|first made in|1990; Nut Loaf|type|dish; Nut Loaf|course|starter
 Nut Loaf|first made in|2001; Quince Pie|type|dish; Quince Pie|course|sweet; Quince Pie|first made in|1995
 Plum Jam|started in|1988; Nut Loaf|started in|2000
+Long Barn|roof insured for|€4,000; High Shed|roof insured for|€2,500
 """
 
 ANSWERED = {
@@ -53,6 +54,9 @@ ANSWERED = {
         ("Which members of the dusk choir do not live in Vik?", "Max Dorn"),
     ],
     "a value that looks like a verb of another relation": [("How many starters do we have?", "2")],
+    "what is insured for more": [("Which is insured for more, Long Barn or High Shed?", "Long Barn")],
+    "what two have in common": [("Which choir do Lotte Arn and Max Dorn have in common?", "dusk choir")],
+    "values that things are": [("Which fields are with plums?", "Top Acre, Low Acre")],
     "what we pay for": [
         ("What did we pay for Hopper?", "€700"),
         ("How much did we pay for Hopper?", "€700"),

@@ -31,17 +31,19 @@ from triplecheck.programs.steps import Linked, Stopped, Trace, TraceEvent
 MONGOLIA = "What is the capital of Mongolia?"
 
 
-def proof(base: KnowledgeBase, question: str, *edges: tuple[str, str, str], **outcome: Any) -> Proof:
-    """The proof of the tail of the last edge; the topic is the head of the first."""
+def proof(
+    base: KnowledgeBase, question: str, *edges: tuple[str, str, str], backwards: bool = False, **outcome: Any
+) -> Proof:
+    """The proof of the tail of the last edge, with the head of the first for a topic; backwards the other ends."""
     graph = base.graph
     found = [(_node(base, h), _relation(base, r), _node(base, t)) for h, r, t in edges]
-    topic = edges[0][0]
-    linked: list[TraceEvent] = [
-        Linked(topic, [{"id": graph.node_id(found[0][0]), "score": 1.0}], [graph.node_id(found[0][0])])
-    ]
+    first, last = (2, 0) if backwards else (0, 2)
+    topic = graph.node_id(found[0][first])
+    linked: list[TraceEvent] = [Linked(edges[0][first], [{"id": topic, "score": 1.0}], [topic])]
     encode = load_encoder().encode
-    outcome = {"answers": (found[-1][2],), "grounded": True, **outcome}
-    return Proof(graph, encode, question, Outcome(graph.label(found[-1][2]), evidence=tuple(found), **outcome), linked)
+    answer = found[-1][last]
+    outcome = {"answers": (answer,), "grounded": True, **outcome}
+    return Proof(graph, encode, question, Outcome(graph.label(answer), evidence=tuple(found), **outcome), linked)
 
 
 def _node(base: KnowledgeBase, label: str) -> int:
@@ -126,6 +128,21 @@ def test_what_has_another_number_than_the_question_says_is_uncovered(tmp_path: P
     base = build_rows([edge, ("Raft Race 2013", "won by", "Bry")], tmp_path, "all-MiniLM-L6-v2")
     assert features(proof(base, "Who won the Raft Race 2014?", edge))["uncovered"] == 0
     assert features(proof(base, "Who won the Raft Race 2015?", edge))["uncovered"] > 0
+
+
+def test_what_has_an_engineer_is_no_engineer(tmp_path: Path) -> None:
+    first, second = ("Tam", "born in", "Oss"), ("Low Bridge", "bridge engineer", "Tam")
+    base = build_rows([first, second], tmp_path, "all-MiniLM-L6-v2")
+    back = proof(base, "Which bridge engineers were born in Oss?", first, second, backwards=True)
+    assert "bridge engineers" in uncovered(back)
+
+
+def test_where_something_is_is_not_what_takes_place_there(tmp_path: Path) -> None:
+    edge = ("Spring Fair", "location", "Old Hall")
+    rows = [edge, ("Spring Fair", "type", "event"), ("Old Hall", "type", "hall"), ("Old Hall", "address", "Low Road")]
+    base = build_rows(rows, tmp_path, "all-MiniLM-L6-v2")
+    assert "where" in uncovered(proof(base, "Where is Old Hall?", edge, backwards=True))
+    assert "where" not in uncovered(proof(base, "Where is Spring Fair?", edge))
 
 
 def test_an_answer_from_which_the_relation_that_is_asked_for_leads_on_is_uncovered(tmp_path: Path) -> None:

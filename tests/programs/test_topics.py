@@ -222,6 +222,11 @@ class TestHomonymsSingledOut:
     def test_by_the_type_or_year_beside_the_name(self, build: Build, question: str, meant: set[str]) -> None:
         assert set(linked(build(self.ROWS), question, "Macbeth")) == meant
 
+    @pytest.mark.parametrize(("name", "meant"), [("Recipe", {"a"}), ("recipe", {"a", "b"})])
+    def test_by_its_capitals(self, build: Build, name: str, meant: set[str]) -> None:
+        base = build(":a rdfs:label 'Recipe' ; a :Class ; :p 'x' . :b rdfs:label 'recipe' ; a :Property ; :p 'x' .")
+        assert set(linked(base, f"Which name does {name} have?", name)) == meant
+
     def test_without_the_assist_all_are_kept_and_with_it_the_trace_says_which(self, build: Build) -> None:
         base, trace = build(self.ROWS), Trace()
         asked = "Who wrote the play Macbeth?"

@@ -219,14 +219,15 @@ def _joined(bound: str, unit: str) -> str:
 def _write_time(draft: Draft, limit: TimeLimit) -> None:
     """A bound of the time that the words above it name, else of the only time that the things have."""
     reading, parse = draft.reading, draft.reading.parse
-    above = [at for at in parse.ancestors(limit.span[1] - 1) if at in reading.content]
+    span = range(*limit.span)
+    above = [at for at in parse.ancestors(span[-1]) if at in reading.content and at not in span]
     named = (above or draft.unsaid)[:1]
     subjects = [i for at in named for i in parse.dependents(at, "nsubj") if i in draft.unsaid]
     named = subjects or named  # "the rating lies between"
     particles = [i for at in named for i in parse.dependents(at, "compound:prt", "advmod")]
     words = reading.words(sorted({*named, *particles}))
     owner, measure = _timed(draft, owner_of(draft, limit.span[0]), words, limit)
-    draft.said.update((*named, *range(*limit.span)))
+    draft.said.update((*named, *span))
     condition = " && ".join(_conditions(value(draft, owner, measure), limit))
     write_filter(draft, condition, denied=is_denied(reading, limit.span[0]))
 

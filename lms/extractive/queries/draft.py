@@ -10,6 +10,7 @@ from triplecheck.language.clauses import Attachment
 from triplecheck.language.coverage import unsayable
 from triplecheck.language.likeness import least_likeness
 from triplecheck.language.operations import Extreme
+from triplecheck.language.orders import Ordinal
 from triplecheck.lms.extractive.queries.joins import Join
 from triplecheck.lms.extractive.queries.reading import Reading
 from triplecheck.lms.extractive.queries.text import QueryText
@@ -136,15 +137,17 @@ def _is_said(draft: Draft, at: int) -> bool:
     return any(reading.likeness.of_word(reading.parse.words[at], one.wordings) >= least for one in used)
 
 
-def first_by(operation: Extreme, value: str, offset: int = 0) -> str:
+def first_by(operation: Extreme, value: str, place: Ordinal | None = None) -> str:
     """The clause that takes the first of an order.
 
     Args:
         operation: `max` for the largest value first.
-        offset: how many are left out before it.
+        place: which and how many are taken; None: the first.
     """
+    place = place or Ordinal("", 1)
     way = "DESC" if operation == "max" else "ASC"
-    return f"ORDER BY {way}({value}) LIMIT 1" + (f" OFFSET {offset}" if offset else "")
+    start = f" OFFSET {place.place - 1}" if place.place > 1 else ""
+    return f"ORDER BY {way}({value}) LIMIT {place.length}{start}"
 
 
 def select(answers: Sequence[str], draft: Draft, rest: str = "") -> str:

@@ -97,7 +97,10 @@ class Ends:
         topic = self.topic(number)
         is_value = topic is not None and not topic.classes and bool(self._schema.classes)
         if topic is not None and topic.tells_all and (topics == "own" or is_value):
-            return topic.has(hop.relation, as_head=hop.forward) and self._is_of(topic, hop)
+            has = topic.has(hop.relation, as_head=hop.forward)
+            return (has and self._is_of(topic, hop)) or (
+                not has and self._holds_parts(topic) and self._is_part(topic, hop)
+            )
         return self._may_be_at(number, hop.start, loosely=topics == "any")
 
     def may_end(self, number: int, hop: Hop, topics: Related = "own") -> bool:
@@ -126,14 +129,20 @@ class Ends:
 
     def _is_part(self, topic: Topic, hop: Hop) -> bool:
         """Whether what a hop leads back from may lie in a topic: a station in a town, which is in the county."""
-        label = hop.relation.label
-        if hop.forward or not self._parse.lexicon.says_part(label):
+        says_part = self._parse.lexicon.says_part
+        if hop.forward or not says_part(hop.relation.label):
             return False
+        to_whole = [one for one in self._schema.relations if says_part(one.label)]
         within, fresh = set[str](), {hop.start}
         while fresh:
             within |= fresh
-            fresh = {one.tail for one in self._schema.relations if one.label == label and one.head in fresh} - within
+            fresh = {one.tail for one in to_whole if one.head in fresh} - within
         return not within.isdisjoint(topic.classes)
+
+    def _holds_parts(self, topic: Topic) -> bool:
+        """Whether something lies in a topic, or is a part of it."""
+        says_part = self._parse.lexicon.says_part
+        return any(not one.is_head and says_part(one.relation.strip("<>")) for one in topic.beside)
 
     def _unit(self, number: int) -> Unit:
         """A unit; what is asked for in place of a reflexive."""

@@ -8,8 +8,10 @@ from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_likeness
+from triplecheck.language.operations import degree
 from triplecheck.language.parse import Parse
-from triplecheck.language.roles import does, head_of, says_converse
+from triplecheck.language.roles import does, head_of, is_mutual, same_stem, says_converse
+from triplecheck.language.text import words_of
 from triplecheck.language.things import Unit, requested_value
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
 from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
@@ -61,7 +63,8 @@ class Joiner:
         self.ends = Ends(parse, clauses, schema, likeness)
         flags = schema.flags(parse.lexicon.flags)
         self._hops = [hop for hop in hops(schema) if hop.relation not in flags]  # nothing is joined to yes or no
-        self._flags = self._naming({likeness.bases(wording) for one in flags for wording in one.wordings})
+        names = (" ".join(sorted(likeness.bases(wording))) for one in flags for wording in one.wordings)
+        self._flags = self._naming({likeness.bases(name) for name in names})  # "take" says nothing, and "takes" does
         self.value = self._value()
         if self.value is not None and clauses.root is not None:
             self.ends.stand_for(clauses.root, self.value)
@@ -152,7 +155,10 @@ class Joiner:
             moved = [join for moved in self._moved(attachment) for join in _good(self._joins(moved), _ELSEWHERE)]
             found = [*moved, *guessed] or self._by_sentence(attachment)
             found = found or _good(self._joins(attachment, "any"), _LOOSE)
-        return sorted(found, key=lambda join: -join.score)
+        are_persons = self.asks(attachment.to, "person")
+        return sorted(
+            found, key=lambda join: (-join.score, are_persons and -self.ends.fit("person", join.hops[-1].end))
+        )
 
     def _is_turned(self, join: Join) -> bool:
         """Whether one relation that a verb names is followed against the grammar: whom X trained, not who trained X."""
@@ -176,7 +182,8 @@ class Joiner:
                 yield replace(attachment, to=other, acts=None)
 
     def _guessed(self, attachment: Attachment) -> list[Join]:
-        """The only relation, or the only two in a row, between known things, whatever the words between them say."""
+        """The only relation, or the only two in a row, between known things, whatever the words between them say; of
+        several the one that says no more than that they belong together."""
         if not (self.ends.is_known(attachment.unit) and self.ends.is_known(attachment.to)):
             return []
         verbs = frozenset(at for at in attachment.words if self._parse.pos(at) == "VERB")
@@ -184,12 +191,23 @@ class Joiner:
         if len(verbs) > 1:  # "stocks something that is brewed by": one relation says one verb
             found = [join for join in found if verbs <= join.said]
         found = found or list(self._between(attachment, 2))
+        found = [join for join in found if self._is_bare(join)] or found
         if len({tuple(hop.relation.label for hop in join.hops) for join in found}) != 1:
             return []
         if self._is_of_other_time(attachment, verbs, found):
             return []
         right = [join for join in found if not self._is_wrong_way(join.hops[0], attachment)] or found
         return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
+
+    def _is_bare(self, join: Join) -> bool:
+        """Whether a relation is called as the class that it leads to and no more, as a key of another table is: it says
+        that the two belong together, "the mechanics at a branch" of `branch`, where `lead mechanic` says more."""
+        relation, likeness = join.hops[0].relation, self._likeness
+        words = likeness.bases(relation.label)
+        is_called = bool(words) and all(
+            likeness.of_word(word, [relation.tail.casefold()]) >= NAMES_NOUN for word in words
+        )
+        return len(join.hops) == 1 and is_called
 
     def _is_of_other_time(self, attachment: Attachment, words: Iterable[int], joins: Sequence[Join]) -> bool:
         """Whether the time of something else is asked for than of what joins lead to: "since when does X deliver to Y"
@@ -287,6 +305,7 @@ class Joiner:
         hops, is_self = self._hops, self._clauses.units[attachment.unit].kind == "self"
         if is_self and attachment.to == self._clauses.root:
             hops = [hop for hop in hops if hop.start == hop.end]
+        hops = [hop for hop in hops if not self._is_from_named(attachment, hop)]
         starts = [hop for hop in hops if self.ends.may_start(attachment.unit, hop, topics)]
         single = [hop for hop in starts if self.ends.may_end(attachment.to, hop, topics)]
         labels = {hop.relation.label for hop in single}
@@ -300,6 +319,18 @@ class Joiner:
             join = self._scored(attachment, chain, 1)
             if join.said or unnamed or len(chains) == 1:  # two relations that nothing names could join anything
                 yield join
+
+    def _is_from_named(self, attachment: Attachment, hop: Hop) -> bool:
+        """Whether a hop leads back from what a noun names to what has it: the engineers of a bridge are no bridges."""
+        unit, parse = self._clauses.units[attachment.to], self._parse
+        label = hop.relation.label.casefold()
+        if hop.forward or unit.kind != "noun" or not parse.lexicon.prepositions.isdisjoint(label.split()):
+            return False
+        said = " ".join(
+            parse.words[at] for at in sorted({*unit.tokens, *parse.dependents(unit.at, "compound", "amod")})
+        )
+        is_named = self._likeness.bases(label) == self._likeness.bases(said)
+        return is_named and not is_mutual(unit.names[-1], label, parse.lexicon.mutual)
 
     # --- scores --------------------------------------------------------------------------------
     def _scored(self, attachment: Attachment, hops: tuple[Hop, ...], alternatives: int) -> Join:
@@ -315,11 +346,15 @@ class Joiner:
             at: max((self._likeness.of_word(word, hop.relation.wordings), -n) for n, hop in enumerate(hops))
             for at, word in words.items()
         }
+        deeds = {at for at in words if len(hops) == 2 and self.is_deed(at, hops[0].end)}
+        said |= dict.fromkeys(deeds, (1.0, 0))
         parts, is_vague = [], False
         for n, hop in enumerate(hops):
-            own = [word for at, word in words.items() if said[at][1] == -n]
+            own = [word for at, word in words.items() if said[at][1] == -n and at not in deeds]
             if own:
                 parts.append(self._likeness.of_words(own, hop.relation.wordings, besides))
+            elif n == 0 and deeds:
+                parts.append(NAMES_NOUN)
             elif len(hops) > 1 and hop is hops[-1] and self.asks(attachment.to, "time"):
                 return Join(attachment, hops, 0.0, frozenset())  # any date of what lies in between
             else:
@@ -337,9 +372,24 @@ class Joiner:
             covered |= {at for at in words if self._parse.pos(at) != "PROPN"}
         return Join(attachment, hops, score, frozenset(covered), is_vague)
 
+    def is_deed(self, at: int, name: str) -> bool:
+        """Whether a verb says what things of a class are: "who rented the van", where the van has rentals."""
+        words = words_of(name)
+        return (
+            bool(words)
+            and self._parse.pos(at) == "VERB"
+            and same_stem(self._parse.lemma(at), words[-1], self._likeness.language)
+        )
+
     def _between_words(self, attachment: Attachment) -> list[int]:
-        """The words of an attachment, without those that say what things are: "the capacity of the covered stages"."""
-        return [at for at in attachment.words if at not in self._flags]
+        """The words of an attachment, without those that say what things are, "the capacity of the covered stages", or
+        what a superlative compares, "who rented the van with the highest rate"."""
+        return [at for at in attachment.words if at not in self._flags and not self._is_compared(at)]
+
+    def _is_compared(self, at: int) -> bool:
+        parse = self._parse
+        noun = at if parse.pos(at) == "NOUN" else parse.tokens[at].head
+        return parse.pos(noun) == "NOUN" and any(degree(parse, i) == "Sup" for i in parse.dependents(noun, "amod"))
 
     def _naming(self, flags: Collection[frozenset[str]]) -> frozenset[int]:
         """The tokens that name a relation to yes and no: all words of its name, "read music", or an adjective or
@@ -360,7 +410,8 @@ class Joiner:
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""
-        if not self.asks(attachment.to, "person") or end == THING or self.ends.fit("person", end) == 1:
+        is_who = end == THING or self.ends.fit("person", end) == 1 or self._likeness.is_group(end)
+        if is_who or not self.asks(attachment.to, "person"):
             return False
         verbs = [self._parse.words[at] for at in self._joining(attachment) if self._parse.pos(at) == "VERB"]
         if any(does(end, verb, self._likeness.language) for verb in verbs):  # a collector collects

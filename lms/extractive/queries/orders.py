@@ -40,7 +40,7 @@ def ordered(draft: Draft, answer: str) -> str | None:
 
 def _first_by_value(draft: Draft, answer: str, owner: int, measure: Measure) -> str:
     ranked = value(draft, owner, measure)
-    return select([answer], draft, first_by(measure.operation, ranked, _offset(draft)))
+    return select([answer], draft, first_by(measure.operation, ranked, draft.reading.question.ordinal))
 
 
 def _first_by_sum(draft: Draft, answer: str, owner: int, found: Comparison) -> str | None:
@@ -65,7 +65,7 @@ def _first_by_sum(draft: Draft, answer: str, owner: int, found: Comparison) -> s
     draft.text.triple(head, join.label, tail)
     draft.text.triple(thing, measure.relation.label, amount)
     draft.said.update((found.at, *tokens))
-    order = first_by(found.operation, total, _offset(draft))
+    order = first_by(found.operation, total, draft.reading.question.ordinal)
     return select([answer, f"(SUM({amount}) AS {total})"], draft, f"GROUP BY {answer} {order}")
 
 
@@ -135,14 +135,8 @@ def _names(draft: Draft, tokens: Collection[int], relation: Relation) -> float:
 
 def _grouped(draft: Draft, answer: str, found: Comparison, counted: str) -> str:
     number = draft.text.variable("n")
-    order = first_by(found.operation, number, _offset(draft))
+    order = first_by(found.operation, number, draft.reading.question.ordinal)
     return select([answer, f"(COUNT(DISTINCT {counted}) AS {number})"], draft, f"GROUP BY {answer} {order}")
-
-
-def _offset(draft: Draft) -> int:
-    """How many are before the one that is asked for."""
-    ordinal = draft.reading.question.ordinal
-    return 0 if ordinal is None else ordinal.place - 1
 
 
 def _counted(draft: Draft, found: Comparison) -> int | None:

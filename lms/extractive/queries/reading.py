@@ -14,6 +14,7 @@ from triplecheck.language.operations import Limit, is_common_noun
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
+from triplecheck.language.roles import same_stem
 from triplecheck.language.things import Unit, asks_place_or_time
 from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.joins import Joiner
@@ -218,6 +219,9 @@ def _synonyms(
     parse, found = question.parse, dict[str, str]()
     for at, noun in enumerate(parse.words):
         lemma = parse.lemma(at)
+        if lemma in parse.lexicon.occasions and question.counts and (event := _event(schema, parse, likeness)):
+            found[lemma] = event
+            continue
         if at in taken or not is_common_noun(parse, at) or lemma in parse.lexicon.nouns:
             continue
         if noun in parse.lexicon.persons and is_plural(parse, at):
@@ -225,10 +229,17 @@ def _synonyms(
             own = [one for one in schema.relations if one.head in said and not is_listed]
             name = "" if _is_measured(parse, at, own, likeness) else _only_persons(schema, noun, own, likeness)
         else:
-            name = _most_like(schema, noun, lemma, likeness)
+            name = _most_like(schema, noun, lemma, likeness) or likeness.general_class(lemma, schema.classes)
         if name:
             found[lemma] = name
     return found
+
+
+def _event(schema: Schema, parse: Parse, likeness: Likeness) -> str:
+    """The class that is called after a verb: rentals for "how many times did X rent"; empty without one."""
+    verbs = [parse.lemma(at) for at in range(len(parse)) if parse.pos(at) == "VERB"]
+    events = (name for verb in verbs for name in schema.classes if same_stem(verb, name.split()[-1], likeness.language))
+    return next(events, "")
 
 
 def _most_like(schema: Schema, noun: str, lemma: str, likeness: Likeness) -> str:

@@ -54,6 +54,9 @@ def _is_named(draft: Draft) -> bool:
         return False
     hops = joins[0].hops
     of_topics = {at for topic in reading.topics for at in reading.units[topic].tokens}  # "the Search team"
+    verbs = {at for at in reading.content if len(hops) == 2 and reading.joiner.is_deed(at, hops[0].end)}
+    if verbs and reading.content <= of_topics | verbs:  # "who rented the van"
+        return reading.question.asked.kind == "person" and likeness.fits("person", hops[1].end) == 1
     words = reading.words(sorted(reading.content - of_topics))
     named = [[hop for hop in hops if likeness.of_word(word, hop.relation.wordings) >= NAMES_NOUN] for word in words]
     return bool(words) and all(named) and all(any(hop in own for own in named) for hop in hops)
