@@ -29,6 +29,7 @@ from triplecheck.kg.names import (
 )
 from triplecheck.kg.relation_vectors import RelationVectors, relation_texts
 from triplecheck.kg.vectors import VectorIndex
+from triplecheck.kg.words import common_words
 
 _DENSE_CANDIDATES, _LEAST_COSINE = 10, 0.6
 _AVERAGED = 5  # relations whose fit to a question is averaged
@@ -150,11 +151,15 @@ class GraphLinker:
         if mention.forms or self._trigrams is None or self._is_part_of_name(mention.text):
             return mention
         tokens = [token for token in question.tokens if mention.start <= token.start < mention.end]
+        if not any(token.lower in common_words() for token in (tokens[0], tokens[-1])):
+            return mention
         for size in range(len(tokens) - 1, 1, -1):
             for start in range(len(tokens) - size + 1):
                 first, last = tokens[start], tokens[start + size - 1]
                 text = question.text[first.start : last.end]
-                if not (first.is_stop or last.is_stop) and self._is_part_of_name(text):
+                rest = (*tokens[:start], *tokens[start + size :])
+                is_rest_ordinary = all(token.lower in common_words() for token in rest)
+                if is_rest_ordinary and not (first.is_stop or last.is_stop) and self._is_part_of_name(text):
                     return replace(mention, text=text, start=first.start, end=last.end)
         return mention
 

@@ -473,8 +473,10 @@ def _end_of_quantity(parse: Parse, at: int) -> int:
     """Where the noun after "how many" ends: after a unit, or before "more ... than"; `at` for any other noun."""
     if (after_unit := end_of_unit(parse, at)) > at:
         return after_unit
-    end = next((i for i in range(at, len(parse)) if parse.pos(i) not in ("NOUN", "ADJ")), at)
-    return end if _is_more_than(parse, end) else at
+    first = at + 1 if is_money(parse, at) else at  # a parser may take "euro" for a verb
+    end = next((i for i in range(first, len(parse)) if parse.pos(i) not in ("NOUN", "ADJ")), at)
+    more = first if _is_more_than(parse, first) else end
+    return more if _is_more_than(parse, more) else at
 
 
 def _is_more_than(parse: Parse, at: int) -> bool:

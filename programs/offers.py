@@ -227,7 +227,9 @@ def _tails(graph: Graph, relation: int, heads: IntArray) -> list[tuple[str, str]
     pairs = list(zip(edges.heads.tolist(), edges.tails.tolist(), strict=True))[:_SAMPLED]
     if all(graph.node_id(tail) in graph.types(head) for head, tail in pairs):
         return []  # the relation says the class, which the query says by `a`
-    return _kinds(graph, [tail for _, tail in pairs])
+    kinds = _kinds(graph, [tail for _, tail in pairs])
+    is_key = words_of(graph.relation(relation).label)[-1:] in (["id"], ["key"])
+    return [("text" if is_key and kind == "number" else kind, example) for kind, example in kinds]  # no amount
 
 
 def _kinds(graph: Graph, ends: Sequence[int]) -> list[tuple[str, str]]:

@@ -26,7 +26,7 @@ from triplecheck.kg.plans import (
 )
 from triplecheck.kg.plans.algebra import Constant, End
 from triplecheck.kg.types import XSD, Edge
-from triplecheck.kg.values import converted, quantity, written
+from triplecheck.kg.values import converted, quantity, value_of, written
 from triplecheck.language.coverage import LeftOut, QuerySays, left_out, meant_order, unasked
 from triplecheck.language.described import asked_class
 from triplecheck.language.likeness import Likeness, measured_names
@@ -177,6 +177,9 @@ class Planning:
         found_texts = {text.casefold() for text in self._graph.labels(nodes)}
         if any({yes, no} <= found_texts for yes, no in self._read.parse.lexicon.flags.items()):
             return None, "The query finds both yes and no: select the things that are so."
+        measured = any(quantity(value_of(self._graph, node)) is not None for node in nodes)
+        if self._read.asked.kind == "person" and measured:
+            return None, "The question asks for a person: select who it is."
         if is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode):
             return None, "The question asks for a person: select who it is."
         implied = [name for one in plan.classes for name in one.classes] if self._untyped is not None else []

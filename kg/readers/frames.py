@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from triplecheck.kg.errors import UserError
-from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, usual_columns
+from triplecheck.kg.readers.columns import TRIPLE_COLUMNS, plain, usual_columns
 from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, UNKNOWN, RawGraph, property_table
 from triplecheck.kg.readers.shapes import holds_things, sample_of
@@ -371,7 +371,8 @@ def _description(about: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     """The row of a node, and the attributes that it is made of."""
     row: dict[str, Any] = {}
     used: set[str] = set()
-    for column, names in (("label", _LABELS), ("description", _DESCRIPTIONS)):
+    others = [name for name in about if plain(name).endswith("name")]  # "hostname", "full_name"
+    for column, names in (("label", (*_LABELS, *others)), ("description", _DESCRIPTIONS)):
         at = next((name for name in names if isinstance(about.get(name), str) and about[name]), None)
         if at is not None:
             row[column] = about[at]

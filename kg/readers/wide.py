@@ -119,6 +119,10 @@ class _Column:
         """Whether its texts may be names."""
         return all(len(value.text) <= _LONGEST for row in self.typed.rows for value in row)
 
+    def is_code(self, key: _Column | None) -> bool:
+        """Whether it names each row by a code of its own, beside a key that is a number: "KW-2024-001"."""
+        return self is not key and self.is_id and self.is_key() and self.is_short()
+
     def is_key(self) -> bool:
         """Whether each row has one value that no other row has."""
         texts = self.texts
@@ -208,6 +212,8 @@ class _Table:
             )
         else:
             self.keys = self._keys(key)
+        if self.named is None and self.numbered:
+            self.named = next((c for c in self.columns if c.typed.kind in ("name", "text") and c.is_code(key)), None)
         self.labels = self._labels()
 
     def _named(self) -> _Column | None:

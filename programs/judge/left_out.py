@@ -14,7 +14,7 @@ from triplecheck.language.coverage import attributes, unasked, unnamed_nouns, un
 from triplecheck.language.described import nouns
 from triplecheck.language.kinds import kinds_of, named_like_things
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
-from triplecheck.language.operations import Limit
+from triplecheck.language.operations import Limit, degree
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
 from triplecheck.language.roles import head_for, head_to, is_mutual, verbs_of
@@ -61,7 +61,7 @@ def uncovered(proof: Proof) -> list[str]:
     if len(chain := proof.parsed.chain) > max(map(len, proof.paths), default=0):
         found.append(min(chain, key=lambda text: proof.coverage.get(text, 0.0)))
     found += [*_opposed(proof), *_of_others(proof), *_no_number(proof), *_against_verb(proof), *_against_agent(proof)]
-    found += [*_against_noun(proof), *_no_place(proof)]
+    found += [*_against_noun(proof), *_no_place(proof), *_described(proof)]
     found += _not_asked(proof)
     bases = Likeness(proof.encode, proof.language).bases
     found += [
@@ -161,6 +161,8 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
     kinds = kinds_of(labels, encode, read.language)
     if "person" in kinds:
         return False
+    if "group" in kinds and nouns(read, labels) and _has_persons(graph, read.language, encode):
+        return True  # "who is in the team" is not the team
     if "group" not in kinds and _has_persons(graph, read.language, encode):
         said = set(own)
     else:
@@ -253,14 +255,30 @@ def _against_noun(proof: Proof) -> list[str]:
     bases = Likeness(proof.encode, proof.language).bases
     noun = bases(asked.noun)
     last = {path[-1].label for path in proof.paths if path and path[-1].arrow != FORWARD}
+    role = bases(asked.lemma) if "person" in kinds_of([asked.lemma], proof.encode, proof.language) else None
     is_named = any(
-        bases(name) == noun
+        (bases(name) == noun or bases(name.split()[-1]) == role)
         and parse.lexicon.prepositions.isdisjoint(name.split())
         and not is_mutual(asked.lemma, name, parse.lexicon.mutual)
         for label in last
         for name in wordings(label)
     )
     return [asked.noun] if noun and is_named and not any(noun <= bases(label) for label in proof.types) else []
+
+
+def _described(proof: Proof) -> list[str]:
+    """The adjectives of what is asked for that name a relation of the answers, if the proof has none so called:
+    "organic farms", of `certified organic`."""
+    parse, at = proof.parsed.parse, proof.parsed.asked.at
+    adjectives = [i for i in parse.dependents(at, "amod") if not degree(parse, i)] if at >= 0 else []
+    answers = list(proof.found.answers[:_LOOKED_AT])
+    if not adjectives or not answers:
+        return []
+    bases = Likeness(proof.encode, proof.language).bases
+    counts = proof.graph.relation_counts(answers)
+    own = {base for count in counts for base in bases(proof.graph.relation(count.relation).label)}
+    own -= {base for path in proof.paths for hop in path for base in bases(hop.label)}
+    return [parse.words[i] for i in adjectives if not bases(parse.words[i]).isdisjoint(own)]
 
 
 def _no_place(proof: Proof) -> list[str]:

@@ -222,6 +222,11 @@ class TestPartsOfNames:
     def test_a_name_with_all_words_is_meant_and_not_one_with_some(self, tmp_path: Path) -> None:
         assert only(built(tmp_path, self.NAMES), "Holt & Rye Lamps").label == "Holt & Rye Lamps Ltd"
 
+    @pytest.mark.parametrize("question", ["Who drives 201-KE-3399?", "who drives 201-ke-3399"])
+    def test_another_code_is_no_part_of_a_name(self, tmp_path: Path, question: str) -> None:
+        linker = built(tmp_path, self.NAMES).linker
+        assert not any(linker.candidates(mention) for mention in linker.mentions(read_text(question)))
+
     @pytest.mark.parametrize("text", ["2010", "List"])
     def test_a_number_and_a_short_part_are_not_misspelt(self, tmp_path: Path, text: str) -> None:
         assert built(tmp_path, self.NAMES).linker.candidates(text) == []

@@ -279,3 +279,11 @@ def test_attributes_that_are_lists_are_several_values(tmp_path: Path) -> None:
     assert raw.left_out == {"attributes 'address' that are no values": 1, "attributes 'by' that are no values": 1}
     kb = KnowledgeBase.from_triples(raw, encoder=None)
     assert kb.manifest.report["left_out"] == raw.left_out
+
+
+def test_a_property_whose_name_ends_with_name_is_the_label(tmp_path: Path) -> None:
+    (tmp_path / "s.csv").write_text("serverId:ID(S),os,hostname,:LABEL\ns1,RHEL,db-01,Server\ns2,RHEL,db-02,Server\n")
+    (tmp_path / "e.csv").write_text(":START_ID(S),:END_ID(S),:TYPE\ns1,s2,BACKS_UP\n")
+    (raw,) = read_graph([tmp_path / "s.csv", tmp_path / "e.csv"])
+    assert set(raw.entities["label"].to_pylist()) == {"db-01", "db-02"}
+    assert "hostname" not in raw.relations.to_pylist()

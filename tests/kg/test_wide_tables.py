@@ -283,6 +283,12 @@ class TestLinks:
         assert {("Ada", "shelf", "S1"), ("Ada", "shelf", "S2")} <= triples(raw)
         assert dict(zip(*[raw.entities[name].to_pylist() for name in ("id", "label")], strict=True))["S2"] == "South"
 
+    def test_a_code_names_rows_that_a_number_tells_apart(self) -> None:
+        orders = [{"order_id": 7, "order_no": "A-1", "total": 3}, {"order_id": 8, "order_no": "A-2", "total": 4}]
+        raw = read_tables({"orders": orders})
+        assert set(raw.entities["label"].to_pylist()) == {"A-1", "A-2"}
+        assert "order_no" not in {relation for _, relation, _ in triples(raw)}
+
 
 class TestRecognised:
     @pytest.mark.parametrize(

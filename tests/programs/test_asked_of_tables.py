@@ -99,6 +99,17 @@ def test_it_is_answered(tools: KERAG, question: str, answer: str) -> None:
     assert sorted((result.answer or result.reason).split(", ")) == sorted(answer.split(", "))
 
 
+@pytest.mark.parametrize("question", ["Who is in charge of the Tile Saw?", "Who charges for the Tile Saw?"])
+def test_who_is_no_number(tools: KERAG, question: str) -> None:
+    result: Any = ask(tools, question)
+    assert not any(answer["label"].isdecimal() for answer in result.answers)
+
+
+def test_the_keys_of_rows_are_not_added_up(tools: KERAG) -> None:
+    result: Any = ask(tools, "What do all the bookings of Ottoline Weir add up to?")
+    assert "<booking id>" not in result.query
+
+
 def test_a_name_without_its_legal_form(tools: KERAG) -> None:
     result: Any = ask(tools, "since when is ottlin & daughters a borrower?")
     assert result.answer == "2021-06-11"

@@ -137,6 +137,21 @@ def test_what_has_an_engineer_is_no_engineer(tmp_path: Path) -> None:
     assert "bridge engineers" in uncovered(back)
 
 
+def test_an_adjective_that_the_answers_tell_is_not_left_out(tmp_path: Path) -> None:
+    edge = ("Low Farm", "grows", "beans")
+    base = build_rows([edge, ("Low Farm", "certified organic", "no")], tmp_path, "all-MiniLM-L6-v2")
+    assert "organic" in uncovered(proof(base, "Which organic farms grow beans?", edge, backwards=True))
+    assert "small" not in uncovered(proof(base, "Which small farms grow beans?", edge, backwards=True))
+
+
+def test_who_is_in_a_team_is_not_the_team(tmp_path: Path) -> None:
+    rows = [("Red", "owns", "Portal"), ("Red", "type", "team"), ("Ada", "in team", "Red"), ("Ada", "type", "person")]
+    graph = build_rows(rows, tmp_path, "all-MiniLM-L6-v2").graph
+    red = [node for node in range(graph.num_entities) if graph.label(node) == "Red"]
+    for question, surely in (("Who is in the team that owns Portal?", True), ("Who owns Portal?", False)):
+        assert is_no_person(graph, read_question(question), [], red, load_encoder().encode) == surely
+
+
 def test_where_something_is_is_not_what_takes_place_there(tmp_path: Path) -> None:
     edge = ("Spring Fair", "location", "Old Hall")
     rows = [edge, ("Spring Fair", "type", "event"), ("Old Hall", "type", "hall"), ("Old Hall", "address", "Low Road")]

@@ -329,7 +329,9 @@ class Joiner:
         said = " ".join(
             parse.words[at] for at in sorted({*unit.tokens, *parse.dependents(unit.at, "compound", "amod")})
         )
-        is_named = self._likeness.bases(label) == self._likeness.bases(said)
+        bases, noun = self._likeness.bases, unit.names[-1]
+        is_role = bases(label.split()[-1]) == bases(noun) and self._likeness.fits("person", noun) == 1
+        is_named = is_role or bases(label) == bases(said)
         return is_named and not is_mutual(unit.names[-1], label, parse.lexicon.mutual)
 
     # --- scores --------------------------------------------------------------------------------
