@@ -18,6 +18,7 @@ from triplecheck.kg.encode import Encoder
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.mentions import CONNECTORS, Mention, MentionDetector, ReadText
 from triplecheck.kg.names import (
+    LEGAL_FORMS,
     SOURCES,
     NamedNode,
     NameIndex,
@@ -148,10 +149,10 @@ class GraphLinker:
     def _narrowed(self, mention: Mention, question: ReadText) -> Mention:
         """A mention that no name has, or the longest part of it, of two words or more, that is a part of a name:
         "dorrin & pell" of "dorrin & pell build" for Dorrin & Pell Ltd."""
-        if mention.forms or self._trigrams is None or self._is_part_of_name(mention.text):
-            return mention
         tokens = [token for token in question.tokens if mention.start <= token.start < mention.end]
-        if not any(token.lower in common_words() for token in (tokens[0], tokens[-1])):
+        if mention.forms or not any(token.lower in common_words() for token in (*tokens[:1], *tokens[-1:])):
+            return mention
+        if self._trigrams is None or self._is_part_of_name(mention.text):
             return mention
         for size in range(len(tokens) - 1, 1, -1):
             for start in range(len(tokens) - size + 1):
@@ -237,24 +238,24 @@ class GraphLinker:
                     self._keep(found, NamedNode(node, "label"), "dense", 0.8 * cosine)
 
     def _partial(self, form: str) -> list[tuple[NamedNode, float]]:
-        """Names that contain all words of the text ("Obama"), with the fit of each.
+        """Names that contain all words of the text ("Obama"), or are contained in it, with the fit of each.
 
-        If there are none, names that are contained in it; if there are none of these either, names that contain all
+        If a name has all words and a legal form besides, such names alone. If there are none, names that contain all
         words of the text misspelt ("Obana").
         """
         assert self._trigrams is not None
         words = set(form.split())
-        longer, shorter, misspelt = [], [], []
+        firms, whole, misspelt = [], [], []
         for number, name in self._trigrams.overlapping(form, _LEAST_OVERLAP):
             other = set(name.split())
             share = _LENGTH_MATTERS * min(len(name), len(form)) / max(len(name), len(form)) + 1 - _LENGTH_MATTERS
-            if words <= other:
-                longer.append((number, share))
-            elif other <= words and len(name) > 3:
-                shorter.append((number, share))
+            if words <= other or (other <= words and len(name) > 3):
+                whole.append((number, share))
+                if words < other and other - words <= LEGAL_FORMS:
+                    firms.append((number, share))
             elif (spelling := _least_similarity(words, other)) >= _LEAST_SPELLING:
                 misspelt.append((number, share * spelling_fit(spelling)))
-        return [(named, fit) for number, fit in longer or shorter or misspelt for named in self._names.nodes_of(number)]
+        return [(named, fit) for number, fit in firms or whole or misspelt for named in self._names.nodes_of(number)]
 
     def _keep(self, found: dict[int, Candidate], named: NamedNode, source: str, lexical: float) -> None:
         known = found.get(named.node)

@@ -31,6 +31,10 @@ from triplecheck.kg._arrays import concat_ranges, distinct, load_array, npy_file
 from triplecheck.kg._checked import Sums, mapped, unchecked
 from triplecheck.kg.columnar import ColumnarGraph
 
+LEGAL_FORMS = frozenset(
+    "ab ag as bv co corp corporation dac gmbh inc incorporated kg limited llc llp ltd nv oy plc sa sarl spa srl".split()
+)
+"""Words at the end of the names of firms, which people leave out."""
 _INVISIBLE = "\u00ad\u200b-\u200f\u2060-\u2064\ufeff"
 _NOT_SEEN = re.compile(f"[{_INVISIBLE}]")
 _WIDE = {code: code - 0xFEE0 for code in range(0xFF01, 0xFF5F)} | {0x2010: "-", 0x2011: "-"}

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from triplecheck.language.described import is_plural
 from triplecheck.language.operations import compared, counts_all, degree, is_unit
 from triplecheck.language.parse import Parse
 
@@ -44,7 +43,7 @@ def _is_content(parse: Parse, at: int) -> bool:
 
 def told_by_clause(parse: Parse, at: int) -> bool:
     """Whether a noun only means "someone", and a relative clause says who: "the person who trained X"."""
-    is_one = parse.words[at] in parse.lexicon.persons and not is_plural(parse, at)
+    is_one = parse.words[at] in parse.lexicon.persons and not parse.is_plural(at)
     clauses = parse.dependents(at, "acl:relcl") if is_one else []
     of_others = (i for verb in clauses for i in parse.dependents(verb, "obj") if parse.pos(i) == "PRON")
     return bool(clauses) and not any(i > at + 1 for i in of_others)  # not of "the person who trained them"

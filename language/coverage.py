@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from triplecheck.kg.values import converted
 from triplecheck.language.content import content_words, told_by_clause
-from triplecheck.language.described import is_plural, places
+from triplecheck.language.described import places
 from triplecheck.language.likeness import (
     COMPARED,
     NAMES,
@@ -108,7 +108,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
             continue
         if told_by_clause(parse, at) and said.triples > 1:
             continue
-        are_persons = parse.words[at] in parse.lexicon.persons and is_plural(parse, at)
+        are_persons = parse.words[at] in parse.lexicon.persons and parse.is_plural(at)
         if are_persons and any(likeness.fits("person", own) > 0 for own in said.classes):
             maybe.append(parse.tokens[at].text)
             continue
@@ -234,7 +234,7 @@ def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness
     """
     parse, own = question.parse, [[name] for name in names]
     asked = (tokens for tokens in attributes(parse) if question.asked.at in tokens or _is_equated(parse, tokens[-1]))
-    asked = (tokens for tokens in asked if not (backwards and is_plural(parse, tokens[-1])))
+    asked = (tokens for tokens in asked if not (backwards and parse.is_plural(tokens[-1])))
     # One word is enough: a "jersey number" is what "wears number" leads to, a "capital city" what "capital" does.
     fits = ([_fit(parse.words[at], own, likeness) for at in tokens] for tokens in asked)
     return any(each[-1] < NAMES and max(each) < SURELY for each in fits)

@@ -51,7 +51,7 @@ def asked_class(question: Question, names: Sequence[str], *, one: bool = False) 
     found_places = places(question, names)
     if asked.at < 0:
         first = next((noun for noun in found_places if all(map(grammar.is_stop, range(noun.start)))), None)
-        begins = first is not None and is_plural(grammar, first.end - 1) and not asked.word
+        begins = first is not None and grammar.is_plural(first.end - 1) and not asked.word
         return first.names if begins and first is not None else ()
     noun = next((noun for noun in found_places if noun.start <= asked.at < noun.end), None)
     if noun is None or grammar.said_any(noun.end, grammar.lexicon.genitives - grammar.lexicon.prepositions):
@@ -66,11 +66,6 @@ def _says_something(grammar: Parse, at: int) -> bool:
     if grammar.is_topic(at) or grammar.is_stop(at) or compares(grammar, at):
         return False
     return {grammar.lemma(at), grammar.words[at]}.isdisjoint(grammar.lexicon.containers)
-
-
-def is_plural(grammar: Parse, at: int) -> bool:
-    """Whether a token is in the plural."""
-    return grammar.tokens[at].feature("Number") == "Plur"
 
 
 # --- classes ---------------------------------------------------------------------------------------

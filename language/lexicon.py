@@ -103,6 +103,7 @@ class Lexicon:
         leading: words before a number of the first of an order: "top 3".
         jointly: words by which all of several things are meant together: "both A and B".
         mutual: how words begin that say what one is or does to another and both are or do.
+        deed_endings: endings of nouns for what a verb says that is done.
         agent_endings: endings of nouns for the one who acts.
         person_endings: endings of nouns for people.
         opposites: words of opposite meaning, and whether a relation of the one, followed backwards, can be the other: a
@@ -189,6 +190,7 @@ class Lexicon:
     numbers: Mapping[str, int] = field(default_factory=dict)
     jointly: frozenset[str] = frozenset()
     mutual: frozenset[str] = frozenset()
+    deed_endings: tuple[str, ...] = ()
     agent_endings: tuple[str, ...] = ()
     person_endings: tuple[str, ...] = ()
     opposites: tuple[tuple[tuple[str, ...], tuple[str, ...], bool], ...] = ()

@@ -6,8 +6,10 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass
 
-from triplecheck.language.operations import Comparison, compares, counted, counts_all, degree, in_order, leads, number
+from triplecheck.language.operations import Comparison, compares, counted, degree, in_order, leads, number
 from triplecheck.language.parse import Parse
+
+_MOST = 1000  # a greater number is a year
 
 
 @dataclass(frozen=True)
@@ -50,12 +52,17 @@ def ordinal(parse: Parse, compared: Comparison | None, taken: Collection[int]) -
 def _is_number_of_first(parse: Parse, at: int, compared: Comparison | None) -> bool:
     """Whether a number says how many are asked for: "the three oldest boats", "which two boats are the oldest"."""
     value = number(parse, at)
-    if value is None or value < 2 or value != int(value) or parse.is_topic(at):
+    if value is None or not 2 <= value < _MOST or value != int(value) or parse.is_topic(at):
         return False
     if degree(parse, at + 1) == "Sup" or leads(parse, at - 1):
         return True
-    before = range(at - 1 if counts_all(parse, at) else at)
-    of_all = bool(before) and parse.words[before[-1]] in parse.lexicon.genitives  # "which of the two boats"
-    is_first = not of_all and not any(parse.is_noun(i) for i in before)
     noun = counted(parse, at)
-    return is_first and noun is not None and compared is not None and compared.degree == "Sup" and compared.at > noun
+    is_first = noun is not None and parse.is_plural(noun) and all(_only_asks(parse, i) for i in range(at))
+    return is_first and compared is not None and compared.degree == "Sup" and compared.at > (noun or 0)
+
+
+def _only_asks(parse: Parse, at: int) -> bool:
+    """Whether a word does no more than begin a question: "which", "name the", "what are the"."""
+    lexicon, word = parse.lexicon, parse.words[at]
+    is_small = word in lexicon.articles or parse.lemma(at) in lexicon.copulas or parse.lemma(at) in lexicon.requests
+    return is_small or word in lexicon.questions or parse.pos(at) == "PRON"

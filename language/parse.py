@@ -75,6 +75,10 @@ class Parse:
         """Whether a token is a verb: "cost" with an auxiliary is one though a pipeline reads a noun."""
         return self.pos(at) == "VERB" or bool(self.dependents(at, "aux"))
 
+    def is_plural(self, at: int) -> bool:
+        """Whether a token is in the plural."""
+        return self.tokens[at].feature("Number") == "Plur"
+
     def is_value(self, at: int) -> bool:
         """Whether a token stands for a topic in lower case, such as "altos": more likely a value than a thing."""
         return self.topics[at].islower()

@@ -31,7 +31,7 @@ from triplecheck.language.orders import Ordinal, ordinal
 from triplecheck.language.parse import Parse, parse, stop_words
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.rewording import asking_for_things
-from triplecheck.language.roles import same_stem
+from triplecheck.language.roles import names_deed
 from triplecheck.language.text import TOPIC, mask, plain, words_of
 from triplecheck.language.times import TimeLimit, time_limits
 from triplecheck.signatures.notation import WrittenTopic, read_topic, split_note
@@ -166,7 +166,7 @@ class Question:
             for at in verbs
         )
         lemmas = {parse.lemma(at) for at in verbs}
-        return acts and any(same_stem(one, name.split()[-1], self.language) for name in classes for one in lemmas)
+        return acts and any(names_deed(one, name, self.language) for name in classes for one in lemmas)
 
     @property
     def differs(self) -> bool:

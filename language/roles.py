@@ -13,7 +13,7 @@ from typing import Literal
 from triplecheck.language.lexicon import lexicon
 from triplecheck.language.parse import Parse
 from triplecheck.language.pipeline import ENGLISH, pipeline
-from triplecheck.language.text import plain
+from triplecheck.language.text import plain, words_of
 
 Role = Literal["subject", "object"]
 
@@ -118,6 +118,14 @@ def does(noun: str, wording: str, language: str) -> bool:
         return False
     verbs = [_verb(word, language) for word in plain(wording).split()]
     return any(stem in (verb, verb.removesuffix("e"), verb + verb[-1:]) for verb in verbs)
+
+
+def names_deed(verb: str, name: str, language: str = ENGLISH) -> bool:
+    """Whether things of a class are deeds that a verb says: rentals of "rent", bookings of "book"."""
+    words, reader = words_of(name), pipeline(language)
+    noun, base = (reader.lemma(words[-1], "NOUN") if words else ""), verb.removesuffix("e")
+    endings = lexicon(reader.code).deed_endings
+    return len(base) >= _LEAST_STEM and noun.startswith(base) and noun.removeprefix(base) in endings
 
 
 def head_for(noun: str, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from triplecheck.language.content import told_by_clause
-from triplecheck.language.described import Place, is_plural, places
+from triplecheck.language.described import Place, places
 from triplecheck.language.operations import counts_all, number, reflexives
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question, question_word
@@ -138,7 +138,7 @@ def _with_class(parse: Parse, place: Place, units: Sequence[Unit]) -> int | None
         below = parse.tokens[unit.at].head == noun and parse.is_a(unit.at, *_IN_APPOSITION)
         above = parse.tokens[noun].head == unit.at and parse.is_a(noun, *_IN_APPOSITION)
         apart = any(parse.pos(i) == "ADP" for i in range(min(noun, unit.at) + 1, max(noun, unit.at)))
-        is_value = below and (parse.is_value(unit.at) or is_plural(parse, noun))
+        is_value = below and (parse.is_value(unit.at) or parse.is_plural(noun))
         if unit.kind == "topic" and (below or above) and not apart and not is_value:
             return at
     return None

@@ -11,17 +11,20 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from triplecheck.kg.readable import relation_label
 from triplecheck.kg.readers.raw import RawGraph, filtered
 
-_FLAT = "edges to blank nodes that only hold values, which their owner has now"
+_FLAT = "blank nodes whose values their owners have now"
+_OF_RELATION = frozenset(("value", "unit", "amount", "quantity", "start", "end", "from", "to", "since", "until"))
+"""First or last words of what a blank node tells of the relation to it, and not of its owner."""
 
 
 def with_flat_blanks(raw: RawGraph) -> RawGraph:
     """A graph whose things have the values that one blank node alone holds for them.
 
     A blank node is left out if it has no name or description, nothing but literals, and one edge to it; if its owner
-    has no other of its relation and nothing of the relations of these literals; and, where it has types, if all things
-    of these types are so. Several tickets with a price and a currency each stay what they are.
+    has no other of its relation and nothing of the relations of these literals; and if all blank nodes of its relation,
+    and all things of its types, are so. Several tickets with a price and a currency each stay what they are.
     """
     while flat := _flat(_Blanks(raw)):
         raw = _without(raw, flat)
@@ -54,9 +57,12 @@ class _Blanks:
             self.held[id].edges.append(edge)
         for edge, id in _about(raw.heads, np.ones(len(raw), bool)):
             self.held[id].values.append(edge)
-        self.described = {
-            row["id"] for row in raw.entities.to_pylist() if row["label"] or row["description"] or row["aliases"]
-        }
+        is_blank = pc.starts_with(raw.entities["id"], "_:")
+        rows = raw.entities.filter(is_blank).to_pylist()
+        self.described = {row["id"] for row in rows if row["label"] or row["description"] or row["aliases"]}
+        self.types: dict[str, list[str]] = {row["id"]: row["types"] or [] for row in rows}
+        named = raw.entities.filter(pc.invert(is_blank))["types"]
+        self.kinds_of_named = set(pc.unique(pc.list_flatten(named)).to_pylist()) if any(self.types.values()) else set()
 
     def owner(self, id: str) -> tuple[str, str]:
         """What the only edge to a blank node comes from, and its relation."""
@@ -71,11 +77,18 @@ class _Blanks:
         """The relations of the edges from a blank node."""
         return {self.end(edge)[1] for edge in self.held[id].values}
 
+    def kinds_of_others(self, found: Collection[str]) -> set[str]:
+        """The types of all things but some blank nodes."""
+        return self.kinds_of_named.union(*(kinds for id, kinds in self.types.items() if id not in found))
+
     def holds_values(self, id: str) -> bool:
-        """Whether a node has no name or description, nothing but literals, and one edge to it."""
+        """Whether a node has no name or description, nothing but literals, and one edge to it; not where these tell of
+        the relation, as a value with its unit does."""
         own = self.held[id]
         is_bare = len(own.edges) == 1 and bool(own.values) and id not in self.described
-        return is_bare and all(self._is_literal[own.values])
+        if not is_bare or not all(self._is_literal[own.values]):
+            return False
+        return all(_OF_RELATION.isdisjoint(_ends(relation)) for relation in self.told(id))
 
 
 def _flat(blanks: _Blanks) -> dict[str, _Held]:
@@ -91,14 +104,17 @@ def _flat(blanks: _Blanks) -> dict[str, _Held]:
     found = {
         id for id in found if all(uses[owners[id], one] == 1 and one not in own[owners[id]] for one in blanks.told(id))
     }
-    types = dict(zip(raw.entities["id"].to_pylist(), raw.entities["types"].to_pylist(), strict=True))
-    while mixed := {id for id in found if not _kinds_of_others(types, found).isdisjoint(types.get(id) or ())}:
+    while mixed := _unlike_others(blanks, found):
         found -= mixed
     return {id: held[id] for id in found}
 
 
-def _kinds_of_others(types: Mapping[str, list[str] | None], found: Collection[str]) -> set[str]:
-    return {kind for id, kinds in types.items() if id not in found for kind in kinds or ()}
+def _unlike_others(blanks: _Blanks, found: Collection[str]) -> set[str]:
+    """Those of some blank nodes that have a relation or a type of one that stays."""
+    stay = [own for id, own in blanks.held.items() if id not in found]
+    relations = {blanks.end(edge)[1] for own in stay for edge in own.edges}
+    kinds = blanks.kinds_of_others(found)
+    return {id for id in found if blanks.owner(id)[1] in relations or not kinds.isdisjoint(blanks.types.get(id, ()))}
 
 
 def _relations_of(raw: RawGraph, owners: Collection[str]) -> dict[str, set[str]]:
@@ -108,6 +124,12 @@ def _relations_of(raw: RawGraph, owners: Collection[str]) -> dict[str, set[str]]
     for head, relation in zip(raw.heads.take(rows).to_pylist(), raw.relations.take(rows).to_pylist(), strict=True):
         found[head].add(relation)
     return found
+
+
+def _ends(relation: str) -> set[str]:
+    """The first and the last word of the name of a relation."""
+    words = relation_label(relation).casefold().split()
+    return {*words[:1], *words[-1:]}
 
 
 def _without(raw: RawGraph, flat: Mapping[str, _Held]) -> RawGraph:

@@ -60,6 +60,7 @@ _SPELT = re.compile(r"(\d{1,2})-([A-Za-z]{3,9})-(\d{4})")
 
 _SEPARATORS = (";", "|")
 _SHARED = 0.5  # of the values beside a separator
+_ENTITY = re.compile(r"&#?\w+;")  # of HTML
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,21 +124,25 @@ def typed(
     return Typed(rows, found.pop() if len(found) == 1 else "mixed" if found else "name", notes)
 
 
-def separator(cells: Iterable[object], known: Collection[str]) -> str | None:
+def separator(cells: Iterable[object], known: Collection[str], *, of_keys: bool = False) -> str | None:
     """The sign between the values of cells that hold several, ";" or "|"; None if they hold one each.
 
     At least half of the values beside such a sign also stand in another cell of the column, or are known.
 
     Args:
         known: texts of whole cells elsewhere.
+        of_keys: whether they may be numbers; else "2|1" is a score.
     """
     texts = [cell for cell in cells if isinstance(cell, str)]
     for sign in _SEPARATORS:
+        if not any(sign in text for text in texts) or any(map(_ENTITY.search, texts)):
+            continue
         parts = [{part for one in text.split(sign) if (part := one.strip())} for text in texts]
         beside = [part for text, own in zip(texts, parts, strict=True) if sign in text for part in own]
         uses = Counter(part for own in parts for part in own)
         shared = sum(uses[part] > 1 or part in known for part in beside)
-        if beside and shared >= _SHARED * len(beside):
+        may_be = of_keys or not all(map(_NUMBER.fullmatch, beside))
+        if beside and shared >= _SHARED * len(beside) and may_be:
             return sign
     return None
 

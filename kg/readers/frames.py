@@ -34,6 +34,7 @@ _DATATYPES: tuple[tuple[type, str], ...] = (
     (dt.date, "date"),
 )
 _LABELS, _DESCRIPTIONS = ("label", "name", "title", "labels"), ("description", "comment")
+_OWN_NAMES = frozenset(("fullname", "displayname", "hostname"))
 _MOST_DIGITS = 18  # of a number, as far as its form says; see `numbering.FORMS`
 _NO_PROPERTIES = ("label", "id", "key")
 _TYPES, _ALIASES = ("type", "types", "kind", "class"), ("alias", "aliases")
@@ -371,7 +372,9 @@ def _description(about: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     """The row of a node, and the attributes that it is made of."""
     row: dict[str, Any] = {}
     used: set[str] = set()
-    others = [name for name in about if plain(name).endswith("name")]  # "hostname", "full_name"
+    kinds = [about.get("types"), about.get("type")]
+    classes = {plain(str(one)) for kind in kinds for one in (kind if isinstance(kind, list) else [kind]) if one}
+    others = [name for name in about if plain(name) in _OWN_NAMES | {f"{one}name" for one in classes}]
     for column, names in (("label", (*_LABELS, *others)), ("description", _DESCRIPTIONS)):
         at = next((name for name in names if isinstance(about.get(name), str) and about[name]), None)
         if at is not None:

@@ -119,10 +119,6 @@ class _Column:
         """Whether its texts may be names."""
         return all(len(value.text) <= _LONGEST for row in self.typed.rows for value in row)
 
-    def is_code(self, key: _Column | None) -> bool:
-        """Whether it names each row by a code of its own, beside a key that is a number: "KW-2024-001"."""
-        return self is not key and self.is_id and self.is_key() and self.is_short()
-
     def is_key(self) -> bool:
         """Whether each row has one value that no other row has."""
         texts = self.texts
@@ -136,6 +132,7 @@ class _Table:
         kind: the class of its rows.
         keys: the text of each row's key.
         labels: the name of each row, None for rows that have none but their key.
+        coded: whether these names are codes, beside keys that are numbers.
         ids: the ids of the rows as entities.
     """
 
@@ -174,7 +171,9 @@ class _Table:
         given = given or next((one for one in options.split if "=" not in one), None)
         if given is not None:
             return None if given == "none" else given
-        found = separator(own, cells)
+        is_id = _base(name) is not None
+        is_one = plain(name) in _NAMES or (is_id and not name.casefold().endswith("s"))
+        found = None if is_one else separator(own, cells, of_keys=is_id)
         if found is not None:
             self.notes.append(
                 f"{self.source.place}: {name}: cells are split at {found!r}; --split none keeps them whole"
@@ -212,13 +211,24 @@ class _Table:
             )
         else:
             self.keys = self._keys(key)
-        if self.named is None and self.numbered:
-            self.named = next((c for c in self.columns if c.typed.kind in ("name", "text") and c.is_code(key)), None)
+        self.coded = self._coded()
         self.labels = self._labels()
+
+    def _coded(self) -> bool:
+        """Whether a code of the rows stands beside a key that is a number and is their name: "KW-2024-001"."""
+        has_names = self.named is not None or any(c.plain in (*_FIRST_NAMES, *_LAST_NAMES) for c in self.columns)
+        if has_names or not self.numbered:
+            return False
+        own = [c for c in self.columns if c is not self.key and c.typed.kind in ("name", "text") and c.is_id]
+        own = [c for c in own if c.name not in self.source.references and c.is_key() and c.is_short()]
+        codes = (c for c in own if plain(_base(c.name) or "") in ("", plain(self.one), plain(self.kind)))
+        self.named = next(codes, None)
+        return self.named is not None
 
     def _named(self) -> _Column | None:
         """The column with the names of the rows."""
-        bases = [self.one, *(base for c in self.columns[:1] if (base := _base(c.name)))]  # "shelf" of "shelf_id"
+        first = [base for c in self.columns[:1] if c.is_key() and (base := _base(c.name))]  # "shelf" of "shelf_id"
+        bases = [self.one, *first]
         wanted = (
             *_NAMES,
             *(plain(one + name) for one in bases for name in _NAMES),
@@ -284,6 +294,7 @@ class _Table:
             table
             for table in tables
             if base in (plain(table.kind), plain(table.one), plain(table.name))
+            or (len(table.one) > 2 and base.endswith(plain(table.one)) and column.is_id)  # "ship_from_warehouse_id"
             or (table.key is not None and len(base) > 2 and column.plain == table.key.plain and table is not self)
         ]
 
@@ -327,7 +338,8 @@ def _base(name: str) -> str | None:
     """The name of a column without "id", "keys" and the like at its end: "team_id" -> "team", "id" -> ""."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").replace("-", " ").split()
     last = words[-1].casefold().strip(".#") if words else ""
-    return " ".join(words[:-1]) if last in _IDS or last.removesuffix("s") in _SURE_IDS else None
+    several = len(words) > 1 and last.removesuffix("s") in _SURE_IDS
+    return " ".join(words[:-1]) if last in _IDS or several else None
 
 
 def _is_given(cell: object) -> bool:
@@ -452,8 +464,8 @@ def _description(table: _Table, row: int) -> dict[str, Any]:
     text = next((c.typed.rows[row] for c in table.columns if c.plain in _DESCRIPTIONS), [])
     label = table.label(row)
     aliases = [] if table.numbered or table.keys[row] in (table.ids[row], label) else [table.keys[row]]
-    if table.numbered and table.key is not None and table.labels[row] is None:
-        aliases.append(table.keys[row])
+    if table.numbered and table.key is not None and (table.coded or table.labels[row] is None):
+        aliases += [table.keys[row], *([f"{table.one} {table.keys[row]}"] if table.coded else [])]
     return {
         "id": table.ids[row],
         "label": label,

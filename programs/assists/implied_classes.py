@@ -20,7 +20,6 @@ from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import Graph, IntArray
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
-from triplecheck.language.described import is_plural
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import is_common_noun
 from triplecheck.language.parse import Parse
@@ -143,7 +142,7 @@ def _nouns(graph: ColumnarGraph, read: Question, likeness: Likeness) -> Iterator
 
 def _is_described(parse: Parse, at: int) -> bool:
     """Whether a noun is plural or is modified by a noun, a clause or an adjective."""
-    return is_plural(parse, at) or any(parse.dependents(at, "nmod", "acl", "amod"))
+    return parse.is_plural(at) or any(parse.dependents(at, "nmod", "acl", "amod"))
 
 
 @dataclass(frozen=True)

@@ -11,7 +11,7 @@ import numpy as np
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.coverage import attributes, unasked, unnamed_nouns, unnamed_words, unordered, unsayable
-from triplecheck.language.described import nouns
+from triplecheck.language.described import nouns, places
 from triplecheck.language.kinds import kinds_of, named_like_things
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit, degree
@@ -161,7 +161,8 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
     kinds = kinds_of(labels, encode, read.language)
     if "person" in kinds:
         return False
-    if "group" in kinds and nouns(read, labels) and _has_persons(graph, read.language, encode):
+    is_in = any(read.parse.dependents(place.end - 1, "case") for place in places(read, labels))
+    if "group" in kinds and is_in and _has_persons(graph, read.language, encode):
         return True  # "who is in the team" is not the team
     if "group" not in kinds and _has_persons(graph, read.language, encode):
         said = set(own)
@@ -253,17 +254,21 @@ def _against_noun(proof: Proof) -> list[str]:
     engineers of a bridge are no bridges. What has the class of that name, or does the same to the other, may be it."""
     asked, parse = proof.parsed.asked, proof.parsed.parse
     bases = Likeness(proof.encode, proof.language).bases
-    noun = bases(asked.noun)
+    noun, role = bases(asked.noun), bases(asked.lemma)
     last = {path[-1].label for path in proof.paths if path and path[-1].arrow != FORWARD}
-    role = bases(asked.lemma) if "person" in kinds_of([asked.lemma], proof.encode, proof.language) else None
-    is_named = any(
-        (bases(name) == noun or bases(name.split()[-1]) == role)
-        and parse.lexicon.prepositions.isdisjoint(name.split())
-        and not is_mutual(asked.lemma, name, parse.lexicon.mutual)
-        for label in last
-        for name in wordings(label)
+    named = [name for label in last for name in wordings(label) if name.split() and role]
+    named = [name for name in named if bases(name) == noun or bases(name.split()[-1]) == role]
+    is_noun = any(
+        parse.lexicon.prepositions.isdisjoint(name.split()) and not is_mutual(asked.lemma, name, parse.lexicon.mutual)
+        for name in named
     )
-    return [asked.noun] if noun and is_named and not any(noun <= bases(label) for label in proof.types) else []
+    if not is_noun or any(role <= bases(label) for label in proof.types):
+        return []
+    # What the relation leads to must be what the noun says: a member of a choir is no choir.
+    starts = {tail for _, _, tail in proof.found.evidence} - {*proof.found.answers}
+    labels = [proof.graph.type_label(kind) for node in starts for kind in proof.graph.types(node)]
+    are_persons = all("person" in kinds_of(some, proof.encode, proof.language) for some in ([asked.lemma], labels))
+    return [asked.noun] if are_persons or any(bases(label) == role for label in labels) else []
 
 
 def _described(proof: Proof) -> list[str]:

@@ -220,7 +220,9 @@ class TestPartsOfNames:
         assert [candidate.label for candidate in kb.linker.candidates(one)] == [found]
 
     def test_a_name_with_all_words_is_meant_and_not_one_with_some(self, tmp_path: Path) -> None:
-        assert only(built(tmp_path, self.NAMES), "Holt & Rye Lamps").label == "Holt & Rye Lamps Ltd"
+        kb = built(tmp_path, self.NAMES + "Curie\tin\tVik\nMarie Curie College\tin\tVik\n")
+        assert only(kb, "Holt & Rye Lamps").label == "Holt & Rye Lamps Ltd"
+        assert {one.label for one in candidates(kb, "Marie Curie")} == {"Curie", "Marie Curie College"}
 
     @pytest.mark.parametrize("question", ["Who drives 201-KE-3399?", "who drives 201-ke-3399"])
     def test_another_code_is_no_part_of_a_name(self, tmp_path: Path, question: str) -> None:

@@ -277,6 +277,19 @@ class TestLinks:
         whole = read_tables({"staff": staff}, TableOptions(split=["none"]))
         assert ("Ada", "speaks", "Danish; Dutch") in triples(whole) and not whole.notes
 
+    @pytest.mark.parametrize(
+        ("column", "cells"),
+        [
+            ("id", ["A;1", "A;2", "B;1", "B;2"]),
+            ("name", ["Marsh &amp; Sons", "Holt &amp; Sons", "Rye", "Sons"]),
+            ("score", ["2|2", "1|2", "2|1", "1"]),
+            ("note", ["cold; dark", "", "wet", "far"]),
+        ],
+    )
+    def test_other_signs_are_no_lists(self, column: str, cells: list[str]) -> None:
+        rows = [{"key": f"k{n}", column: cell} for n, cell in enumerate(cells)]
+        assert not any("split" in note for note in read_tables({"things": rows}).notes)
+
     def test_keys_in_a_cell_are_links(self) -> None:
         shelves = [{"shelf_id": "S1", "shelf_name": "North"}, {"shelf_id": "S2", "shelf_name": "South"}]
         raw = read_tables({"shelves": shelves, "staff": [{"name": "Ada", "shelf_ids": "S1|S2"}, {"name": "Ben"}]})
@@ -288,6 +301,18 @@ class TestLinks:
         raw = read_tables({"orders": orders})
         assert set(raw.entities["label"].to_pylist()) == {"A-1", "A-2"}
         assert "order_no" not in {relation for _, relation, _ in triples(raw)}
+        assert {"7", "order 7"} <= {*raw.entities["aliases"].to_pylist()[0]}
+
+    @pytest.mark.parametrize(
+        ("row", "other"),
+        [
+            ({"id": 1, "first_name": "Ada", "last_name": "Holt", "staff_no": "E-1"}, {"staff_no": "E-2"}),
+            ({"id": 1, "phone_number": "+31 6"}, {"phone_number": "+31 7"}),
+        ],
+    )
+    def test_another_code_is_no_name(self, row: dict[str, object], other: dict[str, object]) -> None:
+        raw = read_tables({"staff": [row, row | {"id": 2} | other]})
+        assert not {"E-1", "+31 6"} & {*raw.entities["label"].to_pylist()}
 
 
 class TestRecognised:

@@ -9,7 +9,7 @@ from triplecheck.kg.encode import load_encoder
 from triplecheck.language.kinds import fit, kinds_of, named_like_things
 from triplecheck.language.pipeline import pipeline
 from triplecheck.language.question import read_question
-from triplecheck.language.roles import Verb, head_of, head_to, verb_of
+from triplecheck.language.roles import Verb, head_of, head_to, names_deed, verb_of
 from triplecheck.programs import KERAG
 
 
@@ -158,3 +158,20 @@ def test_a_class_in_the_plural_has_the_kind_of_its_noun(name: str, kind: str | N
     encode = load_encoder().encode
     assert kinds_of([name], encode) == kinds_of([pipeline("en").lemma(name.split()[0], "NOUN")], encode)
     assert kind is None or kinds_of([name], encode) == {kind}
+
+
+@pytest.mark.parametrize(
+    ("verb", "name", "is_one"),
+    [
+        ("rent", "rentals", True),
+        ("hire", "hire", True),
+        ("book", "booking", True),
+        ("book", "booker", False),
+        ("move", "movie", False),
+        ("train", "tractor", False),
+        ("start", "station", False),
+        ("rent", "", False),
+    ],
+)
+def test_what_a_verb_says_that_is_done(verb: str, name: str, is_one: bool) -> None:
+    assert names_deed(verb, name) == is_one

@@ -137,6 +137,11 @@ class TestComparisons:
             ("Which boats have at least two masts and the longest hull?", None),
             ("Which boat is older than 3 years?", None),
             ("Which boat is the oldest?", None),
+            ("Who owns two boats and is the oldest?", None),
+            ("Which 1930 boat has the highest rating?", None),
+            ("Which 3 bedroom flat has the lowest rent?", None),
+            ("In 3 words, which boat is the oldest?", None),
+            ("Between the two boats, which is the oldest?", None),
         ],
     )
     def test_how_many_of_an_order_are_asked_for(self, text: str, length: int | None) -> None:

@@ -78,5 +78,10 @@ def test_it_is_answered(orchards: KERAG, question: str, answer: str) -> None:
     assert result.query
 
 
+def test_a_choir_has_the_members_that_belong_to_it(orchards: KERAG) -> None:
+    result: Any = ask(orchards, "Who are the members of the dusk choir?")
+    assert (result.answer, result.verdict) == ("Lotte Arn, Max Dorn", "proved")
+
+
 def test_fruit_is_nobody(orchards: KERAG) -> None:
     assert ask(orchards, "Who bears plums?").verdict != "proved"

@@ -132,7 +132,7 @@ def test_what_has_another_number_than_the_question_says_is_uncovered(tmp_path: P
 
 def test_what_has_an_engineer_is_no_engineer(tmp_path: Path) -> None:
     first, second = ("Tam", "born in", "Oss"), ("Low Bridge", "bridge engineer", "Tam")
-    base = build_rows([first, second], tmp_path, "all-MiniLM-L6-v2")
+    base = build_rows([first, second, ("Tam", "type", "person")], tmp_path, "all-MiniLM-L6-v2")
     back = proof(base, "Which bridge engineers were born in Oss?", first, second, backwards=True)
     assert "bridge engineers" in uncovered(back)
 

@@ -10,8 +10,7 @@ from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_likeness
 from triplecheck.language.operations import degree
 from triplecheck.language.parse import Parse
-from triplecheck.language.roles import does, head_of, is_mutual, same_stem, says_converse
-from triplecheck.language.text import words_of
+from triplecheck.language.roles import does, head_of, is_mutual, names_deed, says_converse
 from triplecheck.language.things import Unit, requested_value
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
 from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
@@ -64,7 +63,7 @@ class Joiner:
         flags = schema.flags(parse.lexicon.flags)
         self._hops = [hop for hop in hops(schema) if hop.relation not in flags]  # nothing is joined to yes or no
         names = (" ".join(sorted(likeness.bases(wording))) for one in flags for wording in one.wordings)
-        self._flags = self._naming({likeness.bases(name) for name in names})  # "take" says nothing, and "takes" does
+        self._flags = self._naming({likeness.bases(name) for name in names})  # base forms may be stop words
         self.value = self._value()
         if self.value is not None and clauses.root is not None:
             self.ends.stand_for(clauses.root, self.value)
@@ -329,10 +328,11 @@ class Joiner:
         said = " ".join(
             parse.words[at] for at in sorted({*unit.tokens, *parse.dependents(unit.at, "compound", "amod")})
         )
-        bases, noun = self._likeness.bases, unit.names[-1]
-        is_role = bases(label.split()[-1]) == bases(noun) and self._likeness.fits("person", noun) == 1
-        is_named = is_role or bases(label) == bases(said)
-        return is_named and not is_mutual(unit.names[-1], label, parse.lexicon.mutual)
+        bases, noun, tail = self._likeness.bases, unit.names[-1], hop.relation.tail
+        are_persons = all(self._likeness.fits("person", one) == 1 for one in (noun, tail))
+        is_role = are_persons and bases(label.split()[-1]) == bases(noun)
+        is_named = is_role or (bases(label) == bases(said) and (are_persons or bases(tail) == bases(noun)))
+        return is_named and not is_mutual(noun, label, parse.lexicon.mutual)
 
     # --- scores --------------------------------------------------------------------------------
     def _scored(self, attachment: Attachment, hops: tuple[Hop, ...], alternatives: int) -> Join:
@@ -376,12 +376,7 @@ class Joiner:
 
     def is_deed(self, at: int, name: str) -> bool:
         """Whether a verb says what things of a class are: "who rented the van", where the van has rentals."""
-        words = words_of(name)
-        return (
-            bool(words)
-            and self._parse.pos(at) == "VERB"
-            and same_stem(self._parse.lemma(at), words[-1], self._likeness.language)
-        )
+        return self._parse.pos(at) == "VERB" and names_deed(self._parse.lemma(at), name, self._likeness.language)
 
     def _between_words(self, attachment: Attachment) -> list[int]:
         """The words of an attachment, without those that say what things are, "the capacity of the covered stages", or
@@ -390,7 +385,7 @@ class Joiner:
 
     def _is_compared(self, at: int) -> bool:
         parse = self._parse
-        noun = at if parse.pos(at) == "NOUN" else parse.tokens[at].head
+        noun = parse.tokens[at].head if parse.is_a(at, "amod", "compound") else at
         return parse.pos(noun) == "NOUN" and any(degree(parse, i) == "Sup" for i in parse.dependents(noun, "amod"))
 
     def _naming(self, flags: Collection[frozenset[str]]) -> frozenset[int]:

@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
 from triplecheck.language.coverage import compared_words, operation_words
-from triplecheck.language.described import Place, is_plural, places
+from triplecheck.language.described import Place, places
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit, is_common_noun
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
-from triplecheck.language.roles import same_stem
+from triplecheck.language.roles import names_deed
 from triplecheck.language.things import Unit, asks_place_or_time
 from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.joins import Joiner
@@ -224,7 +224,7 @@ def _synonyms(
             continue
         if at in taken or not is_common_noun(parse, at) or lemma in parse.lexicon.nouns:
             continue
-        if noun in parse.lexicon.persons and is_plural(parse, at):
+        if noun in parse.lexicon.persons and parse.is_plural(at):
             is_listed = at == question.asked.at and question.asked.kind != "number"  # "which people": no number
             own = [one for one in schema.relations if one.head in said and not is_listed]
             name = "" if _is_measured(parse, at, own, likeness) else _only_persons(schema, noun, own, likeness)
@@ -238,7 +238,7 @@ def _synonyms(
 def _event(schema: Schema, parse: Parse, likeness: Likeness) -> str:
     """The class that is called after a verb: rentals for "how many times did X rent"; empty without one."""
     verbs = [parse.lemma(at) for at in range(len(parse)) if parse.pos(at) == "VERB"]
-    events = (name for verb in verbs for name in schema.classes if same_stem(verb, name.split()[-1], likeness.language))
+    events = (name for verb in verbs for name in schema.classes if names_deed(verb, name, likeness.language))
     return next(events, "")
 
 
