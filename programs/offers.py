@@ -310,9 +310,9 @@ def is_deed(graph: Graph, read: Question, word: str) -> bool:
 def _is_inflected(text: str, label: str) -> bool:
     """Whether a text is a label in lower case, or one whose last word is so and may have another ending: "PhD students"
     of PhD student."""
-    *before, last = text.split()
-    *own, noun = label.split()
-    return before == own and noun.islower() and last.islower() and (text == label or (bool(own) and last != noun))
+    before, _, last = text.rpartition(" ")
+    own, _, noun = label.rpartition(" ")
+    return before == own and noun.islower() and last.islower() and (text == label or own != "")
 
 
 def _has_form(graph: Graph, relation: int, name: str, likeness: Likeness) -> bool:
