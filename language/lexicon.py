@@ -63,7 +63,8 @@ class Lexicon:
         degree_endings: endings of comparatives and superlatives, and the degree.
         than: what joins a comparative and its standard.
         existence: phrases that ask whether something is there.
-        names_them: phrases after such a question that ask for the things themselves, first the word for "which".
+        wishes: phrases for what one looks for.
+        names_them: phrases after such a question or wish that ask for the things themselves, first "which".
         among: what `opens` a question with the things to choose from, "out of all the", which of its words are kept
             before them (`definite`), and by `which of` and `how many of` the phrases that ask for some of them.
         aggregates: words for a number, a sum, an average, a difference.
@@ -151,6 +152,7 @@ class Lexicon:
     degree_endings: Mapping[str, str] = field(default_factory=dict)
     than: frozenset[str] = frozenset()
     existence: tuple[str, ...] = ()
+    wishes: tuple[str, ...] = ()
     names_them: tuple[str, ...] = ()
     among: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)

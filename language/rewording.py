@@ -16,9 +16,10 @@ _TEXTS = 2_048
 def asking_for_things(text: str, language: str = ENGLISH) -> str:
     """The text with what it asks for in front, where it names the things to choose from first; other texts unchanged.
 
-    "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?". "Out of all the ships,
-    which one is the oldest?", "Which one is the oldest among the ships?" and "Which one among the ships is the oldest?"
-    ask "Which of the ships is the oldest?".
+    "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?", and so does "I am looking
+    for a ship that has no captain. Which ones are there?". "Out of all the ships, which one is the oldest?", "Which one
+    is the oldest among the ships?" and "Which one among the ships is the oldest?" ask "Which of the ships is the
+    oldest?".
     """
     known = lexicon(pipeline(language).code)
     return _which_there_is(text, known) or _which_of_all(text, known) or _which_among(text, known) or text
@@ -27,7 +28,7 @@ def asking_for_things(text: str, language: str = ENGLISH) -> str:
 def _which_there_is(text: str, known: Lexicon) -> str:
     if not known.existence or not known.names_them:
         return ""
-    opens, ends = _any_of(known.existence), _any_of(known.names_them)
+    opens, ends = _any_of((*known.existence, *known.wishes)), _any_of(known.names_them)
     before, joins = _any_of(known.clauses.get("indefinite", ())), _any_of(known.coordination.get("and", ()))
     pattern = rf"\s*(?:{opens})\s+(?:(?:{before})\s+)?(.+?)[\s,;.?!]+(?:(?:{joins})\s+)?(?:{ends})[\s?]*"
     asked = re.fullmatch(pattern, text, re.IGNORECASE)

@@ -309,6 +309,8 @@ class TestOtherConditions:
             ("Is there a nurse who works nights? Who is it?", "Which nurse who works nights?"),
             ("Any ships without a captain? Which ones?", "Which ships without a captain?"),
             ("Is there a ship without a captain?", "Is there a ship without a captain?"),
+            ("I'm looking for ships without a captain. Which ones are there?", "Which ships without a captain?"),
+            ("I am looking for the ship without a captain.", "I am looking for the ship without a captain."),
             ("Out of all the ships, which one is the oldest?", "Which of the ships is the oldest?"),
             ("of our ships, who carries most?", "Which of our ships carries most?"),
             ("Of the ships in Riga, how many sail?", "How many of the ships in Riga sail?"),
