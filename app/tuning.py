@@ -94,7 +94,7 @@ def show(result: Tuned, place: Path) -> None:
     for row in result.rows:
         rows.add_row(*map(printable, row.cells()))
     out.print(rows)
-    say(_said(result, place))
+    say(said(result, place))
 
 
 def _numbers(line: Choice) -> list[str]:
@@ -117,7 +117,8 @@ def _numbers(line: Choice) -> list[str]:
     ]
 
 
-def _said(result: Tuned, place: Path) -> str:
+def said(result: Tuned, place: Path) -> str:
+    """What came of compiling, in a line."""
     from triplecheck.evals.metrics.statistics import say_p
 
     where = f"report in {printable(str(place))}"
@@ -127,6 +128,9 @@ def _said(result: Tuned, place: Path) -> str:
             f"on {gain.scored} test questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}); "
             f"bundle: {printable(str(result.bundle))} ({where})"
         )
+    if not any(one.validation is not None for one in result.choices[1:]):
+        return f"the budget allows no choice, so nothing was tried; give more, and the same command goes on ({where})"
     room = ", ".join(f"{one.step} {one.room:.3f}" for one in result.brackets if one.room > 0)
     left = f"there is room at {room}" if room else "right replies at a single step would gain nothing"
+    left = left if result.brackets else "no step was bracketed"
     return f"nothing won more than chance does, so there is no bundle; {left} ({where})"

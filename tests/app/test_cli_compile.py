@@ -9,7 +9,13 @@ from pathlib import Path
 import pytest
 from cli_support import QUESTION, Run, ok, refused
 
+from triplecheck.app.tuning import said
 from triplecheck.evals import bundled_questions
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms import Usage
+from triplecheck.optimize.paired import Measured
+from triplecheck.optimize.tuning.result import Choice, Tuned
+from triplecheck.programs import KERAG
 
 FEW = ("--optimizer", "BootstrapFewShot", "--teacher", "gold", "--limit", 8, "--hops", 1)
 
@@ -91,3 +97,10 @@ def test_the_name_of_a_file_of_questions_changes_nothing(run: Run, elsewhere: Pa
 def test_errors_name_the_cause(words: tuple[object, ...], message: str, run: Run) -> None:
     result = run(*words)
     assert (result.exit_code, message in result.stderr.replace("\n", " ")) == (2, True), result.output
+
+
+def test_a_budget_that_allows_no_choice_says_so(bundled: KnowledgeBase) -> None:
+    written = Choice("as written", kept=True, validation=Measured({}))
+    choices = (written, Choice("a ranker of paths, trained", note="not tried: the budget does not allow it"))
+    line = said(Tuned(KERAG(bundled), (), choices, None, None, Usage()), Path("out"))
+    assert line.startswith("the budget allows no choice, so nothing was tried") and "report in out" in line
