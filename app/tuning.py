@@ -120,6 +120,7 @@ def _numbers(line: Choice) -> list[str]:
 def said(result: Tuned, place: Path) -> str:
     """What came of compiling, in a line."""
     from triplecheck.evals.metrics.statistics import say_p
+    from triplecheck.optimize.tuning.tries import TOO_DEAR
 
     where = f"report in {printable(str(place))}"
     if result.bundle is not None and result.gain is not None:
@@ -128,9 +129,10 @@ def said(result: Tuned, place: Path) -> str:
             f"on {gain.scored} test questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}); "
             f"bundle: {printable(str(result.bundle))} ({where})"
         )
-    if not any(one.validation is not None for one in result.choices[1:]):
+    untried = [one for one in result.choices[1:] if one.validation is None]
+    if len(untried) == len(result.choices) - 1 and any(TOO_DEAR in one.note for one in untried):
         return f"the budget allows no choice, so nothing was tried; give more, and the same command goes on ({where})"
-    room = ", ".join(f"{one.step} {one.room:.3f}" for one in result.brackets if one.room > 0)
-    left = f"there is room at {room}" if room else "right replies at a single step would gain nothing"
-    left = left if result.brackets else "no step was bracketed"
+    left = "right replies at a single step would gain nothing" if result.brackets else "no step was bracketed"
+    if room := ", ".join(f"{one.step} {one.room:.3f}" for one in result.brackets if one.room > 0):
+        left = f"there is room at {room}"
     return f"nothing won more than chance does, so there is no bundle; {left} ({where})"

@@ -269,8 +269,8 @@ class _Words:
         """The form, and those of other spellings that the name may have; of several words also with the base form of
         the last: "PhD students" for PhD student."""
         yield self.form(start, end)
-        last, base = self._doc[end - 1].lower, self._base_form(self._doc[end - 1].lower)
-        if end - start > 1 and base != last:
+        last = self._doc[end - 1].lower
+        if end - start > 1 and (base := self._base_form(last)) != last:
             yield normalize(f"{self._question[self._starts[start] : self._starts[end - 1]]}{base}")
         if any(map(self._may_be_respelt, range(start, end))):
             yield from map(normalize, respelt(self._text(start, end)))

@@ -148,7 +148,7 @@ def _is_person(head: str, words: Lexicon) -> bool:
 
 
 def _head(label: str, language: str) -> str:
-    """The noun of a class in its base form: "director" of "film directors", "city" of "city in Norway"."""
+    """The head noun of a class, in its base form: "director" for "film directors", "city" for "city in Norway"."""
     words, reader = words_of(label), pipeline(language)
     before = next((at for at, word in enumerate(words) if at and word in reader.stop_words), len(words))
     return reader.lemma(words[before - 1], "NOUN") if words else ""

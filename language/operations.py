@@ -202,7 +202,7 @@ def compared(parse: Parse, at: int) -> Comparison | None:
 
 
 def _leading(parse: Parse, at: int) -> Comparison | None:
-    """The order that a noun behind "by" names: "the top 3 boats by length"; None without one."""
+    """What "top 3" compares, by the noun after "by": "the top 3 boats by length"; None without such a noun."""
     by = next((i for i in range(at + 2, len(parse)) if parse.words[i] in parse.lexicon.agents), len(parse))
     noun = next((i for i in range(by + 1, min(by + _LONGEST_MEASURE, len(parse))) if parse.is_noun(i)), None)
     if noun is None:
@@ -438,7 +438,7 @@ def _measured(parse: Parse, at: int) -> str:
 
 
 def leads(parse: Parse, at: int) -> bool:
-    """Whether a word asks for the first of an order, as many as the number behind it says: "top 3"."""
+    """Whether a word before a number asks for so many of the first things of an order: "top 3"."""
     return at >= 0 and parse.words[at] in parse.lexicon.leading and number(parse, at + 1) is not None
 
 
@@ -475,8 +475,7 @@ def _end_of_quantity(parse: Parse, at: int) -> int:
         return after_unit
     first = at + 1 if is_money(parse, at) else at  # a parser may take "euro" for a verb
     end = next((i for i in range(first, len(parse)) if parse.pos(i) not in ("NOUN", "ADJ")), at)
-    more = first if _is_more_than(parse, first) else end
-    return more if _is_more_than(parse, more) else at
+    return next((i for i in (first, end) if _is_more_than(parse, i)), at)
 
 
 def _is_more_than(parse: Parse, at: int) -> bool:

@@ -36,9 +36,9 @@ def ordinal(parse: Parse, compared: Comparison | None, taken: Collection[int]) -
         taken: positions of numbers that are bounds.
     """
     for at, word in enumerate(parse.words[:-1]):
-        if at not in taken and _is_number_of_first(parse, at, compared):
+        if at not in taken and (length := _number_of_first(parse, at, compared)):
             start = at - 1 if leads(parse, at - 1) else at
-            return Ordinal(parse.written(start, at + 1), 1, int(number(parse, at) or 1), (start, at + 1))
+            return Ordinal(parse.written(start, at + 1), 1, length, (start, at + 1))
         place = parse.lexicon.ordinals.get(word)
         if place is None and (match := re.fullmatch(r"(\d+)(?:st|nd|rd|th|\.)", word)):
             place = int(match[1])
@@ -49,16 +49,17 @@ def ordinal(parse: Parse, compared: Comparison | None, taken: Collection[int]) -
     return None
 
 
-def _is_number_of_first(parse: Parse, at: int, compared: Comparison | None) -> bool:
-    """Whether a number says how many are asked for: "the three oldest boats", "which two boats are the oldest"."""
+def _number_of_first(parse: Parse, at: int, compared: Comparison | None) -> int:
+    """How many things a number asks for: "the three oldest boats", "which two boats are the oldest"; 0 for others."""
     value = number(parse, at)
     if value is None or not 2 <= value < _MOST or value != int(value) or parse.is_topic(at):
-        return False
+        return 0
     if degree(parse, at + 1) == "Sup" or leads(parse, at - 1):
-        return True
+        return int(value)
     noun = counted(parse, at)
-    is_first = noun is not None and parse.is_plural(noun) and all(_only_asks(parse, i) for i in range(at))
-    return is_first and compared is not None and compared.degree == "Sup" and compared.at > (noun or 0)
+    if noun is None or compared is None or compared.degree != "Sup" or compared.at <= noun:
+        return 0
+    return int(value) if parse.is_plural(noun) and all(_only_asks(parse, i) for i in range(at)) else 0
 
 
 def _only_asks(parse: Parse, at: int) -> bool:

@@ -24,7 +24,7 @@ _OF_EDGE: dict[tuple[str, str], During] = {
     ("since", "end"): "after",
     ("before", "end"): "until",
 }
-"""What "after the start of" a time and the like says of it; elsewhere its start and its end make no difference."""
+"""How the start or the end of a time changes a bound: "after the start of 2019" is "since 2019". Others stay."""
 
 
 @dataclass(frozen=True)

@@ -177,10 +177,7 @@ class Planning:
         found_texts = {text.casefold() for text in self._graph.labels(nodes)}
         if any({yes, no} <= found_texts for yes, no in self._read.parse.lexicon.flags.items()):
             return None, "The query finds both yes and no: select the things that are so."
-        measured = any(quantity(value_of(self._graph, node)) is not None for node in nodes)
-        if self._read.asked.kind == "person" and measured:
-            return None, "The question asks for a person: select who it is."
-        if is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode):
+        if self._finds_no_person(nodes):
             return None, "The question asks for a person: select who it is."
         implied = [name for one in plan.classes for name in one.classes] if self._untyped is not None else []
         doubts = [f"the graph has no classes, and {name!r} may mean other things" for name in implied]
@@ -194,6 +191,13 @@ class Planning:
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
+
+    def _finds_no_person(self, nodes: Sequence[int]) -> bool:
+        """Whether "who" is answered by amounts, or by things that are no persons."""
+        if self._read.asked.kind != "person":
+            return False
+        measured = any(quantity(value_of(self._graph, node)) is not None for node in nodes)
+        return measured or is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode)
 
     def _is_of_other_time(self, plan: Plan) -> bool:
         """Whether "when" is answered by a date of one thing, which no word names, where the question joins two: "when
@@ -261,16 +265,14 @@ class Planning:
         text = plan.text
         for relation in self._containing(plan):
             for node in plan.nodes:
-                onward = self._onward(relation, node)
-                others = [
-                    write_label(self._graph.relation(one).label) for one in onward if one not in relation.relations
-                ]
-                if not onward:
-                    continue
-                further = f"/({'|'.join([relation.text, *others])})*" if others else "+"
-                beside = re.compile(rf"({re.escape(relation.text)})(?=\s+{re.escape(node.text)})")
-                text = beside.sub(lambda found, further=further: f"{found[1]}{further}", text)  # type: ignore[misc]
+                if onward := self._onward(relation, node):
+                    text = _with_path(text, relation, node, self._path(relation, onward))
         return plan if text == plan.text else read_plan(text, self._names)
+
+    def _path(self, relation: Named, onward: Sequence[int]) -> str:
+        """A relation, followed by itself and by others any number of times."""
+        others = [write_label(self._graph.relation(one).label) for one in onward if one not in relation.relations]
+        return f"{relation.text}/({'|'.join([relation.text, *others])})*" if others else f"{relation.text}+"
 
     def _onward(self, relation: Named, node: Named) -> list[int]:
         """The relations by which something lies in a node that has parts itself."""
@@ -491,6 +493,11 @@ def _has_parts(graph: Graph, relation: int, further: Collection[int], node: int)
     """Whether a part of a node, by a relation, has parts of its own by one of others."""
     inside = graph.expand([node], relation, Direction.IN, _PARTS).heads
     return any(len(inside) > 0 and len(graph.expand(inside, one, Direction.IN, 1).heads) > 0 for one in further)
+
+
+def _with_path(text: str, relation: Named, node: Named, path: str) -> str:
+    """A query with a path in place of a relation before a node."""
+    return re.sub(rf"{re.escape(relation.text)}(?=\s+{re.escape(node.text)})", lambda _: path, text)
 
 
 def _labels(graph: Graph) -> list[str]:

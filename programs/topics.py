@@ -91,8 +91,7 @@ class TopicLinker:
         known = [replace(one, candidates=meant[one.written]) for one in known]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
         known = [one for one in known if not self._is_class(one)] or known
-        read = read_question(question, language=language)
-        known = [one for one in known if not is_deed(graph, read, one.written)]
+        known = [one for one in known if not self._is_deed(one)]
         self.known = [one for one in known if one.written not in years] or known
 
     def _is_part(self, one: Known, known: Sequence[Known]) -> bool:
@@ -108,6 +107,10 @@ class TopicLinker:
     def _is_class(self, known: Known) -> bool:
         types = self._graph.type_ids
         return known.written == known.written.lower() and all(c.id in types for c in known.candidates)
+
+    def _is_deed(self, known: Known) -> bool:
+        read = read_question(self.question, language=self.language) if known.written.islower() else None
+        return read is not None and is_deed(self._graph, read, known.written)
 
     def known_names(self) -> list[str]:
         """The recognised names for a prompt: "written = name (types)"."""

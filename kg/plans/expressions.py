@@ -234,13 +234,15 @@ def _is_month(expression: Expression) -> bool:
 def _by_month(left: Values, right: Values) -> tuple[Values, Values]:
     """Two columns, with numbers of months for the points in time that stand in both."""
     dated = (left.kinds == TIME) & (right.kinds == TIME)
-    both_ways = []
-    for one in (left, right):
-        year, month, _ = time_parts(np.where(dated, one.sizes, 0.0))
-        sizes = np.where(dated, year * 12 + month, one.sizes)
-        kinds = np.where(dated, NUMBER, one.kinds).astype(one.kinds.dtype)
-        both_ways.append(replace(one, sizes=sizes, rests=np.where(dated, 0.0, one.rests), kinds=kinds))
-    return both_ways[0], both_ways[1]
+    return _in_months(left, dated), _in_months(right, dated)
+
+
+def _in_months(values: Values, dated: Flags) -> Values:
+    """A column with the number of the month in place of each point in time that is `dated`."""
+    year, month, _ = time_parts(np.where(dated, values.sizes, 0.0))
+    sizes = np.where(dated, year * 12 + month, values.sizes)
+    kinds = np.where(dated, NUMBER, values.kinds).astype(values.kinds.dtype)
+    return replace(values, sizes=sizes, rests=np.where(dated, 0.0, values.rests), kinds=kinds)
 
 
 def _computed(terms: Terms, operator: str, left: Values, right: Values) -> Values:

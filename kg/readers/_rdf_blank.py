@@ -1,4 +1,4 @@
-"""Blank nodes that only hold values: an address with a street and a town is what a place has, and no thing itself."""
+"""Blank nodes that only hold values are left out, and their owners have the values: a place has the street itself."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from triplecheck.kg.readers.raw import RawGraph, filtered
 
 _FLAT = "blank nodes whose values their owners have now"
 _OF_RELATION = frozenset(("value", "unit", "amount", "quantity", "start", "end", "from", "to", "since", "until"))
-"""First or last words of what a blank node tells of the relation to it, and not of its owner."""
+"""First or last words of relations that describe the relation to a blank node, as the unit of a length does."""
 
 
 def with_flat_blanks(raw: RawGraph) -> RawGraph:
@@ -65,30 +65,30 @@ class _Blanks:
         self.kinds_of_named = set(pc.unique(pc.list_flatten(named)).to_pylist()) if any(self.types.values()) else set()
 
     def owner(self, id: str) -> tuple[str, str]:
-        """What the only edge to a blank node comes from, and its relation."""
+        """The head and the relation of the only edge to a blank node."""
         (edge,) = self.held[id].edges
-        return self.end(edge)
+        return self.head_of(edge)
 
-    def end(self, edge: int) -> tuple[str, str]:
+    def head_of(self, edge: int) -> tuple[str, str]:
         """The head of an edge, and its relation."""
         return str(self.raw.heads[edge].as_py()), str(self.raw.relations[edge].as_py())
 
     def told(self, id: str) -> set[str]:
         """The relations of the edges from a blank node."""
-        return {self.end(edge)[1] for edge in self.held[id].values}
+        return {self.head_of(edge)[1] for edge in self.held[id].values}
 
     def kinds_of_others(self, found: Collection[str]) -> set[str]:
         """The types of all things but some blank nodes."""
         return self.kinds_of_named.union(*(kinds for id, kinds in self.types.items() if id not in found))
 
     def holds_values(self, id: str) -> bool:
-        """Whether a node has no name or description, nothing but literals, and one edge to it; not where these tell of
-        the relation, as a value with its unit does."""
+        """Whether a node has no name or description, nothing but literals, and one edge to it, and the literals
+        describe its owner: a value and its unit describe the relation."""
         own = self.held[id]
         is_bare = len(own.edges) == 1 and bool(own.values) and id not in self.described
         if not is_bare or not all(self._is_literal[own.values]):
             return False
-        return all(_OF_RELATION.isdisjoint(_ends(relation)) for relation in self.told(id))
+        return all(_OF_RELATION.isdisjoint(_outer_words(relation)) for relation in self.told(id))
 
 
 def _flat(blanks: _Blanks) -> dict[str, _Held]:
@@ -96,8 +96,10 @@ def _flat(blanks: _Blanks) -> dict[str, _Held]:
     raw, held = blanks.raw, blanks.held
     annotated = {*raw.edge_properties["edge"].to_pylist()}
     found = {id for id in held if blanks.holds_values(id) and annotated.isdisjoint(held[id].edges)}
-    siblings = Counter(blanks.end(edge) for own in held.values() for edge in own.edges)
+    siblings = Counter(blanks.head_of(edge) for own in held.values() for edge in own.edges)
     found = {id for id in found if siblings[blanks.owner(id)] == 1}
+    if not found:
+        return {}
     owners = {id: blanks.owner(id)[0] for id in found}
     own = _relations_of(raw, {*owners.values()})
     uses = Counter((owner, one) for id, owner in owners.items() for one in blanks.told(id))
@@ -112,7 +114,7 @@ def _flat(blanks: _Blanks) -> dict[str, _Held]:
 def _unlike_others(blanks: _Blanks, found: Collection[str]) -> set[str]:
     """Those of some blank nodes that have a relation or a type of one that stays."""
     stay = [own for id, own in blanks.held.items() if id not in found]
-    relations = {blanks.end(edge)[1] for own in stay for edge in own.edges}
+    relations = {blanks.head_of(edge)[1] for own in stay for edge in own.edges}
     kinds = blanks.kinds_of_others(found)
     return {id for id in found if blanks.owner(id)[1] in relations or not kinds.isdisjoint(blanks.types.get(id, ()))}
 
@@ -126,7 +128,7 @@ def _relations_of(raw: RawGraph, owners: Collection[str]) -> dict[str, set[str]]
     return found
 
 
-def _ends(relation: str) -> set[str]:
+def _outer_words(relation: str) -> set[str]:
     """The first and the last word of the name of a relation."""
     words = relation_label(relation).casefold().split()
     return {*words[:1], *words[-1:]}
@@ -146,7 +148,7 @@ def _without(raw: RawGraph, flat: Mapping[str, _Held]) -> RawGraph:
 
 
 def _about(column: pa.DictionaryArray, where: npt.NDArray[np.bool_]) -> list[tuple[int, str]]:
-    """The edges, among some, that have a blank node in a column, and that."""
+    """The edges, of those in `where`, that have a blank node in a column, each with that node."""
     is_blank = pc.starts_with(column.dictionary, "_:").to_numpy(False)
     if not is_blank.any():
         return []

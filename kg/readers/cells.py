@@ -57,7 +57,6 @@ _YEAR_LAST = re.compile(
 _MONTH = re.compile(r"\d{4}-(?:0[1-9]|1[0-2])")
 _SPELT = re.compile(r"(\d{1,2})-([A-Za-z]{3,9})-(\d{4})")
 
-
 _SEPARATORS = (";", "|")
 _SHARED = 0.5  # of the values beside a separator
 _ENTITY = re.compile(r"&#?\w+;")  # of HTML

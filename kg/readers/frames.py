@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from typing import Any
 
@@ -372,11 +372,8 @@ def _description(about: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
     """The row of a node, and the attributes that it is made of."""
     row: dict[str, Any] = {}
     used: set[str] = set()
-    kinds = [about.get("types"), about.get("type")]
-    classes = {plain(str(one)) for kind in kinds for one in (kind if isinstance(kind, list) else [kind]) if one}
-    others = [name for name in about if plain(name) in _OWN_NAMES | {f"{one}name" for one in classes}]
-    for column, names in (("label", (*_LABELS, *others)), ("description", _DESCRIPTIONS)):
-        at = next((name for name in names if isinstance(about.get(name), str) and about[name]), None)
+    for column, attributes in (("label", _names(about)), ("description", iter(_DESCRIPTIONS))):
+        at = next((name for name in attributes if isinstance(about.get(name), str) and about[name]), None)
         if at is not None:
             row[column] = about[at]
             used.add(at)
@@ -386,6 +383,15 @@ def _description(about: Mapping[str, Any]) -> tuple[dict[str, Any], set[str]]:
             row[column] = values.split("|") if isinstance(values, str) else list(values)
             used |= {name for name in names if name in about}
     return row, used
+
+
+def _names(about: Mapping[str, Any]) -> Iterator[str]:
+    """The attributes that may be the label of a node, surest first: `name`, `hostname`, `productName` of a Product."""
+    yield from _LABELS
+    kinds = [about.get("types"), about.get("type")]
+    classes = {plain(str(one)) for kind in kinds for one in (kind if isinstance(kind, list) else [kind]) if one}
+    own = _OWN_NAMES | {f"{one}name" for one in classes}
+    yield from (name for name in about if plain(name) in own)
 
 
 def _is_scalar(value: object) -> bool:

@@ -74,7 +74,8 @@ def read_wide(
         UserError: a column or table that the options name does not exist, a key is empty, or there are no rows.
     """
     options = options or TableOptions()
-    cells = frozenset(cell for one in tables for _, own in one.columns for cell in own if isinstance(cell, str))
+    columns = () if any("=" not in one for one in options.split) else [own for one in tables for _, own in one.columns]
+    cells = frozenset(cell for own in columns for cell in own if isinstance(cell, str))
     read = [_Table(table, options, cells) for table in tables]
     _check_names(read, options)
     for number, table in enumerate(read):
@@ -166,7 +167,7 @@ class _Table:
         self.ids: list[str] = []
 
     def _separator(self, name: str, own: Sequence[object], options: TableOptions, cells: Collection[str]) -> str | None:
-        """What separates the values of the cells of a column: as the options say, else as the cells show."""
+        """The sign that separates the values in the cells of a column: the options give it, or the cells show it."""
         given = _of_column(options.split, self.name, name)
         given = given or next((one for one in options.split if "=" not in one), None)
         if given is not None:
@@ -211,19 +212,18 @@ class _Table:
             )
         else:
             self.keys = self._keys(key)
-        self.coded = self._coded()
+        code = self._code()
+        self.coded, self.named = code is not None, self.named or code
         self.labels = self._labels()
 
-    def _coded(self) -> bool:
-        """Whether a code of the rows stands beside a key that is a number and is their name: "KW-2024-001"."""
+    def _code(self) -> _Column | None:
+        """The column with a code for each row, beside a key that is a number, if there is no name: "KW-2024-001"."""
         has_names = self.named is not None or any(c.plain in (*_FIRST_NAMES, *_LAST_NAMES) for c in self.columns)
         if has_names or not self.numbered:
-            return False
+            return None
         own = [c for c in self.columns if c is not self.key and c.typed.kind in ("name", "text") and c.is_id]
         own = [c for c in own if c.name not in self.source.references and c.is_key() and c.is_short()]
-        codes = (c for c in own if plain(_base(c.name) or "") in ("", plain(self.one), plain(self.kind)))
-        self.named = next(codes, None)
-        return self.named is not None
+        return next((c for c in own if plain(_base(c.name) or "") in ("", plain(self.one), plain(self.kind))), None)
 
     def _named(self) -> _Column | None:
         """The column with the names of the rows."""
@@ -335,7 +335,7 @@ class _Table:
 
 
 def _base(name: str) -> str | None:
-    """The name of a column without "id", "keys" and the like at its end: "team_id" -> "team", "id" -> ""."""
+    """The name of a column without a final "id", "keys" and the like: "team_id" -> "team", "id" -> ""."""
     words = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name).replace("_", " ").replace("-", " ").split()
     last = words[-1].casefold().strip(".#") if words else ""
     several = len(words) > 1 and last.removesuffix("s") in _SURE_IDS

@@ -161,9 +161,8 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
     kinds = kinds_of(labels, encode, read.language)
     if "person" in kinds:
         return False
-    is_in = any(read.parse.dependents(place.end - 1, "case") for place in places(read, labels))
-    if "group" in kinds and is_in and _has_persons(graph, read.language, encode):
-        return True  # "who is in the team" is not the team
+    if "group" in kinds and _asks_who_is_in(read, labels) and _has_persons(graph, read.language, encode):
+        return True
     if "group" not in kinds and _has_persons(graph, read.language, encode):
         said = set(own)
     else:
@@ -171,6 +170,11 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
         said |= {kind for kind, label in own.items() if label in nouns(read, labels)}
     members = (graph.nodes_of_type(kind)[:_MEMBERS].tolist() for kind in own.keys() & said)
     return any(named_like_things(graph.labels(some), read.language) for some in members)
+
+
+def _asks_who_is_in(read: Question, labels: Sequence[str]) -> bool:
+    """Whether a preposition stands before a class: "who is in the team" is not answered by the team."""
+    return any(read.parse.dependents(place.end - 1, "case") for place in places(read, labels))
 
 
 def _are_mixed(graph: Graph, read: Question, answers: Sequence[int], encode: Encode) -> bool:
@@ -250,8 +254,9 @@ def _against_agent(proof: Proof) -> list[str]:
 
 
 def _against_noun(proof: Proof) -> list[str]:
-    """The noun that is asked for, if it is the name of the last relation, which is followed from what is called so: the
-    engineers of a bridge are no bridges. What has the class of that name, or does the same to the other, may be it."""
+    """The noun that is asked for, if it is the name of the last relation and the answers are what has the things of
+    that name: "which engineers" is not answered by bridges that have an engineer. Answers of a class of that name are
+    right, and so are those of a mutual relation."""
     asked, parse = proof.parsed.asked, proof.parsed.parse
     bases = Likeness(proof.encode, proof.language).bases
     noun, role = bases(asked.noun), bases(asked.lemma)
@@ -264,7 +269,7 @@ def _against_noun(proof: Proof) -> list[str]:
     )
     if not is_noun or any(role <= bases(label) for label in proof.types):
         return []
-    # What the relation leads to must be what the noun says: a member of a choir is no choir.
+    # The relation must lead to what the noun says: `member` may lead from a singer to a choir.
     starts = {tail for _, _, tail in proof.found.evidence} - {*proof.found.answers}
     labels = [proof.graph.type_label(kind) for node in starts for kind in proof.graph.types(node)]
     are_persons = all("person" in kinds_of(some, proof.encode, proof.language) for some in ([asked.lemma], labels))

@@ -320,7 +320,8 @@ class Joiner:
                 yield join
 
     def _is_from_named(self, attachment: Attachment, hop: Hop) -> bool:
-        """Whether a hop leads back from what a noun names to what has it: the engineers of a bridge are no bridges."""
+        """Whether a hop leads from the things that a noun names to what has them. The engineers of a bridge are
+        persons, and this hop leads to the bridge."""
         unit, parse = self._clauses.units[attachment.to], self._parse
         label = hop.relation.label.casefold()
         if hop.forward or unit.kind != "noun" or not parse.lexicon.prepositions.isdisjoint(label.split()):
