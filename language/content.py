@@ -41,6 +41,25 @@ def _is_content(parse: Parse, at: int) -> bool:
     )
 
 
+def settings(parse: Parse) -> frozenset[int]:
+    """The nouns that stand for what a whole graph may be about, and so say nothing of a part of it, unless the graph has
+    a name for it: "who joined the club first", "the works that we play this season"."""
+    return frozenset(at for at in range(len(parse)) if parse.lemma(at) in parse.lexicon.settings and _is_the(parse, at))
+
+
+def _is_the(parse: Parse, noun: int) -> bool:
+    """Whether "the", "this" or "our" is all that stands beside a noun in the singular."""
+    determiners = parse.dependents(noun, "det", "nmod:poss")
+    tokens = [parse.tokens[i] for i in determiners]
+    is_definite = any(
+        one.feature("Definite") == "Def" or one.feature("PronType") == "Dem" or one.feature("Person") == "1"
+        for one in tokens
+    )
+    others = [i for i in parse.dependents(noun, "amod", "compound", "nmod", "acl", "appos", "nummod", "flat")]
+    others = [i for i in others if i not in determiners]
+    return parse.pos(noun) == "NOUN" and is_definite and not others and not parse.is_plural(noun)
+
+
 def told_by_clause(parse: Parse, at: int) -> bool:
     """Whether a noun only means "someone", and a relative clause says who: "the person who trained X"."""
     is_one = parse.words[at] in parse.lexicon.persons and not parse.is_plural(at)

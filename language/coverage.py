@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from triplecheck.kg.values import converted
-from triplecheck.language.content import content_words, told_by_clause
+from triplecheck.language.content import content_words, settings, told_by_clause
 from triplecheck.language.described import places
 from triplecheck.language.likeness import (
     COMPARED,
@@ -82,7 +82,13 @@ class LeftOut:
     weakest: float = 1.0
 
 
-def left_out(question: Question, said: QuerySays, likeness: Likeness, others: Iterable[str] = ()) -> LeftOut:
+def left_out(
+    question: Question,
+    said: QuerySays,
+    likeness: Likeness,
+    others: Iterable[str] = (),
+    classes: Sequence[str] = (),
+) -> LeftOut:
     """The words of a question that no part of a query stands for, in the order of the question.
 
     Args:
@@ -90,6 +96,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
         said: what the query says.
         likeness: of words and relations.
         others: the names of the relations that the query does not use; a word that is one of them, alone, means that.
+        classes: the names of the classes of the graph.
     """
     question = question.naming(name for names in said.relations for name in names)
     parse = question.parse
@@ -98,8 +105,9 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
     found = dict(_operations(question, said, likeness, asks_things=asks_things))
     maybe, weakest = list[str](), 1.0
     likeness.prepare([name for names in said.relations for name in names])
-    classes, counted = [[name] for name in said.classes], _counted(question)
-    names = [*said.relations, *classes]
+    kinds, counted = [[name] for name in said.classes], _counted(question)
+    names = [*said.relations, *kinds]
+    about_all = unnamed_settings(parse, [*classes, *others], likeness)
     unused = {likeness.bases(name) for name in others if not name.split()[1:]} - {frozenset()}
     numbers = _numbers(said)
     for at in content_words(parse, _operating(question)):
@@ -114,7 +122,7 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
             continue
         fit = _fit(parse.words[at], names, likeness)
         if parse.pos(at) == "NOUN" and fit < least:  # "worker" is more like an employee than "workers"
-            fit = max(fit, _fit(parse.lemma(at), classes, likeness))
+            fit = max(fit, _fit(parse.lemma(at), kinds, likeness))
         weakest = min(weakest, fit)
         if fit >= max(least, SURELY):
             continue
@@ -124,11 +132,23 @@ def left_out(question: Question, said: QuerySays, likeness: Likeness, others: It
         in_order = at > 0 and degree(parse, at - 1) and fit >= OF_ONE_DIMENSION  # "the least weight", of a load limit
         is_open = said.open and at in (question.asked.at, counted)
         is_general = parse.pos(at) == "NOUN" and likeness.general_class(parse.lemma(at), said.classes) != ""
-        if fit >= least or in_order or is_open or is_general or parse.pos(at) == "VERB":
+        may_be = fit >= least or in_order or is_open or is_general or at in about_all
+        if may_be or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe), weakest)
+
+
+def unnamed_settings(parse: Parse, names: Iterable[str], likeness: Likeness) -> set[int]:
+    """The nouns for what the whole graph may be about, see `content.settings`, that no name of it has.
+
+    Args:
+        names: of its relations and classes.
+    """
+    found = settings(parse)
+    known = {word for name in names for word in likeness.bases(name)} if found else set()
+    return {at for at in found if likeness.bases(parse.words[at]).isdisjoint(known)}
 
 
 def _is_computed(question: Question, at: int, said: QuerySays) -> bool:

@@ -120,6 +120,7 @@ class Lexicon:
         measures: names that a verb for a relation gets from the kind of unit of its values: "length" of `lasts`.
         containments: words of the names of relations that go on: what lies in a part lies in the whole.
         containers: words for the graph and for what is in it.
+        settings: nouns for what a whole graph may be about: a club, a season.
     """
 
     borrowed_accents: bool = False
@@ -206,6 +207,7 @@ class Lexicon:
     measures: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     containments: tuple[str, ...] = ()
     containers: frozenset[str] = frozenset()
+    settings: frozenset[str] = frozenset()
 
     def says_part(self, name: str) -> bool:
         """Whether the name of a relation says that its head is a part of its tail, or lies in it."""

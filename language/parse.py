@@ -316,9 +316,10 @@ def _graded(token: Token, before: Token | None, after: Token | None, words: Lexi
     """The lemma and the degree of an adjective that a pipeline does not know in this form: "dearer"; else None."""
     after_much = before is not None and before.lemma in words.amounts  # a noun there is none: "how much dearer"
     before_than = after is not None and after.lemma in words.than  # nor in "is A pricier than B"
-    if token.feature("Degree") in ("Cmp", "Sup") or not (token.pos in _GRADED or after_much or before_than):
-        return None
     text = token.text.casefold()
+    is_known = token.feature("Degree") in ("Cmp", "Sup") and token.lemma.casefold() != text  # not of "second oldest hut"
+    if is_known or not (token.pos in _GRADED or after_much or before_than):
+        return None
     for ending, degree in words.degree_endings.items():
         stem = text.removesuffix(ending)
         likely = [stem, f"{stem}e", f"{stem[:-1]}y", stem[:-1]] if stem != text else []

@@ -185,8 +185,10 @@ class Planning:
         names = self._unasked([one for one in plan.bridges if not set(self._containments).issuperset(one)])
         said = set(self._read.words)  # "the inn in Osby" says `located in`
         names += [name for name in self._unasked(plan.stated) if said.isdisjoint(name.casefold().split())]
-        if names and plan.has("count") and not found:
-            return None, f"The query counts nothing by way of {names[0]!r}, of which the question does not speak."
+        if plan.has("count") and not found:
+            ways = names or self._unasked([one.relations for one in plan.relations])
+            if ways:
+                return None, f"The query counts nothing by way of {ways[0]!r}, of which the question does not speak."
         doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
@@ -224,7 +226,8 @@ class Planning:
 
     def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
         """The words of the question that a plan leaves out; `graph`: in place of the one with implied classes."""
-        return left_out(self._read, self._said(plan, graph), self._likeness, self._unused(plan))
+        classes = _labels(self._graph)
+        return left_out(self._read, self._said(plan, graph), self._likeness, self._unused(plan), classes)
 
     def _said(self, plan: Plan, graph: Graph | None = None) -> QuerySays:
         return _says(graph or self._graph, plan, self._read.parse.lexicon.flags, self._read.language)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 
 from triplecheck.kg import Candidate, Graph, Linker, normalize
+from triplecheck.language.described import places
 from triplecheck.language.pipeline import ENGLISH, read_text
 from triplecheck.language.question import read_question
 from triplecheck.programs.assists import EVERY, Assists
@@ -18,6 +19,7 @@ from triplecheck.signatures.notation import names_in, split_note, with_note, wri
 
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
+_CLASSES = 200
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ class TopicLinker:
         known = [replace(one, candidates=meant[one.written]) for one in known]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
         known = [one for one in known if not self._is_class(one)] or known
-        known = [one for one in known if not self._is_deed(one)]
+        known = [one for one in known if not self._is_deed(one) and not self._is_noun(one)]
         self.known = [one for one in known if one.written not in years] or known
 
     def _is_part(self, one: Known, known: Sequence[Known]) -> bool:
@@ -107,6 +109,16 @@ class TopicLinker:
     def _is_class(self, known: Known) -> bool:
         types = self._graph.type_ids
         return known.written == known.written.lower() and all(c.id in types for c in known.candidates)
+
+    def _is_noun(self, known: Known) -> bool:
+        """Whether a word in lower case that is no name of the graph is that of a class: "breweries", near a "Brewers'
+        Cup"."""
+        if known.is_exact or not known.written.islower():
+            return False
+        read = read_question(self.question, language=self.language)
+        classes = [self._graph.type_label(kind) for kind in self._graph.type_ids[:_CLASSES]]
+        own = set(known.written.split())
+        return any(own <= set(read.parse.words[place.start : place.end]) for place in places(read, classes))
 
     def _is_deed(self, known: Known) -> bool:
         read = read_question(self.question, language=self.language) if known.written.islower() else None

@@ -166,6 +166,9 @@ def questions(folder: Path) -> list[tuple[str, str, list[str]]]:
             else str(value)
         ]
 
+    def euros(value: float) -> list[str]:
+        return [f"€{value:.10g}"]
+
     def knows(*skills: str) -> pd.Series:
         return people["skills"].map(lambda known: set(skills) <= set(known))
 
@@ -173,7 +176,7 @@ def questions(folder: Path) -> list[tuple[str, str, list[str]]]:
         ("fact", "Who leads the Search team?", named(teams[teams["team"] == "Search"], "lead")),
         ("fact", "Which team is Kaia Lund in?", one(by_name.loc["Kaia Lund", "team"])),
         ("fact", "Who is the manager of Luca Conti?", one(by_name.loc["Luca Conti", "manager"])),
-        ("fact", "What is the price of Lantern?", one(products.set_index("product").loc["Lantern", "price"])),
+        ("fact", "What is the price of Lantern?", euros(products.set_index("product").loc["Lantern", "price"])),
         ("fact", "When was Meridian launched?", one(products.set_index("product").loc["Meridian", "launched"])),
         ("join", "In which city does Rosa Costa work?", named(located[located["name"] == "Rosa Costa"], "city")),
         ("join", "In which city is the team that owns Compass?", named(owned[owned["product"] == "Compass"], "city")),
@@ -196,8 +199,8 @@ def questions(folder: Path) -> list[tuple[str, str, list[str]]]:
         ("count", "How many people work in Turin?", one((located["city"] == "Turin").sum())),
         ("count", "How many products does the Billing team own?", one((products["owner"] == "Billing").sum())),
         ("count", "How many orders came from customers in Germany?", one((bought["country"] == "Germany").sum())),
-        ("sum", "What is the total salary of the Data team?", one(people[people["team"] == "Data"]["salary"].sum())),
-        ("sum", "What is the total amount of the orders of Bergen Foods?", one(foods["amount"].sum())),
+        ("sum", "What is the total salary of the Data team?", euros(people[people["team"] == "Data"]["salary"].sum())),
+        ("sum", "What is the total amount of the orders of Bergen Foods?", euros(foods["amount"].sum())),
         (
             "sum",
             "How many pieces of Ledger have been ordered?",
@@ -206,7 +209,7 @@ def questions(folder: Path) -> list[tuple[str, str, list[str]]]:
         (
             "sum",
             "What is the total amount of paid orders in 2024?",
-            one(bought[(bought["status"] == "paid") & (year == 2024)]["amount"].sum()),
+            euros(bought[(bought["status"] == "paid") & (year == 2024)]["amount"].sum()),
         ),
         ("most", "Which team has the largest budget?", one(teams.set_index("team")["budget"].idxmax())),
         (

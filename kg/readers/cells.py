@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from triplecheck.kg.types import XSD, Literal
-from triplecheck.kg.values import written_date
+from triplecheck.kg.values import quantity, written_date
 
 _SURE = 0.9  # of the texts of a column, to take it for a column of numbers or dates
 _SOME = 500  # texts that are looked at before all of a column are read
@@ -31,6 +32,7 @@ _ADDRESS = re.compile(r"(?:https?://|www\.)\S+|[^\s@]+@[^\s@]+\.\w+")
 _SYMBOLS = {"$": "USD", "€": "EUR", "£": "GBP", "¥": "JPY", "₹": "INR", "₽": "RUB", "₩": "KRW", "₺": "TRY", "₫": "VND"}
 _SYMBOLS |= {"₴": "UAH", "₪": "ILS", "₱": "PHP", "฿": "THB", "zł": "PLN", "Kč": "CZK", "US$": "USD", "A$": "AUD"}
 _SYMBOLS |= {"C$": "CAD", "R$": "BRL"}
+_SIGN_OF = {code: sign for sign, code in reversed(_SYMBOLS.items()) if quantity(Literal(f"{sign}1"))}
 _CODES = (
     "AED ARS AUD BGN BRL CAD CHF CLP CNY COP CZK DKK EGP EUR GBP HKD HUF IDR ILS INR ISK JPY KES KRW MAD MXN MYR NGN "
     "NOK NZD PEN PHP PKR PLN QAR RON RUB SAR SEK SGD THB TRY TWD UAH USD VND ZAR"
@@ -67,13 +69,12 @@ class Value:
     """What a cell says.
 
     Attributes:
-        text: a name, or the lexical form of a literal.
+        text: a name, or the lexical form of a literal; an amount has its unit: "€3", "12%".
         datatype: of a literal; None for a name.
     """
 
     text: str
     datatype: str | None = None
-    unit: str | None = None
 
 
 @dataclass
@@ -196,7 +197,7 @@ def _held(cell: object, unit: str | None, integral: bool) -> Value:
         return Value(str(cell).lower(), XSD + "boolean")
     if isinstance(cell, int) or (isinstance(cell, float) and integral and unit != "%"):
         number = int(cell)
-        return Value(str(number * 100 if unit == "%" else number), XSD + "integer", unit)
+        return _number(Decimal(number * 100 if unit == "%" else number), unit)
     if isinstance(cell, float | Decimal):
         exact = Decimal(repr(cell)) if isinstance(cell, float) else cell
         if not exact.is_finite():
@@ -219,9 +220,16 @@ def _kind_of(cell: object) -> str:
 
 
 def _number(exact: Decimal, unit: str | None) -> Value:
-    """A number without zeros at its end."""
+    """A number without zeros at its end, with its unit."""
     text = format(exact.normalize(), "f")
-    return Value(text, XSD + ("decimal" if "." in text else "integer"), unit)
+    if unit is None:
+        return Value(text, XSD + ("decimal" if "." in text else "integer"))
+    if unit == "%":
+        return Value(f"{text}%", XSD + "string")
+    text += "0" if len(text.partition(".")[2]) == 1 else ""  # €1234.50
+    if sign := _SIGN_OF.get(unit):
+        return Value(f"-{sign}{text[1:]}" if exact < 0 else f"{sign}{text}", XSD + "string")
+    return Value(f"{text} {unit}", XSD + "string")
 
 
 # --- texts ---------------------------------------------------------------------------------------
@@ -285,14 +293,22 @@ def _number_reader(texts: Sequence[str], decimal_comma: bool) -> Callable[[str],
         if plain is None:
             return None
         negative = "-" if match["open"] or (match["sign"] + match["minus"]) in ("-", "−") else ""
-        if match["power"]:
-            return Value(f"{negative}{plain}{match['power']}", XSD + "double", currency)
-        exact = Decimal(negative + plain)
-        if scale or "." in plain:
-            return _number(exact.scaleb(_SCALES[scale]) if scale else exact, currency)
-        return Value(str(exact), XSD + "integer", currency)
+        if match["power"] and currency is None:
+            return Value(f"{negative}{plain}{match['power']}", XSD + "double")
+        exact = Decimal(f"{negative}{plain}{match['power'] or ''}")
+        if scale:
+            exact = exact.scaleb(_SCALES[scale])
+        if currency is not None:
+            return Value(text, XSD + "string") if _says(text, exact) else _number(exact, currency)
+        return _number(exact, None) if scale or "." in plain else Value(str(exact), XSD + "integer")
 
     return read
+
+
+def _says(text: str, exact: Decimal) -> bool:
+    """Whether a text is read as an amount of so many of its unit."""
+    found = quantity(Literal(text))
+    return found is not None and bool(found.unit) and found.amount == Fraction(exact)
 
 
 def _currency(sign: str | None) -> str | None:

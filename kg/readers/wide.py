@@ -23,10 +23,9 @@ from triplecheck.kg.readers.raw import (
     BadLine,
     RawGraph,
     StringColumns,
-    property_table,
 )
-from triplecheck.kg.types import XSD
-from triplecheck.kg.values import HALF_A_CHARACTER
+from triplecheck.kg.types import XSD, Literal
+from triplecheck.kg.values import HALF_A_CHARACTER, quantity
 
 _IDS = ("id", "key", "code", "number", "no", "nr", "uid", "uuid", "ref", "sku")  # ends of names of columns with keys
 _SURE_IDS = ("id", "key")
@@ -182,10 +181,13 @@ class _Table:
         return found
 
     def _of_units(self, name: str, found: Typed) -> list[str]:
-        units = {value.unit for row in found.rows for value in row if value.datatype and value.unit}
+        if found.kind != "number":
+            return []
+        texts = {value.text for row in found.rows for value in row if value.datatype == XSD + "string"}
+        units = {size.kind: size.unit for text in texts if (size := quantity(Literal(text))) is not None}
         if len(units) < 2:
             return []
-        return [f"{self.source.place}: {name} is in {', '.join(sorted(map(str, units)))}; nothing is converted"]
+        return [f"{self.source.place}: {name} is in {', '.join(sorted(units.values()))}; nothing is converted"]
 
     def _choose_key(self) -> None:
         """Find the columns that hold the keys and the names of the rows."""
@@ -413,7 +415,6 @@ def _name_rows(tables: Sequence[_Table]) -> None:
 
 def _graph(tables: Sequence[_Table]) -> RawGraph:
     edges: list[tuple[str, str, str, str | None]] = []
-    units: list[tuple[int, str, str, str]] = []
     described: list[dict[str, Any]] = []
     about: dict[str, tuple[set[str], set[str]]] = defaultdict(lambda: (set(), set()))
     recognised = []
@@ -429,8 +430,6 @@ def _graph(tables: Sequence[_Table]) -> RawGraph:
         for row, id in enumerate(table.ids):
             described.append(_description(table, row))
             for relation, value in _values(table, row):
-                if value.unit is not None and value.datatype is not None:
-                    units.append((len(edges), "unit", value.unit, XSD + "string"))
                 edges.append((id, relation, value.text, value.datatype))
         some = [(names.get(h, h), r, names.get(t, t)) for h, r, t, _ in edges[first : first + _SHOWN]]
         recognised.append(_sentence(table, some))
@@ -441,10 +440,9 @@ def _graph(tables: Sequence[_Table]) -> RawGraph:
         RawGraph(*columns.arrays()),
         entities=pa.Table.from_pylist(described, ENTITY_SCHEMA),
         relation_rows=pa.Table.from_pylist(rows, RELATION_SCHEMA),
-        edge_properties=property_table(units),
         type_labels={table.kind: table.kind for table in tables if table.kind},
         skipped=[line for table in tables for line in table.source.skipped],
-        read=len(edges) + len(described) + len(units),
+        read=len(edges) + len(described),
         described=len(described),
         notes=[note for table in tables for note in table.notes],
         recognised=recognised,

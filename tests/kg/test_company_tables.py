@@ -13,6 +13,7 @@ import pytest
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.readers import TableOptions, read_tables
 from triplecheck.kg.types import XSD, Literal
+from triplecheck.kg.values import quantity
 
 FOLDER = Path(__file__).resolve().parents[2] / "examples" / "company"
 TABLES = ("people.csv", "teams.csv", "products.csv", "customers.tsv", "orders.csv")
@@ -83,7 +84,8 @@ def test_joins_are_edges(kb: KnowledgeBase, made: ModuleType) -> None:
 def test_numbers_and_dates_are_those_of_pandas(kb: KnowledgeBase, made: ModuleType) -> None:
     tables = made.read(FOLDER)
     for relation, table in (("salary", "people"), ("price", "products"), ("margin", "products"), ("amount", "orders")):
-        found = sorted(float(value) for values in tails(kb, relation).values() for value in values)
+        texts = [value for values in tails(kb, relation).values() for value in values]
+        found = sorted(float(size.amount) for text in texts if (size := quantity(Literal(text))) is not None)
         assert found == sorted(tables[table][relation].astype(float)), relation
     for relation, table in (("start date", "people"), ("launched", "products"), ("date", "orders")):
         found = sorted(value for values in tails(kb, relation).values() for value in values)
@@ -91,10 +93,5 @@ def test_numbers_and_dates_are_those_of_pandas(kb: KnowledgeBase, made: ModuleTy
     assert kb.graph.find(Literal("2023-10-17", XSD + "date")) is not None
 
 
-def test_units_are_kept_on_edges(kb: KnowledgeBase) -> None:
-    graph = kb.graph
-    lantern, price = graph.find("Lantern"), graph.find_relation("price")
-    value = graph.find(Literal("181", XSD + "integer"))
-    assert None not in (lantern, price, value)
-    ((name, unit),) = graph.edge_properties(lantern, price, value)[0]  # type: ignore[arg-type]
-    assert (name, str(unit)) in (("unit", "EUR"), ("unit", str(Literal("EUR"))))
+def test_amounts_keep_their_unit(kb: KnowledgeBase) -> None:
+    assert tails(kb, "price")["Lantern"] == ["€181"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
+from triplecheck.language.lexicon import lexicon
 from triplecheck.language.likeness import COMPARED, NAMES, Likeness, unit_kind
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.schema import Relation
@@ -87,9 +88,8 @@ def measure_of(
         for sense in compared.senses:
             if sense.kind != relation.kind and not (relation.tail == "year" and sense.kind == "number"):
                 continue
-            score = max(
-                likeness.of_word(word, relation.wordings) for word in sense.quantity.split() or [compared.lemma]
-            )
+            words = sense.quantity.split() or [compared.lemma]
+            score = max(_likeness(word, relation, likeness, alone=len(words) == 1) for word in words)
             if sense.kind == relation.kind == "time" and len(times) == 1:
                 score = max(score, _ONLY_TIME)
             found.append(Measure(relation, sense.operation, score))
@@ -101,6 +101,14 @@ def measure_of(
         if any(best.score - one.score < CLEARLY for one in others):
             return None
     return best
+
+
+def _likeness(word: str, relation: Relation, likeness: Likeness, *, alone: bool) -> float:
+    """How near a relation is to a word of what is compared. "Year" and "date" beside others are in the names of all
+    times: the oldest is not who joined first, by `joined year`."""
+    found = likeness.of_word(word, relation.wordings)
+    is_time = lexicon(likeness.language).nouns.get(word) == "time"
+    return min(found, _ONLY_TIME) if is_time and not alone else found
 
 
 def _best(found: Sequence[Measure]) -> Measure | None:
