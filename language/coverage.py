@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from triplecheck.kg.values import converted
@@ -98,13 +98,14 @@ def left_out(
         others: the names of the relations that the query does not use; a word that is one of them, alone, means that.
         classes: the names of the classes of the graph.
     """
-    question = question.naming(name for names in said.relations for name in names)
+    own_names = [name for names in said.relations for name in names]
+    question = without_named_order(question.naming(own_names), own_names)
     parse = question.parse
     named = {at for place in places(question, list(said.classes)) for at in range(place.start, place.end)}
     asks_things = question.asked.at in named and question.asked.kind != "number"
     found = dict(_operations(question, said, likeness, asks_things=asks_things))
     maybe, weakest = list[str](), 1.0
-    likeness.prepare([name for names in said.relations for name in names])
+    likeness.prepare(own_names)
     kinds, counted = [[name] for name in said.classes], _counted(question)
     names = [*said.relations, *kinds]
     about_all = unnamed_settings(parse, [*classes, *others], likeness)
@@ -151,6 +152,27 @@ def unnamed_settings(parse: Parse, names: Iterable[str], likeness: Likeness) -> 
     return {at for at in found if likeness.bases(parse.words[at]).isdisjoint(known)}
 
 
+def without_named_order(question: Question, names: Sequence[str]) -> Question:
+    """The question, without a comparison that belongs to the name of a relation: "first performance", "their latest
+    inspection" of `last inspection`."""
+    found, parse = question.compares, question.parse
+    if found is None or found.at + 1 >= len(parse):
+        return question
+    phrase = " ".join(question.words[found.at : found.at + 2])
+    is_named = any(phrase in name.casefold() for name in names)
+    noun = {question.words[found.at + 1], parse.lemma(found.at + 1)}
+    if not is_named and any(parse.pos(i) == "PRON" for i in parse.dependents(found.at + 1, "nmod:poss")):
+        said = (name.casefold().split() for name in names)
+        is_named = any(len(two) == 2 and two[1] in noun and _takes(parse, two[0], found) for two in said)
+    return replace(question, compares=None) if is_named else question
+
+
+def _takes(parse: Parse, word: str, found: Comparison) -> bool:
+    """Whether a word for an order takes the same end as a comparison: "last" and "latest"."""
+    way = parse.lexicon.orders.get(word, {}).get("time", ("", ""))[0]
+    return any(sense.kind == "time" and sense.operation == way for sense in found.senses)
+
+
 def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
     """Whether a noun only names the unit of a value ("how many minutes"), the year of a date ("the same year"), the
     time that a rate is for, or how often something is done ("how many times")."""
@@ -159,13 +181,17 @@ def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
         return True
     if question.counts and parse.lemma(at) in parse.lexicon.occasions:
         return True
-    if at > 0 and parse.words[at - 1] in parse.lexicon.rates:  # "visitors a year", of `annual visitors`
-        words = {word for names in said.relations for name in names for word in words_of(name)}
-        if not words.isdisjoint(parse.lexicon.periods.get(parse.lemma(at), ())):
-            return True
+    if is_rate(parse, at, [name for names in said.relations for name in names]):
+        return True
     if "number" in said.classes and parse.words[at] in parse.lexicon.persons:
         return True  # "how many more people came to"
     return at == question.asked.at and "number" in said.classes and is_unit(parse.tokens[at].text)
+
+
+def is_rate(parse: Parse, at: int, names: Iterable[str]) -> bool:
+    """Whether a noun says the time of a rate that one of some relations has: "visitors a year", of `annual visitors`."""
+    periods = parse.lexicon.periods.get(parse.lemma(at), ()) if at and parse.words[at - 1] in parse.lexicon.rates else ()
+    return any(word in periods for name in names for word in words_of(name)) if periods else False
 
 
 def _counted(question: Question) -> int:

@@ -65,6 +65,9 @@ class Lexicon:
         existence: phrases that ask whether something is there.
         wishes: phrases for what one looks for.
         names_them: phrases after such a question or wish that ask for the things themselves, first "which".
+        courtesy: how polite requests begin that `tell` or `give` something, their `adverbs`, and how to ask plainly.
+        adverbs: adverbs, and the phrases that say the same behind a verb.
+        again: what stands before something that is said again.
         among: what `opens` a question with the things to choose from, "out of all the", which of its words are kept
             before them (`definite`), and by `which of` and `how many of` the phrases that ask for some of them.
         aggregates: words for a number, a sum, an average, a difference.
@@ -74,6 +77,7 @@ class Lexicon:
         rates: words before the noun that a rate is for: "20 a day or less".
         periods: adjectives for what is so each year, month, day ..., by that noun.
         reasons: nouns for why something is so.
+        numbering: nouns at the end of names for a place in an order: a stop number.
         tallies: nouns for a number of things.
         occasions: nouns for how often something is done.
         fillers: phrases that say nothing of a graph.
@@ -155,6 +159,9 @@ class Lexicon:
     existence: tuple[str, ...] = ()
     wishes: tuple[str, ...] = ()
     names_them: tuple[str, ...] = ()
+    courtesy: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    adverbs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    again: tuple[str, ...] = ()
     among: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()
@@ -163,6 +170,7 @@ class Lexicon:
     rates: frozenset[str] = frozenset()
     periods: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     reasons: frozenset[str] = frozenset()
+    numbering: frozenset[str] = frozenset()
     tallies: frozenset[str] = frozenset()
     occasions: frozenset[str] = frozenset()
     fillers: tuple[str, ...] = ()

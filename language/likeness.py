@@ -44,13 +44,16 @@ def least_likeness(pos: str) -> float:
 class Likeness:
     """How near relations are to words, from 0 to 1.
 
+    Attributes:
+        lexicon: of the language.
+
     Args:
         encode: texts to L2-normalised vectors.
     """
 
     def __init__(self, encode: Encode, language: str) -> None:
         self._encode, self._language = encode, language
-        self._lexicon = lexicon(pipeline(language).code)
+        self.lexicon = lexicon(pipeline(language).code)
         self._known: dict[str, npt.NDArray[np.floating]] = {}
         # A question compares the same words with the same names for each way to join things.
         self._compared: dict[tuple[object, ...], float] = {}
@@ -97,7 +100,7 @@ class Likeness:
 
     def _meanings(self, word: str) -> list[str]:
         """What a verb says in words of relations."""
-        known = self._lexicon.meanings
+        known = self.lexicon.meanings
         return known.get(pipeline(self._language).lemma(word, "VERB"), "").split() if known else []
 
     def _of_written(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
@@ -121,11 +124,11 @@ class Likeness:
 
     def speaks_of_persons(self, words: Sequence[str]) -> bool:
         """Whether one of some words means people of any kind."""
-        return not self._lexicon.persons.isdisjoint(words)
+        return not self.lexicon.persons.isdisjoint(words)
 
     def of_persons(self, wordings: Sequence[str]) -> float:
         """How near the names of a relation are to "number of people"."""
-        phrases = self._lexicon.tallies_of_persons
+        phrases = self.lexicon.tallies_of_persons
         return max((self.cosine(phrase, wording) for phrase in phrases for wording in wordings), default=0.0)
 
     def fits(self, asked: str, label: str) -> int:
@@ -142,9 +145,9 @@ class Likeness:
     def general_class(self, noun: str, classes: Sequence[str]) -> str:
         """The only class of places, of groups or of persons, if both it and a noun are general: Place for "venue", but
         not for "hotel"; empty if there is none."""
-        kind = next((kind for kind, nouns in self._lexicon.general.items() if noun in nouns), None)
+        kind = next((kind for kind, nouns in self.lexicon.general.items() if noun in nouns), None)
         own = [name for name in classes if kind is not None and kind in kinds_of([name], self._encode, self._language)]
-        is_general = len(own) == 1 and not self.bases(own[0]).isdisjoint(self._lexicon.general.get(kind or "", ()))
+        is_general = len(own) == 1 and not self.bases(own[0]).isdisjoint(self.lexicon.general.get(kind or "", ()))
         return own[0] if is_general else ""
 
     def may_be_of_a_kind(self, one: str, other: str) -> bool:
@@ -166,7 +169,7 @@ class Likeness:
             return 0.0
         if kind == unit_kind(word, self._language):
             return 1.0
-        dimensions = self._lexicon.dimensions
+        dimensions = self.lexicon.dimensions
         meant = dimensions.get(pipeline(self._language).lemma(word, "NOUN"), "")
         return OF_ONE_DIMENSION if meant and kind.partition(" ")[0] == meant else 0.0
 
@@ -189,7 +192,7 @@ class Likeness:
     def _measured(self, wording: str) -> list[str]:
         """The words of a name, without what a rate is for: a running cost per year is no year."""
         words = words_of(wording)
-        end = next((at for at, word in enumerate(words) if at and word in self._lexicon.rates), len(words))
+        end = next((at for at, word in enumerate(words) if at and word in self.lexicon.rates), len(words))
         return words[:end]
 
 

@@ -216,10 +216,23 @@ def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> i
     final = max((at for at, token in enumerate(tokens) if token.text.isalnum()), default=0)
     if helps and final > helps[0] + 1 and tokens[final].text.casefold() in words.orders:
         return final if tokens[final].pos != "VERB" else None  # "how long does the race last"
-    if not helps or any(token.pos == "VERB" and token.lemma not in words.supports for token in tokens):
+    alone = [at for at in helps if tokens[at].pos == "VERB"]  # "did" as the verb of the question
+    others = [token for token in tokens if token.pos == "VERB" and token.lemma not in words.supports]
+    if not helps or (others and not (alone and all(one.feature("VerbForm") == "Part" for one in others))):
         return None
-    last = max((at for at, token in enumerate(tokens) if token.pos == "NOUN"), default=0)
+    end = _before_total(tokens, words)
+    last = max((at for at, token in enumerate(tokens[:end]) if token.pos == "NOUN"), default=0)
     return last if last > helps[0] + 1 else None
+
+
+def _before_total(tokens: Sequence[Token], words: Lexicon) -> int:
+    """The number of tokens before the words for a sum or an average at the end: "in total", "on average"."""
+    places = [at for at, token in enumerate(tokens) if any(map(str.isalnum, token.text))]
+    said = [tokens[at].text.casefold() for at in places]
+    for phrase in sorted((one.split() for some in words.aggregates.values() for one in some), key=len, reverse=True):
+        if said[-len(phrase) :] == phrase:
+            return places[-len(phrase)]
+    return len(tokens)
 
 
 def _placed(token: Token, kept: Sequence[tuple[int, int, int, int, str]]) -> tuple[Token, int, str]:

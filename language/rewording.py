@@ -1,4 +1,5 @@
-"""Rewrites questions that name the things to choose from before they ask: "out of all the ships, which one ..."."""
+"""Rewrites questions in the plain form that is read: without courtesy, "could you tell me who ...", and with what they
+ask for in front, "out of all the ships, which one ..."."""
 
 from __future__ import annotations
 
@@ -14,15 +15,61 @@ _TEXTS = 2_048
 
 @functools.lru_cache(_TEXTS)
 def asking_for_things(text: str, language: str = ENGLISH) -> str:
-    """The text with what it asks for in front, where it names the things to choose from first; other texts unchanged.
+    """The text with what it asks for in front, where courtesy or the things to choose from stand there; other texts
+    unchanged.
 
     "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?", and so does "I am looking
     for a ship that has no captain. Which ones are there?". "Out of all the ships, which one is the oldest?", "Which one
     is the oldest among the ships?" and "Which one among the ships is the oldest?" ask "Which of the ships is the
-    oldest?".
+    oldest?". "Could you give me the names of all the ships?" is "List all the ships?", "I would like to know the length of
+    the Heron." is "What is the length of the Heron.". What follows "i.e." says the same again.
     """
     known = lexicon(pipeline(language).code)
+    text = _once(_first_time(_plainly(text, known), known), known)
     return _which_there_is(text, known) or _which_of_all(text, known) or _which_among(text, known) or text
+
+
+def _plainly(text: str, known: Lexicon) -> str:
+    """The text without courtesy."""
+    says = known.courtesy
+    if not says:
+        return text
+    adverbs = _any_of(says["adverbs"])
+    fill = rf"(?:(?:{adverbs})[\s,]+)?"
+    for opens in ("tell", "give"):
+        phrases = "|".join(rf"\s+{fill}".join(map(re.escape, one.split())) for one in says[opens])
+        pattern = rf"\s*{fill}(?:{phrases})[\s,:]+{fill}(.+?)(?:,?\s+(?:{adverbs}))?(\W*)"
+        if asked := re.fullmatch(pattern, text, re.IGNORECASE):
+            rest = _asked_plainly(asked[1], known, tells=opens == "tell")
+            return rest + asked[2] if rest else text
+    return text
+
+
+def _asked_plainly(rest: str, known: Lexicon, *, tells: bool) -> str:
+    """What is left of a polite request, as a plain one; empty if it is of another form."""
+    says = known.courtesy
+    listed = re.fullmatch(rf"(?:{_any_of(says['lists'])})\s+(?:(?:{_any_of(says['all'])})\s+)?(.+)", rest, re.IGNORECASE)
+    if listed is not None:
+        return f"{says['list'][0].capitalize()} {listed[1]}"
+    if one := re.fullmatch(rf"(?:{_any_of(says['everyone'])})\s+(.+)", rest, re.IGNORECASE):
+        return f"{says['who'][0].capitalize()} {one[1]}"
+    first, second, *_ = [*re.findall(r"[^\W_]+", rest.casefold()), "", ""]
+    if first in known.questions or (first in known.talk.get("before", ()) and second in known.questions):
+        return rest[0].upper() + rest[1:]
+    return f"{says['what is'][0].capitalize()} {rest}" if tells and first in says["the"] else ""
+
+
+def _first_time(text: str, known: Lexicon) -> str:
+    """The text, with "first brewed" for "brewed for the first time"."""
+    for word, phrases in known.adverbs.items():
+        text = re.sub(rf"\b([^\W\d_]+)\s+(?:{_any_of(phrases)})\b", rf"{word} \1", text, flags=re.IGNORECASE)
+    return text
+
+
+def _once(text: str, known: Lexicon) -> str:
+    """The text without what says it again."""
+    again = _any_of(known.again)
+    return re.sub(rf"[\s,(]+(?:{again})\s[^,]*?([?.!)\s]*)$", r"\1", text, flags=re.IGNORECASE) if again else text
 
 
 def _which_there_is(text: str, known: Lexicon) -> str:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from triplecheck.kg.errors import TriplecheckError
 from triplecheck.language.clauses import Attachment
-from triplecheck.language.coverage import unsayable
+from triplecheck.language.coverage import is_rate, unsayable
 from triplecheck.language.likeness import least_likeness
 from triplecheck.language.operations import Extreme
 from triplecheck.language.orders import Ordinal
@@ -132,6 +132,8 @@ def _is_said(draft: Draft, at: int) -> bool:
     reading = draft.reading
     used = [one for one in reading.schema.relations if draft.text.has(one.label)]
     if used and reading.parse.pos(at) == "VERB":
+        return True
+    if is_rate(reading.parse, at, [name for one in used for name in one.wordings]):
         return True
     least = least_likeness(reading.parse.pos(at))
     return any(reading.likeness.of_word(reading.parse.words[at], one.wordings) >= least for one in used)

@@ -28,6 +28,7 @@ _CLEARLY = 0.05  # by which a sentence is nearer to one relation than to all oth
 _LIKE = 0.5  # likeness of sentences below which no relation is meant
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
+_APART = 0.3  # that of two topics in a list with different relations
 
 
 @dataclass(frozen=True)
@@ -126,7 +127,8 @@ class Joiner:
         return join
 
     def _worth(self, joins: Sequence[Join]) -> float:
-        """Of joins together: their scores, less the price of words that none says and of classes that disagree."""
+        """Of joins together: their scores, less the price of words that none says, of classes that disagree and of two
+        topics that the same words join otherwise."""
         words = {at for join in joins for at in self._between_words(join.attachment)}
         said = {at for join in joins for at in join.said}
         ends: dict[int, set[str]] = {}
@@ -135,7 +137,8 @@ class Joiner:
                 if end != THING:
                     ends.setdefault(unit, set()).add(end)
         clashes = sum(len(found) - 1 for found in ends.values())
-        return sum(join.score for join in joins) - _UNCOVERED * len(words - said) - clashes
+        apart = sum(map(_are_apart, joins[:-1], joins[1:]))
+        return sum(join.score for join in joins) - _UNCOVERED * len(words - said) - clashes - _APART * apart
 
     def _options(self, attachment: Attachment) -> list[Join]:
         """The joins of one attachment, best first; also to other units, if the grammar misled."""
@@ -518,6 +521,13 @@ def _within(
     for first, second in ((one, other) for one, other in repeated if one in starts):
         outer = (third for third in ends if third.start == second.end)
         yield from ((first, second, third) for third in outer if third.relation.label != second.relation.label)
+
+
+def _are_apart(one: Join, other: Join) -> bool:
+    """Whether "A and B" are joined by different relations, though no words tell them apart."""
+    first, second = one.attachment, other.attachment
+    is_list = second.with_ == first.unit and first.to == second.to and first.words == second.words
+    return is_list and one.hops != other.hops
 
 
 def _goes_on(one: Hop, other: Hop) -> bool:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from triplecheck.language.lexicon import lexicon
 from triplecheck.language.likeness import COMPARED, NAMES, Likeness, unit_kind
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.schema import Relation
@@ -83,10 +82,12 @@ def measure_of(
         are_theirs: whether the things are known to have them; else only one that is clearly nearest is meant.
     """
     times = {relation.label for relation in relations if relation.kind == "time"}
+    is_time = any(sense.kind == "time" for sense in compared.senses)
     found = []
     for relation in relations:
         for sense in compared.senses:
-            if sense.kind != relation.kind and not (relation.tail == "year" and sense.kind == "number"):
+            is_year = relation.tail == "year" and sense.kind == "number" and not is_time
+            if sense.kind != relation.kind and not is_year:
                 continue
             words = sense.quantity.split() or [compared.lemma]
             score = max(_likeness(word, relation, likeness, alone=len(words) == 1) for word in words)
@@ -107,8 +108,8 @@ def _likeness(word: str, relation: Relation, likeness: Likeness, *, alone: bool)
     """How near a relation is to a word of what is compared. "Year" and "date" beside others are in the names of all
     times: the oldest is not who joined first, by `joined year`."""
     found = likeness.of_word(word, relation.wordings)
-    is_time = lexicon(likeness.language).nouns.get(word) == "time"
-    return min(found, _ONLY_TIME) if is_time and not alone else found
+    is_of_all = not alone and likeness.lexicon.nouns.get(word) == "time"
+    return min(found, _ONLY_TIME) if is_of_all else found
 
 
 def _best(found: Sequence[Measure]) -> Measure | None:

@@ -7,7 +7,12 @@ from dataclasses import dataclass, replace
 
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
-from triplecheck.language.coverage import compared_words, operation_words, unnamed_settings
+from triplecheck.language.coverage import (
+    compared_words,
+    operation_words,
+    unnamed_settings,
+    without_named_order,
+)
 from triplecheck.language.described import Place, places
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit, is_common_noun
@@ -104,7 +109,7 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
     """
     schema = Schema.of(prompt)
     names = [wording for relation in schema.relations for wording in relation.wordings]
-    question: Question = _without_named_order(prompt.question(names), names)
+    question: Question = without_named_order(prompt.question(names), names)
     likeness = Likeness(encode, prompt.language)
     likeness.prepare([*names, *schema.classes])
     taken = _operating(question)
@@ -128,15 +133,6 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
         {at: number for number, unit in enumerate(clauses.units) for at in unit.tokens},
         held,
     )
-
-
-def _without_named_order(question: Question, names: Sequence[str]) -> Question:
-    """The question, without a comparison that belongs to the name of a relation: "first performance"."""
-    found = question.compares
-    if found is None:
-        return question
-    phrase = " ".join(question.words[found.at : found.at + 2])
-    return replace(question, compares=None) if any(phrase in name.casefold() for name in names) else question
 
 
 def _operating(question: Question) -> set[int]:

@@ -12,6 +12,7 @@ from triplecheck.language.likeness import NAMES, NAMES_NOUN
 from triplecheck.language.operations import is_money
 from triplecheck.language.parse import Parse
 from triplecheck.language.relevance import Encode
+from triplecheck.language.text import plain
 from triplecheck.lms.extractive.queries.bounds import kind_of_values, write_bounds
 from triplecheck.lms.extractive.queries.comparing import compared_values, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, begin, check_all_said, owner_of, select
@@ -258,7 +259,7 @@ def _aggregated(draft: Draft, answer: str) -> str:
     if aggregate is None:
         return select([f"DISTINCT {answer}"], draft)
     relation = _asked_numbers(draft)
-    is_number = relation is not None
+    is_number = relation is not None and not (aggregate.kind == "count" and _numbers_things(draft, relation))
     counts_time = draft.reading.parse.lexicon.nouns.get(question.asked.lemma) == "time"
     if aggregate.kind == "count" and counts_time and draft.reading.units[draft.root].kind == "noun":
         raise UnsaidError("A span of time is asked for.")  # "how many years after"
@@ -283,6 +284,11 @@ def _asked_numbers(draft: Draft) -> Relation | None:
     ]
     is_value = draft.reading.units[draft.root].kind in ("noun", "word")
     return next((hop.relation for hop in ends if is_value and hop.relation.kind == "number"), None)
+
+
+def _numbers_things(draft: Draft, relation: Relation) -> bool:
+    """Whether values tell things apart, and are none: "how many stops" does not add up stop numbers."""
+    return plain(relation.label.split()[-1]) in draft.reading.parse.lexicon.numbering
 
 
 def _is_money_for_things(draft: Draft, relation: Relation) -> bool:
