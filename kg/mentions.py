@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from triplecheck.kg.names import TrigramIndex, may_be_misspelt, normalize, respelt, similarity
+from triplecheck.kg.names import LEGAL_FORMS, TrigramIndex, may_be_misspelt, normalize, respelt, similarity
 from triplecheck.kg.values import dates_in
 from triplecheck.kg.words import common_words, nearest_word
 
@@ -138,7 +138,7 @@ class MentionDetector:
                 if not form or words.is_ordinary(start, end):
                     continue
                 known = next((one for one in words.spellings(start, end) if one in self._names), "")
-                if known:
+                if known := known or self._firm(words, start, end):
                     spans.append((start, end, known))
         taken: set[int] = set()
         mentions = []
@@ -147,6 +147,14 @@ class MentionDetector:
                 taken.update(range(start, end))
                 mentions.append(words.mention(start, end, (form,), 1.0))
         return mentions
+
+    def _firm(self, words: _Words, start: int, end: int) -> str:
+        """The name that has a legal form besides some words, "brandt woods" for Brandt Woods Ltd; empty without one. An
+        ordinary word alone is no firm."""
+        if end == start + 1 and not words.is_unusual(start):
+            return ""
+        firms = (f"{form} {legal}" for form in words.spellings(start, end) for legal in LEGAL_FORMS)
+        return next((firm for firm in firms if firm in self._names), "")
 
     def _unknown(self, words: _Words, named: Sequence[Mention]) -> list[Mention]:
         """Spans that look like a name and match none: perhaps a part of a name, or a name that is not in the graph.
@@ -327,6 +335,10 @@ class _Words:
         return not self.cased and all(
             not self._is_content(i) or self._doc[i].lower in common_words() for i in range(start, end)
         )
+
+    def is_unusual(self, i: int) -> bool:
+        """Whether a token is capitalised like a name, or no known word."""
+        return self._is_name_like(i) or not (self._doc[i].is_stop or self._doc[i].lower in common_words())
 
     def content(self, start: int, end: int) -> int:
         """Number of tokens other than stop words and punctuation."""

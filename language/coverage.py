@@ -133,12 +133,18 @@ def left_out(
         in_order = at > 0 and degree(parse, at - 1) and fit >= OF_ONE_DIMENSION  # "the least weight", of a load limit
         is_open = said.open and at in (question.asked.at, counted)
         is_general = parse.pos(at) == "NOUN" and likeness.general_class(parse.lemma(at), said.classes) != ""
-        may_be = fit >= least or in_order or is_open or is_general or at in about_all
+        may_be = fit >= least or in_order or is_open or is_general or at in about_all or _follows_name(parse, at, own_names)
         if may_be or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe), weakest)
+
+
+def _follows_name(parse: Parse, at: int, names: Iterable[str]) -> bool:
+    """Whether a noun stands right behind a name of several words: "step-free access", of `step free`."""
+    sizes = {name.casefold(): len(name.split()) for name in names}
+    return parse.pos(at) == "NOUN" and any(size > 1 and parse.said(at - size, name) for name, size in sizes.items())
 
 
 def unnamed_settings(parse: Parse, names: Iterable[str], likeness: Likeness) -> set[int]:

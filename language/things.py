@@ -271,7 +271,8 @@ def _numbers(parse: Parse, taken: Collection[int], found: Sequence[Unit]) -> Ite
     for at in range(len(parse)):
         is_free = at not in taken and not parse.is_topic(at) and not any(at in unit.tokens for unit in found)
         asks = at > 0 and parse.words[at - 1] in parse.lexicon.questions  # "which one"
-        is_pronoun = parse.is_stop(at) and (asks or bool(parse.dependents(at, "det", "amod")))  # "the oldest one"
+        one_of = parse.said_any(at + 1, parse.lexicon.prepositions)  # "is it one of the sponsors"
+        is_pronoun = parse.is_stop(at) and (asks or one_of or bool(parse.dependents(at, "det", "amod")))  # "the oldest one"
         if is_free and not is_pronoun and not counts_all(parse, at) and number(parse, at) is not None:
             yield Unit("number", at, (at, at + 1), (parse.tokens[at].text,))
 

@@ -177,7 +177,7 @@ class Planning:
         found_texts = {text.casefold() for text in self._graph.labels(nodes)}
         if any({yes, no} <= found_texts for yes, no in self._read.parse.lexicon.flags.items()):
             return None, "The query finds both yes and no: select the things that are so."
-        if self._finds_no_person(nodes):
+        if self._finds_no_person(nodes, plan):
             return None, "The question asks for a person: select who it is."
         implied = [name for one in plan.classes for name in one.classes] if self._untyped is not None else []
         doubts = [f"the graph has no classes, and {name!r} may mean other things" for name in implied]
@@ -194,9 +194,13 @@ class Planning:
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
 
-    def _finds_no_person(self, nodes: Sequence[int]) -> bool:
-        """Whether "who" is answered by amounts, or by things that are no persons."""
-        if self._read.asked.kind != "person":
+    def _finds_no_person(self, nodes: Sequence[int], plan: Plan) -> bool:
+        """Whether "who" is answered by amounts, or by things that are no persons. Those that the question gives to choose
+        from may be any, and those by whom something is done, as `sponsored by` says."""
+        if self._read.asked.kind != "person" or (nodes and set(nodes) <= self._topics.keys()):
+            return False
+        labels = [self._graph.relation(number).label.casefold().split() for one in plan.relations for number in one.relations]
+        if len(plan.relations) == 1 and any(label[-1:] and label[-1] in self._read.parse.lexicon.agents for label in labels):
             return False
         measured = any(quantity(value_of(self._graph, node)) is not None for node in nodes)
         return measured or is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode)

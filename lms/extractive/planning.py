@@ -27,6 +27,8 @@ _SHARE_OF_BEST = 0.55
 # gains by leading to the things that are counted.
 _LEAST_FIT, _LATER_WORD, _COUNTED = 0.35, 0.01, 0.3
 
+_SURELY_NAME = 3
+"""Ordinary words that are a name of the graph together are that name, also without capitals."""
 _MOST_FIRST, _MARGIN_FIRST = 7, 0.4
 _MOST_LATER, _MARGIN_LATER = 8, 0.45
 
@@ -60,7 +62,8 @@ def _clarity(words: list[str], name: str, cased: bool, stops: Collection[str]) -
     without capitals, too."""
     content = [w for w in words if w.lower() not in stops and w != "'s"] or words
     length = 1 - 0.5 ** len(content)
-    if cased and (len(content) == 1 or name.islower() or {w.lower() for w in content} <= common_words()):
+    are_words = len(content) < _SURELY_NAME and {w.lower() for w in content} <= common_words()
+    if cased and (len(content) == 1 or name.islower() or are_words):
         capital = sum(w[0].isupper() or w[0].isdigit() for w in content) / len(content)
         return length * (0.25 + 0.75 * capital)
     # If the question has no capitals, the graph's spelling distinguishes names from words.

@@ -63,8 +63,10 @@ class Joiner:
         self.ends = Ends(parse, clauses, schema, likeness)
         flags = schema.flags(parse.lexicon.flags)
         self._hops = [hop for hop in hops(schema) if hop.relation not in flags]  # nothing is joined to yes or no
-        names = (" ".join(sorted(likeness.bases(wording))) for one in flags for wording in one.wordings)
-        self._flags = self._naming({likeness.bases(name) for name in names})  # base forms may be stop words
+        named = {one: [likeness.bases(wording) for wording in one.wordings] for one in schema.relations}
+        own = {likeness.bases(" ".join(sorted(name))) for one in flags for name in named[one]}  # base forms may be stops
+        others = frozenset[str]().union(*(name for one in named if one not in flags for name in named[one]))
+        self._flags = self._naming(own, frozenset[str]().union(*own) - others)
         self.value = self._value()
         if self.value is not None and clauses.root is not None:
             self.ends.stand_for(clauses.root, self.value)
@@ -392,12 +394,13 @@ class Joiner:
         noun = parse.tokens[at].head if parse.is_a(at, "amod", "compound") else at
         return parse.pos(noun) == "NOUN" and any(degree(parse, i) == "Sup" for i in parse.dependents(noun, "amod"))
 
-    def _naming(self, flags: Collection[frozenset[str]]) -> frozenset[int]:
+    def _naming(self, flags: Collection[frozenset[str]], words: Collection[str]) -> frozenset[int]:
         """The tokens that name a relation to yes and no: all words of its name, "read music", or an adjective or
-        participle, "the covered stages", "stages that are covered".
+        participle, "the covered stages", "stages that are covered", "organic farms" of `certified organic`.
 
         Args:
             flags: the content words of each name of such a relation.
+            words: those that no other relation has.
         """
         parse, bases = self._parse, self._likeness.bases
         sizes = {len(one) for one in flags} - {0, 1}
@@ -407,7 +410,9 @@ class Joiner:
             for at in range(len(parse))
             if parse.is_a(at, "amod", "acl") or parse.dependents(at, "aux:pass", "cop")
         ]
-        return frozenset(at for span in spans if bases(" ".join(parse.words[i] for i in span)) in flags for at in span)
+        found = {at for span in spans if bases(" ".join(parse.words[i] for i in span)) in flags for at in span}
+        adjectives = (at for at in range(len(parse)) if parse.pos(at) == "ADJ" and parse.is_a(at, "amod"))
+        return frozenset(found | {at for at in adjectives if 0 < len(own := bases(parse.words[at])) and own <= {*words}})
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""

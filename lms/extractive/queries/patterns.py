@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from triplecheck.kg.plans.notation import write_label
 from triplecheck.language.clauses import Attachment
-from triplecheck.language.likeness import NAMES, least_likeness
+from triplecheck.language.likeness import NAMES, SURELY, least_likeness
 from triplecheck.language.operations import number as number_at
 from triplecheck.language.roles import head_of, same_stem
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
@@ -318,15 +318,20 @@ def _modifies_class(reading: Reading, at: int) -> bool:
 
 
 def named_relation(reading: Reading, owner: int, words: Sequence[str]) -> tuple[Relation, bool] | None:
-    """The relation of a unit that words name, and whether it is followed forwards; None if none is near enough."""
+    """The relation of a unit that words name, and whether it is followed forwards; None if none is near enough.
+
+    One to yes and no must be named more surely: many words are a little like the name of one.
+    """
+    likeness, flags = reading.likeness, reading.parse.lexicon.flags
     options = [
-        (_said_as(reading, words, relation), -number, relation, forward)
+        (_said_as(reading, words, relation), likeness.of_words(words, relation.wordings), -number, relation, forward)
         for number, relation in enumerate(reading.schema.relations)
         for forward in (True, False)
         if _may_have(reading, owner, relation, forward=forward)
     ]
-    best = max(options, default=None, key=lambda one: one[:2])
-    return None if best is None or best[0] < NAMES else best[2:]
+    sure = [one for one in options if one[0] >= (NAMES if one[3].truth(flags) is None else SURELY)]
+    best = max(sure, default=None, key=lambda one: one[:3])
+    return None if best is None else best[3:]
 
 
 def _may_have(reading: Reading, owner: int, relation: Relation, *, forward: bool) -> bool:
@@ -387,6 +392,9 @@ def _said_by(reading: Reading, tokens: Sequence[int], relation: Relation) -> set
         for at in tokens
         if reading.likeness.of_word(parse.words[at], relation.wordings) >= least_likeness(parse.pos(at))
     }
+    bases = reading.likeness.bases
+    if any(name and name <= bases(" ".join(reading.words(tokens))) for name in map(bases, relation.wordings)):
+        said |= {at for at in tokens if not said.isdisjoint(parse.dependents(at, "amod", "compound"))}  # "step-free access"
     having = {
         at for at in tokens if parse.pos(at) == "VERB" and not said.isdisjoint(parse.dependents(at, "obj", "obl"))
     }
