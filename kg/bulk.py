@@ -26,6 +26,7 @@ from triplecheck.kg.errors import StorageError, UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.raw import UNKNOWN, RawGraph, nothing, without_triples
 from triplecheck.kg.types import Relation
+from triplecheck.kg.values.own import FORM
 from triplecheck.kg.values.units import own_unit
 
 MEMORY = 2.0
@@ -238,7 +239,7 @@ class Triples:
         plain = _listed([code for name, code in self._kinds.items() if own_units.may_be_amount(name)])
         found = self._sql.sql(
             f"select distinct r, t s from t where (k is null or k in {plain}) "  # nosec B608
-            f"and ascii(t) between {_FIRST} and {_LAST} and regexp_matches(t, '{own_units.FORM}') "
+            f"and ascii(t) between {_FIRST} and {_LAST} and regexp_matches(t, '{FORM}') "
             "and t not in (select id from described) and t not in (select h from t)"
         ).to_arrow_table()
         if not found.num_rows:

@@ -21,14 +21,11 @@ from triplecheck.kg.readers.raw import UNKNOWN, RawGraph
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import written_date
 from triplecheck.kg.values.in_texts import SCALES
+from triplecheck.kg.values.own import FORM, SEPARATORS
 from triplecheck.kg.values.units import OWN, is_known, own_unit
 
 Int = npt.NDArray[np.integer]
 
-_GAP = r"[ \x{a0}\x{2009}\x{202f}]"
-_NUMBER = rf"[+-]?(?:[0-9]{{1,3}}(?:,[0-9]{{3}})+|[0-9]{{1,3}}(?:{_GAP}[0-9]{{3}})+|[0-9]+)(?:\.[0-9]+)?"
-FORM = rf"^(?P<number>{_NUMBER}){_GAP}(?P<word>\p{{Ll}}{{2,}})$"
-"""A regular expression of RE2 for a number and a lower-case word."""
 _LEAST_NUMBERS = 3
 _AMOUNT_SHARE = 0.95  # of the distinct tails of a relation
 _HOURS = frozenset({"am", "pm"})
@@ -64,7 +61,7 @@ def amounts(relations: Int, texts: pa.Array, tails: Int, known: Sequence[str]) -
     stems = {stem: at for at, stem in enumerate(dict.fromkeys(map(singular, written)))}
     word_at = words.indices.to_numpy()
     stem_at = np.array([stems[singular(word)] for word in written])[word_at]
-    plain = pc.replace_substring_regex(pc.struct_field(parts, "number"), rf"\+|,|{_GAP}", "").dictionary_encode()
+    plain = pc.replace_substring_regex(pc.struct_field(parts, "number"), rf"\+|{SEPARATORS}", "").dictionary_encode()
     pairs, pair_at = np.unique(own.astype(np.int64) * len(stems) + stem_at, return_inverse=True)
     numbers = distinct(pair_at.astype(np.int64) * len(plain.dictionary) + plain.indices.to_numpy())
     is_unit = np.bincount(numbers // len(plain.dictionary), minlength=len(pairs)) >= _LEAST_NUMBERS
