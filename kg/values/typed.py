@@ -21,7 +21,17 @@ from fractions import Fraction
 
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.types import XSD, Literal
-from triplecheck.kg.values.units import MONEY_BEFORE, Exact, Unit, in_own_unit, own_unit, own_unit_after, unit, unit_around, whole
+from triplecheck.kg.values.units import (
+    MONEY_BEFORE,
+    Exact,
+    Unit,
+    in_own_unit,
+    own_unit,
+    own_unit_after,
+    unit,
+    unit_around,
+    whole,
+)
 
 NUMBER, TIME = "number", "time"
 _DURATION = "duration"

@@ -58,7 +58,7 @@ def kinds(kb: KnowledgeBase) -> dict[str, str]:
 def values_of(kb: KnowledgeBase, relation: str) -> dict[str, str]:
     """The datatype of each tail of a relation."""
     graph = kb.columnar
-    heads, relations, tails = graph.all_edges()
+    _, relations, tails = graph.all_edges()
     number = graph.find_relation(relation)
     ends = tails[relations == number].tolist()
     return {graph.label(node): "" if (value := graph.literal(node)) is None else value.datatype for node in ends}
@@ -236,11 +236,17 @@ def test_strings_that_are_added_become_amounts(tmp_path: Path) -> None:
     assert kinds(later)["20000 crowns"] == CROWNS
 
 
-def test_a_third_number_makes_a_unit(tmp_path: Path) -> None:
-    kb = built(tmp_path, column("price", ["5 crowns", "6 crowns"]))
-    kb.add(write(tmp_path / "more.tsv", "moon\tprice\t7 crowns\n"))
+def test_a_third_number_makes_a_unit_of_strings_not_of_entities(tmp_path: Path) -> None:
+    def line(name: str, value: str) -> str:
+        return f'<http://e.org/{name}> <http://e.org/price> "{value}" .\n'
+
+    kb = build(write(tmp_path / "a.nt", line("a", "5 crowns") + line("b", "6 crowns")), tmp_path / "rdf", encoder=None)
+    kb.add(write(tmp_path / "more.nt", line("c", "7 crowns")))
     later = KnowledgeBase.open(kb.path)
-    assert values_of(later, "price") == dict.fromkeys(("5 crowns", "6 crowns", "7 crowns"), CROWNS)
+    assert values_of(later, "http://e.org/price") == dict.fromkeys(("5 crowns", "6 crowns", "7 crowns"), CROWNS)
+    of_entities = built(tmp_path / "table", column("price", ["5 crowns", "6 crowns"]))
+    of_entities.add(write(tmp_path / "more.tsv", "moon\tprice\t7 crowns\n"))
+    assert set(values_of(KnowledgeBase.open(of_entities.path), "price").values()) == {""}
 
 
 def test_removals_find_amounts_by_their_text(tmp_path: Path) -> None:
