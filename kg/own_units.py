@@ -50,15 +50,18 @@ def amounts(relations: Int, texts: pa.Array, tails: Int, known: Sequence[str]) -
         The place of the datatype of each pair among the datatypes, -1 for no amount, shape (n,); the datatypes, in
         alphabetical order.
     """
-    none: Int = np.full(len(relations), -1)
+    result: Int = np.full(len(relations), -1)
     rows = np.flatnonzero(_are_most(relations, tails))
     if not len(rows):
-        return none, []
+        return result, []
     own = relations[rows]
     parts = pc.extract_regex(texts.take(pa.array(rows)), FORM)
     words = pc.struct_field(parts, "word").dictionary_encode()
     written: list[str] = words.dictionary.to_pylist()
-    stems = {stem: at for at, stem in enumerate(dict.fromkeys(map(singular, written)))}
+    forms: dict[str, list[str]] = {}
+    for word in written:
+        forms.setdefault(singular(word), []).append(word)
+    stems = {stem: at for at, stem in enumerate(forms)}
     word_at = words.indices.to_numpy()
     stem_at = np.array([stems[singular(word)] for word in written])[word_at]
     plain = pc.replace_substring_regex(pc.struct_field(parts, "number"), rf"\+|{SEPARATORS}", "").dictionary_encode()
@@ -68,7 +71,7 @@ def amounts(relations: Int, texts: pa.Array, tails: Int, known: Sequence[str]) -
     counted = used(pairs[is_unit] % len(stems), len(stems))
     is_new = np.zeros(len(stems), bool)
     for stem, at in stems.items():
-        is_new[at] = counted[at] and _may_be_unit([word for word in written if singular(word) == stem])
+        is_new[at] = counted[at] and _may_be_unit(forms[stem])
     is_unit &= is_new[pairs % len(stems)]
     measured = is_unit[pair_at]
     others = np.flatnonzero(~measured & np.isin(own, own[measured]))
@@ -79,16 +82,17 @@ def amounts(relations: Int, texts: pa.Array, tails: Int, known: Sequence[str]) -
     counts[others] = listed[word_at[others]].astype(bool)
     measured &= _are_most(own, tails, counts)
     found = np.flatnonzero(measured)
-    used_by = np.bincount(word_at[found], minlength=len(written))
+    used_by = dict(zip(written, np.bincount(word_at[found], minlength=len(written)).tolist(), strict=True))
+    has_amounts = used(stem_at[found], len(stems))
     names = {
-        stem: _datatype(stem, [(-int(used_by[at]), word) for at, word in enumerate(written)], known)
+        stem: _datatype(stem, sorted(forms[stem], key=lambda word: (-used_by[word], -len(word), word)), known)
         for stem, at in stems.items()
-        if at in set(stem_at[found].tolist())
+        if has_amounts[at]
     }
     datatypes = sorted(names.values())
     places = np.array([datatypes.index(names[stem]) if stem in names else -1 for stem in stems])
-    none[rows[found]] = places[stem_at[found]]
-    return none, datatypes
+    result[rows[found]] = places[stem_at[found]]
+    return result, datatypes
 
 
 def _are_most(relations: Int, tails: Int, rows: npt.NDArray[np.bool_] | None = None) -> npt.NDArray[np.bool_]:
@@ -109,10 +113,10 @@ def _may_be_unit(words: Sequence[str]) -> bool:
     )
 
 
-def _datatype(stem: str, words: Sequence[tuple[int, str]], known: Sequence[str]) -> str:
-    """The datatype of a word: one that the graph has, else that of its most frequent form."""
+def _datatype(stem: str, forms: Sequence[str], known: Sequence[str]) -> str:
+    """The datatype of a word: one that the graph has, else that of its most frequent form, which is the first."""
     there = sorted(one for one in known if one.startswith(OWN) and singular(one.removeprefix(OWN)) == stem)
-    return there[0] if there else OWN + min(word for word in words if singular(word[1]) == stem)[1]
+    return there[0] if there else OWN + forms[0]
 
 
 def with_units(
