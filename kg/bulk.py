@@ -18,7 +18,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from triplecheck.kg import numbering
+from triplecheck.kg import numbering, own_units
 from triplecheck.kg._arrays import npy_file, smallest_unsigned
 from triplecheck.kg.classes import named_memberships, told_memberships
 from triplecheck.kg.columnar_build import Int, NumberedGraph, SchemaCounts, node_dtype, write_nodes
@@ -26,6 +26,8 @@ from triplecheck.kg.errors import StorageError, UserError, extra
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.readers.raw import UNKNOWN, RawGraph, nothing, without_triples
 from triplecheck.kg.types import Relation
+from triplecheck.kg.values.own import FORM
+from triplecheck.kg.values.units import own_unit
 
 MEMORY = 2.0
 """Gigabytes that DuckDB uses unless it is told otherwise."""
@@ -193,6 +195,13 @@ class Triples:
             guess = f"case when r in {_listed(relations)} then coalesce(case f {forms} end, -1) else -1 end"
         value = f"case when k is null then -1 when k = {unknown} then {guess} else k end"
         joined = f"left join forms on k = {unknown} and t.t = forms.s" if relations else ""
+        if units := self._amounts(names):
+            names += [one for one in units if one not in names]
+            codes = " ".join(f"when {place} then {names.index(one)}" for place, one in enumerate(units))
+            given = _listed([code for code, name in enumerate(names) if own_unit(name) is not None])
+            value = f"case when place is null or k in {given} then {value} else case place {codes} end end"
+            plain = _listed([code for name, code in self._kinds.items() if own_units.may_be_amount(name)])
+            joined += f" left join amounts on r = relation and t.t = amount and (k is null or k in {plain})"
         self._sql.execute(f"create view typed as select t.rowid p, h, r, t.t t, {value} v from t {joined}")  # nosec B608
         present = [v for (v,) in self._rows("select distinct v from typed where v >= 0 order by v")]
         codes = " ".join(f"when {v} then {code}" for code, v in enumerate(present))
@@ -221,6 +230,35 @@ class Triples:
         found = np.array(rows, np.int64)
         return found[numbering.has_values(*found.T[1:])][:, 0].tolist()  # type: ignore[no-any-return]
 
+    def _amounts(self, datatypes: Sequence[str]) -> list[str]:
+        """Write the table `amounts` in units of the graph (relation, amount), with the place of their datatypes.
+
+        Returns:
+            These datatypes.
+        """
+        plain = _listed([code for name, code in self._kinds.items() if own_units.may_be_amount(name)])
+        found = self._sql.sql(
+            f"select distinct r, t s from t where (k is null or k in {plain}) "  # nosec B608
+            f"and ascii(t) between {_FIRST} and {_LAST} and regexp_matches(t, '{FORM}') "
+            "and t not in (select id from described) and t not in (select h from t)"
+        ).to_arrow_table()
+        if not found.num_rows:
+            return []
+        relations = found["r"].to_numpy()
+        tails = np.zeros(len(self._relations), np.int64)
+        listed = _listed(np.unique(relations).tolist())
+        rows = self._rows(f"select r, count(distinct t) from t where r in {listed} group by r")  # nosec B608
+        for relation, number in rows:
+            tails[relation] = number
+        texts = found["s"].combine_chunks()
+        places, names = own_units.amounts(relations, texts, tails, datatypes)
+        if names:
+            kept = pa.table({"relation": relations, "amount": texts, "place": places}).filter(pa.array(places >= 0))
+            self._sql.register("part", kept)
+            self._sql.execute("create table amounts as select * from part")
+            self._sql.unregister("part")
+        return names
+
     # --- numbers ---------------------------------------------------------------------------------
     def _number_nodes(self) -> None:
         """Write the tables `nodes` (s, i) of entities and `vals` (s, v, i) of values, in the order of their numbers.
@@ -247,7 +285,7 @@ class Triples:
         heads = "insert into edges select a.i, r, b.i from rows join nodes a on h = a.s join"
         self._sql.execute(f"{heads} nodes b on t = b.s where v < 0")
         self._sql.execute(f"{heads} vals b on t = b.s and rows.v = b.v where rows.v >= 0")
-        for name in ("view rows", "view typed", "table if exists forms", "table t"):
+        for name in ("view rows", "view typed", "table if exists forms", "table if exists amounts", "table t"):
             self._sql.execute(f"drop {name}")
 
     def _describe(self, datatypes: list[str]) -> NumberedGraph:

@@ -19,7 +19,9 @@ from triplecheck.kg.export import to_raw
 from triplecheck.kg.inference import inferred_rows
 from triplecheck.kg.numbering import FORMS, all_unknown, ancestors, concat
 from triplecheck.kg.readers.raw import ENTITY_SCHEMA, UNKNOWN, RawGraph
-from triplecheck.kg.types import Direction, Edge
+from triplecheck.kg.types import Direction, Edge, Literal
+from triplecheck.kg.values import quantity
+from triplecheck.kg.values.units import own_unit
 from triplecheck.kg.vocabulary import RDFS
 
 _BLANK = "_:b"
@@ -102,9 +104,16 @@ class _Kinds:
             return None
         for code in np.argsort(-counts, kind="stable").tolist():
             datatype: str = self._datatypes[code]
-            if counts[code] and (datatype not in FORMS or re.match(FORMS[datatype], tail)):
+            if counts[code] and _may_have(tail, datatype):
                 return datatype
         return None
+
+
+def _may_have(text: str, datatype: str) -> bool:
+    """Whether a text may have a datatype that is decided by its form; True of other datatypes."""
+    if own_unit(datatype) is not None:
+        return quantity(Literal(text, datatype)) is not None
+    return datatype not in FORMS or re.match(FORMS[datatype], text) is not None
 
 
 @dataclass(frozen=True)

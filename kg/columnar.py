@@ -26,6 +26,7 @@ from triplecheck.kg.graph import EdgeProperties, Edges, IntArray, RelationCount,
 from triplecheck.kg.readable import class_label
 from triplecheck.kg.types import Direction, Entity, Literal, Relation
 from triplecheck.kg.values import parse_json
+from triplecheck.kg.values.own import OwnUnits
 
 # Separates the lexical form of a literal from its datatype in the id trie.
 _SEPARATOR = "\x1f"
@@ -135,6 +136,11 @@ class ColumnarGraph:
     def has_blank_nodes(self) -> bool:
         """Whether any node is a blank node, such as one that joins the parts of a statement."""
         return next(iter(self._id_trie.iterkeys("_:")), None) is not None
+
+    @cached_property
+    def own_units(self) -> OwnUnits:
+        """The units that only this graph has."""
+        return OwnUnits(self._datatypes)
 
     @property
     def has_types(self) -> bool:

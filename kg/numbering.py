@@ -15,6 +15,7 @@ import pyarrow.compute as pc
 from triplecheck.kg._arrays import distinct, used
 from triplecheck.kg.classes import named_memberships, told_memberships
 from triplecheck.kg.columnar_build import Int, NumberedGraph
+from triplecheck.kg.own_units import with_units
 from triplecheck.kg.readable import STANDARD, class_label, entity_label, relation_alias, relation_label, split_name
 from triplecheck.kg.readers.raw import EDGE_PROPERTY_SCHEMA, ENTITY_SCHEMA, RELATION_SCHEMA, UNKNOWN, RawGraph
 from triplecheck.kg.types import TRUTHS, XSD, Relation
@@ -220,6 +221,7 @@ def _datatypes(raw: RawGraph, heads: Int, relations: Int, tails: Int) -> tuple[I
         names = [*names, *(f for f in FORMS if f not in names)]
         guess = _guess(raw, heads, relations[open_], tails[open_])
         codes[open_] = np.array([names.index(f) for f in FORMS] + [-1], np.int32)[guess]
+    codes, names = with_units(raw, heads, relations, tails, codes, names)
     present = np.flatnonzero(used(codes[codes >= 0], len(names)))
     renumbered = np.full(len(names) + 1, -1, np.int32)
     renumbered[present] = np.arange(len(present))

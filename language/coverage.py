@@ -7,6 +7,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
+from triplecheck.kg.readable import singular
 from triplecheck.kg.values import converted
 from triplecheck.language.content import content_words, settings, told_by_clause
 from triplecheck.language.described import places
@@ -55,6 +56,7 @@ class QuerySays:
             `kg.plans`.
         numbers: the numbers in it, as written.
         triples: how many triples with a relation it has.
+        units: the units of its values that only the graph has, such as "crowns".
     """
 
     relations: Sequence[Sequence[str]]
@@ -64,6 +66,7 @@ class QuerySays:
     operations: Collection[str]
     numbers: Collection[str]
     triples: int = 1
+    units: Collection[str] = ()
 
 
 @dataclass(frozen=True)
@@ -191,6 +194,8 @@ def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
         return True
     if "number" in said.classes and parse.words[at] in parse.lexicon.persons:
         return True  # "how many more people came to"
+    if singular(parse.words[at]) in map(singular, said.units):
+        return at == question.asked.at or (at > 0 and number(parse, at - 1) is not None)
     return at == question.asked.at and "number" in said.classes and is_unit(parse.tokens[at].text)
 
 

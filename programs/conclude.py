@@ -10,7 +10,8 @@ from typing import Any, ClassVar
 
 from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.types import Edge
-from triplecheck.kg.values import mentions, quantity, value_of
+from triplecheck.kg.values import Quantity, mentions, quantity, value_of
+from triplecheck.kg.values.units import OWN, own_unit
 from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.programs.aggregation import NotComputableError, aggregate, is_measured, terminal
@@ -150,18 +151,28 @@ class Conclusion:
 
     def compute(self, operation: str, operands: Sequence[Fact]) -> Outcome | None:
         """Run an operation over facts; None if it cannot be computed, and the trace says why."""
+        sizes = [quantity(value_of(self.graph, value)) for fact in operands for value in fact.values]
         try:
             if any(map(self.reading.subgraph.incomplete, operands)):
                 raise NotComputableError("a bound cut off entities that it would have to run over")
+            if operation == "count" and self._asks_amount(sizes):
+                if len(sizes) > 1:
+                    raise NotComputableError("the question asks for an amount in a unit, not for a number of amounts")
+                operation = "sum"  # of one amount
             result = aggregate(self.graph, operation, operands)
         except NotComputableError as error:
             self.trace.add(Checked(f"operation {operation}", False, str(error)))
             return None
         self.trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
-        sizes = [quantity(value_of(self.graph, value)) for fact in operands for value in fact.values]
         opposite = opposite_extreme(self.asked, operation, {"" if size is None else size.sense for size in sizes})
         doubts = (opposite,) if opposite else ()
         return Outcome(result.text, result.nodes, self._proof(operands, result.triples), grounded=True, doubts=doubts)
+
+    def _asks_amount(self, sizes: Sequence[Quantity | None]) -> bool:
+        """Whether the noun that is asked for is the unit of all sizes, that only the graph has: "how many crowns"."""
+        at = self.asked.asked.at
+        unit = own_unit(OWN + self.asked.parse.words[at]) if at >= 0 else None
+        return bool(sizes) and unit is not None and all(one is not None and one.kind == unit.kind for one in sizes)
 
     def _proof(self, operands: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
         anchors = {fact.anchor for fact in operands}

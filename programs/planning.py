@@ -27,6 +27,7 @@ from triplecheck.kg.plans import (
 from triplecheck.kg.plans.algebra import Constant, End
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.kg.values import converted, quantity, value_of, written
+from triplecheck.kg.values.units import own_unit
 from triplecheck.language.coverage import LeftOut, QuerySays, left_out, meant_order, unasked
 from triplecheck.language.described import asked_class
 from triplecheck.language.likeness import Likeness, measured_names
@@ -531,6 +532,7 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
     operations |= {"minus"} if "minus pattern" in operations else set()
     operations |= {"not"} if _named_as(plan, flags.values()) else set()
     values: Sequence[str] = [value for one in plan.operations for value in one.values]
+    units = (own_unit(kind) for number in numbers for kind, _ in graph.schema(number).range)
     return QuerySays(
         [_named(graph, number, lines[number], language) for number in numbers],
         not ends.isdisjoint(_TIMES),
@@ -539,4 +541,5 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
         operations,
         {value.strip('"').partition('"')[0].replace(",", "") for value in values},
         plan.triples,
+        {one.text for one in units if one is not None},
     )

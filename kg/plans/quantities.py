@@ -61,11 +61,14 @@ def has_zero(unit_text: str) -> bool:
 def size_in_words(size: float, rest: float, unit_text: str, is_difference: bool) -> str:
     """A computed size as text in a unit, without the digits that rounding left: "970 km", "€14.60"."""
     found = unit(unit_text)
-    assert found is not None
-    exact: Exact = Fraction(size) + Fraction(rest)
-    amount = exact / found.factor if is_difference else found.amount(whole(Fraction(exact)))
+    exact = whole(Fraction(size) + Fraction(rest))
+    amount: Exact = exact
+    if found is not None:
+        amount = whole(Fraction(exact) / found.factor) if is_difference else found.amount(exact)
     if amount != round(amount) or abs(amount) < 10**_DIGITS:
         amount = whole(Fraction(f"{float(amount):.{_DIGITS}g}"))
+    if found is None:  # of one graph
+        return written(amount, unit_text)
     text = written(whole(Fraction(amount * found.factor)), unit_text, difference=True)
     number = text.removeprefix(unit_text) if found.is_sign else text.partition(" ")[0]
     if found.kind.startswith(_MONEY) and len(number.partition(".")[2]) == 1:

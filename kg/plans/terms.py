@@ -146,6 +146,7 @@ class Terms:
         Args:
             plain: the kinds of those that are no quantities.
         """
+        datatypes = self.graph.own_units.datatypes(texts, datatypes)
         found = quantities(texts, datatypes)
         kinds, rests, units = plain.copy(), np.zeros(len(plain)), np.zeros(len(plain), np.int32)
         coded = np.asarray(found.kinds.indices.fill_null(-1).to_numpy(zero_copy_only=False))
@@ -325,7 +326,8 @@ class Terms:
         if kind == BOOLEAN:
             return Literal("true" if size else "false", XSD + "boolean")
         if unit:
-            return Literal(size_in_words(size, rest, *self._units[unit]))
+            own = self.graph.own_units.datatype(self._units[unit][0])
+            return Literal(size_in_words(size, rest, *self._units[unit]), own or XSD + "string")
         return Literal(number_text(size, rest, form), _FORMS[form])
 
 

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values.typed import NUMBER, TIME, Form, Quantity, form_of, typed
-from triplecheck.kg.values.units import Exact, Unit, unit_around
+from triplecheck.kg.values.units import Exact, Unit, own_unit, own_unit_after, unit_around
 
 Mask = npt.NDArray[np.bool_]
 
@@ -76,7 +76,7 @@ def quantities(texts: pa.Array | pa.ChunkedArray, datatypes: pa.Array | pa.Chunk
         texts: strings, shape (n,), also dictionary-encoded; null is no quantity.
         datatypes: the IRIs of their datatypes, shape (n,), also dictionary-encoded; null and None: `xsd:string`.
     """
-    reading = _Reading(_plain(texts), None if datatypes is None else _forms(datatypes))
+    reading = _Reading(_plain(texts), *((None, None) if datatypes is None else _forms(datatypes)))
     reading.numbers()
     reading.times()
     reading.measured()
@@ -92,20 +92,35 @@ def _plain(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     return found.cast(pa.string() if pa.types.is_string(kind) else pa.large_string())
 
 
-def _forms(datatypes: pa.Array | pa.ChunkedArray) -> npt.NDArray[np.int8]:
-    """What the datatype of each text lets it be: the value of its `Form`."""
+@dataclass(frozen=True)
+class _Own:
+    """The units of one graph that datatypes name, and the place in `units` of that of each row, shape (n,), or -1."""
+
+    units: list[Unit]
+    at: npt.NDArray[np.int64]
+
+
+def _forms(datatypes: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[np.int8], _Own | None]:
+    """What the datatype of each text lets it be: the value of its `Form`; the units that datatypes name, if any."""
     found = datatypes.combine_chunks() if isinstance(datatypes, pa.ChunkedArray) else datatypes
     encoded = found if pa.types.is_dictionary(found.type) else found.dictionary_encode()
-    forms = [form_of(datatype or XSD + "string").value for datatype in encoded.dictionary.to_pylist()]
-    codes = encoded.indices.fill_null(len(forms)).to_numpy(zero_copy_only=False).astype(np.int64)
-    return np.asarray(np.array([*forms, Form.ANY.value], np.int8)[codes])
+    names = [datatype or XSD + "string" for datatype in encoded.dictionary.to_pylist()]
+    codes = encoded.indices.fill_null(len(names)).to_numpy(zero_copy_only=False).astype(np.int64)
+    forms = np.array([*(form_of(name).value for name in names), Form.ANY.value], np.int8)
+    units = [own_unit(name) for name in names]
+    own = [one for one in units if one is not None]
+    if not own:
+        return np.asarray(forms[codes]), None
+    places = np.array([*(-1 if one is None else own.index(one) for one in units), -1])
+    return np.asarray(forms[codes]), _Own(own, places[codes])
 
 
 class _Reading:
     """Rows that are read, kind by kind; each step reads those that are left."""
 
-    def __init__(self, texts: pa.Array, forms: npt.NDArray[np.int8] | None) -> None:
+    def __init__(self, texts: pa.Array, forms: npt.NDArray[np.int8] | None, own: _Own | None) -> None:
         self._texts = texts
+        self._own = own
         self._forms = np.full(len(texts), Form.ANY.value, np.int8) if forms is None else forms
         self._left = texts.is_valid().to_numpy(zero_copy_only=False) & (self._forms != Form.TEXT.value)
         self._sizes = np.zeros(len(texts), np.float64)
@@ -162,7 +177,8 @@ class _Reading:
         found = pc.extract_regex(texts, _MEASURED)
         parts = {name: pc.struct_field(found, name) for name in _PARTS}
         line, nothing = pa.scalar("\n", texts.type), pa.scalar("", texts.type)
-        around = pc.binary_join_element_wise(parts["before"], parts["rest"], line).dictionary_encode()
+        own = self._own_codes(at).cast(texts.type)
+        around = pc.binary_join_element_wise(parts["before"], parts["rest"], own, line).dictionary_encode()
         codes = around.indices.to_numpy(zero_copy_only=False)
         fractions = pc.utf8_ltrim(parts["fraction"], ".")
         digits = pc.binary_join_element_wise(pc.replace_substring(parts["whole"], ",", ""), fractions, nothing)
@@ -172,9 +188,9 @@ class _Reading:
         numbers = np.zeros(len(at), np.int64)
         numbers[short] = digits.filter(pa.array(short)).cast(pa.int64()).to_numpy()
         numbers[pc.equal(parts["sign"], "-").to_numpy(zero_copy_only=False)] *= -1
-        pairs = [both.split("\n") for both in around.dictionary.to_pylist()]
-        units = [unit_around(before, rest) for before, rest in pairs]
-        none = [one is None and both != ["", ""] for one, both in zip(units, pairs, strict=True)]
+        told = [text.split("\n") for text in around.dictionary.to_pylist()]
+        units = [self._unit(*one) for one in told]
+        none = [unit is None and one[:2] != ["", ""] for unit, one in zip(units, told, strict=True)]
         self._left[at[np.array(none, bool)[codes]]] = False
         order = np.argsort(codes, kind="stable")
         bounds = np.searchsorted(codes[order], np.arange(len(units) + 1))
@@ -196,15 +212,34 @@ class _Reading:
             at = np.flatnonzero(self._left & (self._forms == form.value))
             if not len(at):
                 continue
-            encoded = self._texts.take(pa.array(at)).dictionary_encode()
+            line = pa.scalar("\n", self._texts.type)
+            own = self._own_codes(at).cast(self._texts.type)
+            encoded = pc.binary_join_element_wise(own, self._texts.take(pa.array(at)), line).dictionary_encode()
             codes = encoded.indices.to_numpy(zero_copy_only=False)
-            found = [typed(text.strip(), form) for text in encoded.dictionary.to_pylist()]
+            told = (text.partition("\n") for text in encoded.dictionary.to_pylist())
+            found = [typed(text.strip(), form, self._named(code)) for code, _, text in told]
             sizes = np.array([0.0 if one is None else _float(one.size) for one in found])
             kinds = np.array([-1 if one is None else self._kind(one.kind) for one in found], np.int32)
             self._sizes[at], self._kinds[at], self._left[at] = sizes[codes], kinds[codes], False
             long = {code: one.size for code, one in enumerate(found) if one is not None and not _is_told(one)}
             for place in np.flatnonzero(np.isin(codes, [*long])).tolist():
                 self._exact[int(at[place])] = long[int(codes[place])]
+
+    # --- units of one graph --------------------------------------------------------------------
+    def _own_codes(self, at: npt.NDArray[np.int64]) -> pa.Array:
+        """The places of the units that the datatypes of rows name, as texts; empty where they name none."""
+        if self._own is None:
+            return pa.repeat("", len(at))
+        names = pa.array(["", *map(str, range(len(self._own.units)))], pa.string())
+        return names.take(pa.array(self._own.at[at] + 1))
+
+    def _named(self, code: str) -> Unit | None:
+        return self._own.units[int(code)] if code and self._own is not None else None
+
+    def _unit(self, before: str, rest: str, code: str) -> Unit | None:
+        """The unit between these texts, whose datatype names the unit of a code."""
+        found, own = unit_around(before, rest), self._named(code)
+        return own_unit_after(rest, own) if found is None and own is not None and not before else found
 
     # --- parts of steps ------------------------------------------------------------------------
     def _rows(self, form: Form, pattern: str) -> tuple[npt.NDArray[np.int64], pa.Array]:

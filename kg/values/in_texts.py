@@ -29,11 +29,12 @@ _DATES = tuple(
         rf"(?:{_YEAR})",
     )
 )
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+"""Words for powers of ten behind a number."""
 _WRITTEN_NUMBER = re.compile(
     rf"(?<![\w.,-])(?P<whole>-?(?:\d{{1,3}}(?:,\d{{3}})+|\d{{1,3}}(?:{GAP}\d{{3}})+|\d+))"
     r"(?:\.(?P<fraction>\d+))?"
-    rf"(?![,.]?\d)(?: (?P<scale>{'|'.join(_SCALES)})\b)?",
+    rf"(?![,.]?\d)(?: (?P<scale>{'|'.join(SCALES)})\b)?",
     re.IGNORECASE,
 )
 _UNIT = re.compile(r"(?:[ %°]?[^\d]*)?")
@@ -158,7 +159,7 @@ def _read_number(match: re.Match[str], there: Quantity, rest: str) -> _Said | No
     whole, fraction = re.sub(r"[^\d-]", "", match["whole"]), match["fraction"] or ""
     if len(whole) + len(fraction) > LONGEST:
         return None
-    scale = _SCALES.get((match["scale"] or "").casefold(), 1)
+    scale = SCALES.get((match["scale"] or "").casefold(), 1)
     number = Fraction(int(whole + fraction) * scale, 10 ** len(fraction))
     rounded = Fraction(scale, 2 * 10 ** len(fraction)) if fraction or match["scale"] else Fraction(0)
     return _Said(number, rounded, unit_after(rest) if rest and there.kind != NUMBER else None)

@@ -21,7 +21,17 @@ from fractions import Fraction
 
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.types import XSD, Literal
-from triplecheck.kg.values.units import MONEY_BEFORE, Exact, unit, unit_around, whole
+from triplecheck.kg.values.units import (
+    MONEY_BEFORE,
+    Exact,
+    Unit,
+    in_own_unit,
+    own_unit,
+    own_unit_after,
+    unit,
+    unit_around,
+    whole,
+)
 
 NUMBER, TIME = "number", "time"
 _DURATION = "duration"
@@ -85,10 +95,11 @@ class Quantity:
 
     Attributes:
         kind: `number`; `time` for a point in time; else what its unit measures (`Unit.kind`): `mass`, `share`,
-            `money USD`.
+            `money USD`; `unit crown` for a unit of one graph.
         size: exact, in the base unit of the kind; of a point in time the days since the day before 0001-01-01
             (proleptic Gregorian), with the time of day as a fraction.
-        unit: the unit as written, empty if there is none. It does not count in comparisons.
+        unit: the unit as written, empty if there is none; of a unit of one graph the word that most amounts have. It
+            does not count in comparisons.
     """
 
     kind: str
@@ -121,16 +132,20 @@ def quantity(value: Literal) -> Quantity | None:
     """The quantity that a literal denotes, None for text.
 
     Without a datatype "1999" is a number. Numbers keep being numbers whatever their datatype, except where it says that
-    they are none, as `xsd:boolean` does.
+    they are none, as `xsd:boolean` does. A datatype may name a unit of one graph (`units.own_unit`).
     """
     text = value.lexical.strip()
     if text.isdecimal() and value.datatype not in _FORMS and len(text) <= LONGEST:
         return Quantity(NUMBER, int(text))
-    return typed(text, _FORMS.get(value.datatype, Form.ANY))
+    return typed(text, _FORMS.get(value.datatype, Form.ANY), own_unit(value.datatype))
 
 
-def typed(text: str, form: Form) -> Quantity | None:
-    """The quantity that a text without blanks around it denotes, given what its datatype lets it be."""
+def typed(text: str, form: Form, own: Unit | None = None) -> Quantity | None:
+    """The quantity that a text without blanks around it denotes, given what its datatype lets it be.
+
+    Args:
+        own: the unit of one graph that the datatype names.
+    """
     if len(text) > LONGEST:
         return None
     if form is Form.ANY:
@@ -140,7 +155,7 @@ def typed(text: str, form: Form) -> Quantity | None:
             number = _exact(text)
             return None if number is None else Quantity(NUMBER, number)
         match = _ISO.fullmatch(text)
-        return _amount(text) if match is None else Quantity(TIME, _days(match))
+        return _amount(text, own) if match is None else Quantity(TIME, _days(match))
     if form is Form.TIME:
         match = _ISO.match(text)
         return None if match is None else Quantity(TIME, _days(match))
@@ -159,7 +174,7 @@ def _exact(text: str) -> Exact | None:
     return above if below == 1 else Fraction(above, below)
 
 
-def _amount(text: str) -> Quantity | None:
+def _amount(text: str, own: Unit | None) -> Quantity | None:
     """The quantity of a number with separators, a unit or a currency; None if the text is none."""
     match = _AMOUNT.fullmatch(text)
     if match is None:
@@ -173,6 +188,8 @@ def _amount(text: str) -> Quantity | None:
     if not money and not rest:
         return Quantity(NUMBER, number)
     found = unit_around(money, rest)
+    if found is None and own is not None and not money:
+        found = own_unit_after(rest, own)
     return None if found is None else Quantity(found.kind, found.size(number), found.text)
 
 
@@ -234,12 +251,12 @@ def written(size: Exact, unit_text: str = "", *, difference: bool = False) -> st
 
     Args:
         size: exact.
-        unit_text: the unit; empty: a plain number.
+        unit_text: the unit, or the word of a unit of one graph; empty: a plain number.
         difference: the size is a difference, for which the zero of a temperature scale does not count.
     """
     found = unit(unit_text) if unit_text else None
     if found is None:
-        return plain(size)
+        return in_own_unit(plain(size), unit_text) if unit_text else plain(size)
     number = plain(whole(Fraction(size) / found.factor) if difference else found.amount(size))
     if found.is_sign:
         return f"-{unit_text}{number[1:]}" if number.startswith("-") else unit_text + number

@@ -8,6 +8,9 @@ atmosphere and "5 pm" as picometres. A text is a unit if it is
   "127 Hours" are names. A few words that mean something else in most texts are left out ("points");
 - a power, product or quotient of these: "km²", "sq mi", "km/h", "kilograms per cubic metre";
 - a currency sign or code: "$", "EUR". Nothing is converted between currencies.
+
+A graph may have units of its own, such as the "crowns" of a game: the datatype of its amounts names the word
+(`own_unit`; `kg.own_units` finds them).
 """
 
 from __future__ import annotations
@@ -21,6 +24,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
+
+from triplecheck.kg.readable import singular
 
 Exact = int | Fraction
 """A number without rounding; whole numbers are int."""
@@ -87,6 +92,11 @@ _CODES = frozenset(
 _MONEY = "money "
 MONEY_BEFORE = "|".join(re.escape(sign) for sign in sorted(_SIGNS, key=len, reverse=True)) + r"|[A-Z]{3}(?![^\W\d_])"
 """A regular expression for what may stand before an amount of money; a code is not checked."""
+
+# --- units of one graph --------------------------------------------------------------------------
+OWN = "urn:triplecheck:unit:"
+"""What the datatype of an amount in a unit of one graph begins with; its word follows, as most amounts have it."""
+_OWN_WORD = re.compile(r"[ \u00a0\u2009\u202f](?P<word>[^\W\d_]{2,})")
 
 # --- kinds ---------------------------------------------------------------------------------------
 _KINDS = {
@@ -204,6 +214,33 @@ def unit_around(before: str, after: str) -> Unit | None:
     code = unit(after) if after else money
     narrower = code is not None and (code.kind == money.kind or (before == "$" and code.kind.startswith(_MONEY)))
     return code if narrower else None
+
+
+def is_known(word: str) -> bool:
+    """Whether a word is a unit or currency of all graphs; pint is loaded only for words of its definitions."""
+    return word in _CODES or _terms(word) is not None
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def own_unit(datatype: str) -> Unit | None:
+    """The unit of one graph that a datatype names, of the kind `unit crown`; None for other datatypes.
+
+    >>> own_unit("urn:triplecheck:unit:crowns").kind
+    'unit crown'
+    """
+    word = datatype.removeprefix(OWN)
+    return None if word in ("", datatype) else Unit(word, f"unit {singular(word)}", 1)
+
+
+def own_unit_after(rest: str, own: Unit) -> Unit | None:
+    """A unit of one graph, if its word in the singular or plural follows a number: " crowns"; else None."""
+    match = _OWN_WORD.fullmatch(rest)
+    return own if match is not None and singular(match["word"]) == singular(own.text) else None
+
+
+def in_own_unit(number: str, word: str) -> str:
+    """A number as text with the word of a unit of one graph: "13000 crowns", "1 crown"."""
+    return f"{number} {singular(word) if number.lstrip('-') == '1' else word}"
 
 
 def _terms(text: str) -> Mapping[str, int] | None:

@@ -10,6 +10,7 @@ from enum import Enum
 from triplecheck.kg import Direction, Graph, IntArray
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import quantity
+from triplecheck.kg.values.units import OWN
 
 PREPOSITIONS = frozenset(
     "about after against among around as at before behind below beside between beyond by during for from in inside "
@@ -279,7 +280,7 @@ def wordings_of(graph: Graph, relation: int) -> list[Wording]:
     Aliases for relatives of one gender are left out: "wife" is narrower than "spouse".
     """
     about = graph.relation(relation)
-    measured = any(kind.startswith(XSD) for kind, _ in graph.schema(relation).range[:1])
+    measured = any(kind.startswith((XSD, OWN)) for kind, _ in graph.schema(relation).range[:1])
     # Plural aliases of measures are left out: "people" for a population.
     aliases = [alias for alias in about.aliases if _KIN.isdisjoint(alias.lower().split())]
     others = [alias for alias in aliases if not (measured and singular(alias) != alias)]

@@ -14,6 +14,7 @@ from triplecheck.evals.retrieval.conditions import TARGET, PatternText, solve
 from triplecheck.kg import Direction, IntArray, KnowledgeBase, normalize
 from triplecheck.kg.patterns import extreme
 from triplecheck.kg.types import XSD
+from triplecheck.kg.values.units import OWN
 from triplecheck.optimize.synth.english import (
     End,
     EndKind,
@@ -91,7 +92,8 @@ class Surroundings:
         return frozenset(
             relation
             for relation in range(self.graph.num_relations)
-            if (range_ := self.graph.schema(relation).range) and range_[0][0] in _MEASURED
+            if (range_ := self.graph.schema(relation).range)
+            and (range_[0][0] in _MEASURED or range_[0][0].startswith(OWN))
         )
 
     def _named(self, node: int) -> bool:

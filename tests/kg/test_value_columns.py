@@ -19,7 +19,9 @@ ODD = [
         "-0044-03-15|-44-03-15|12026-01-01|1999-13|1999-05|2001-05-03T23:59:59|2001-05-03T24:00:00Z|"
         "2001-05-03T25:00:00Z|2001-05-03T10:00:00.123456789Z|2001-05-03T10:00:00+02:00|0000-01-01|$5|-$5|$-5|USD 5|"
         "USD  5|USD\u00a05|5 $|$5 CAD|USD 5 EUR|-5 °C|68 °F|1 000 kg|5G|5 G|3m|5 km2|1 152|1 2|3 Doors Down|X 5|١٢|"
-        "12\n|3 kg\n|true|P1Y|PT1.5S|1e999999999999|123456789012345.6 kg|12345678901234567 kg|0.00000000000001 ft"
+        "12\n|3 kg\n|true|P1Y|PT1.5S|1e999999999999|123456789012345.6 kg|12345678901234567 kg|0.00000000000001 ft|"
+        "4200 crowns|1 crown|-3,800.5 crowns|4 200\u00a0crowns|1e3 crowns|4200crowns|$5 crowns|5 Crowns|5 crowns more|"
+        "12345678901234567 crowns|٣ crowns|5 crowns\n"
     ).split("|"),
     "9" * 450,
     "1" * 30 + " ft",
@@ -28,6 +30,7 @@ TYPES = [
     None,
     *(XSD + name for name in "string integer date dateTime gYear gYearMonth boolean duration".split()),
     "urn:own",
+    "urn:triplecheck:unit:crowns",
 ]
 
 

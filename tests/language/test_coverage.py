@@ -154,6 +154,10 @@ def test_the_unit_or_the_year_of_a_value_is_said_by_the_value(likeness: Likeness
     assert found(likeness, "How many grams do the plants weigh in total?", "weight", **said) == LeftOut((), ())
     text = "Which plants bloomed in the same year as *Ada Moss*?"
     assert found(likeness, text, "bloomed", dated=True, operations={"filter"}).surely == ()
+    text = "Which plants have a height of more than 20 thumbs?"
+    said = {"classes": ["plant", "number"], "operations": {"filter", ">"}, "numbers": {"20 thumbs"}}
+    assert found(likeness, text, "height", **said, units={"thumb"}).surely == ()
+    assert found(likeness, text, "height", **said).surely == ("thumbs",)
 
 
 def test_every_thing_that_is_asked_for_is_no_more_than_all(likeness: Likeness) -> None:

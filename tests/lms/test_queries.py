@@ -332,6 +332,15 @@ def test_bounds_are_filters_over_values(encode: Encode, question: str, condition
 
 
 @pytest.mark.parametrize(
+    "question", ["Which bridges have a toll of more than 40 crowns?", "Which bridges cost over 40 crowns?"]
+)
+def test_a_bound_may_be_in_a_unit_of_the_graph(encode: Encode, question: str) -> None:
+    relations = ["?bridge <toll> ?number (e.g. 15 crowns)", "?bridge <lanes> ?number (e.g. 2)"]
+    query = of("bridge", '?bridge <toll> ?toll . FILTER(?toll > "40 crowns")')
+    assert reply(encode, question, relations, ["?bridge a <bridge> (31)"]) == (query, "")
+
+
+@pytest.mark.parametrize(
     ("question", "query"),
     [
         (

@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import converted, quantity
+from triplecheck.kg.values.units import OWN
 from triplecheck.language.likeness import NAMES, unit_kind
 from triplecheck.language.operations import Comparison, Limit, compared, degree, end_of_unit, is_money, number
 from triplecheck.language.text import plain
@@ -189,12 +190,21 @@ def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
         end = end_of_unit(parse, at + 1)
         if end > at + 1:
             return parse.written(at + 1, end)
+        if at + 1 < len(parse) and _is_own_unit(draft.reading, word := parse.written(at + 1, at + 2)):
+            draft.said.add(at + 1)
+            return word
     return ""
 
 
+def _is_own_unit(reading: Reading, word: str) -> bool:
+    """Whether amounts of the graph are in a unit that only this graph has: "crowns"."""
+    kind = _kind(f"1 {word}")
+    return bool(kind) and any(one.kind == "number" and _kind(one.example) == kind for one in reading.schema.relations)
+
+
 def _kind(text: str) -> str:
-    """What a text measures; empty if it is no quantity."""
-    found = quantity(Literal(text))
+    """What a text measures, be it in a unit that only one graph has; empty if it is no quantity."""
+    found = quantity(Literal(text)) or quantity(Literal(text, OWN + text.rpartition(" ")[2]))
     return found.kind if found is not None else ""
 
 
