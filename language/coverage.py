@@ -136,7 +136,9 @@ def left_out(
         in_order = at > 0 and degree(parse, at - 1) and fit >= OF_ONE_DIMENSION  # "the least weight", of a load limit
         is_open = said.open and at in (question.asked.at, counted)
         is_general = parse.pos(at) == "NOUN" and likeness.general_class(parse.lemma(at), said.classes) != ""
-        may_be = fit >= least or in_order or is_open or is_general or at in about_all or _follows_name(parse, at, own_names)
+        may_be = (
+            fit >= least or in_order or is_open or is_general or at in about_all or _follows_name(parse, at, own_names)
+        )
         if may_be or parse.pos(at) == "VERB":
             maybe.append(parse.tokens[at].text)
         else:
@@ -201,7 +203,9 @@ def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
 
 def is_rate(parse: Parse, at: int, names: Iterable[str]) -> bool:
     """Whether a noun says the time of a rate that one of some relations has: "visitors a year", of `annual visitors`."""
-    periods = parse.lexicon.periods.get(parse.lemma(at), ()) if at and parse.words[at - 1] in parse.lexicon.rates else ()
+    periods = (
+        parse.lexicon.periods.get(parse.lemma(at), ()) if at and parse.words[at - 1] in parse.lexicon.rates else ()
+    )
     return any(word in periods for name in names for word in words_of(name)) if periods else False
 
 

@@ -330,7 +330,9 @@ def _graded(token: Token, before: Token | None, after: Token | None, words: Lexi
     after_much = before is not None and before.lemma in words.amounts  # a noun there is none: "how much dearer"
     before_than = after is not None and after.lemma in words.than  # nor in "is A pricier than B"
     text = token.text.casefold()
-    is_known = token.feature("Degree") in ("Cmp", "Sup") and token.lemma.casefold() != text  # not of "second oldest hut"
+    is_known = (
+        token.feature("Degree") in ("Cmp", "Sup") and token.lemma.casefold() != text
+    )  # not of "second oldest hut"
     if is_known or not (token.pos in _GRADED or after_much or before_than):
         return None
     for ending, degree in words.degree_endings.items():

@@ -48,7 +48,9 @@ def _plainly(text: str, known: Lexicon) -> str:
 def _asked_plainly(rest: str, known: Lexicon, *, tells: bool) -> str:
     """What is left of a polite request, as a plain one; empty if it is of another form."""
     says = known.courtesy
-    listed = re.fullmatch(rf"(?:{_any_of(says['lists'])})\s+(?:(?:{_any_of(says['all'])})\s+)?(.+)", rest, re.IGNORECASE)
+    listed = re.fullmatch(
+        rf"(?:{_any_of(says['lists'])})\s+(?:(?:{_any_of(says['all'])})\s+)?(.+)", rest, re.IGNORECASE
+    )
     if listed is not None:
         return f"{says['list'][0].capitalize()} {listed[1]}"
     if one := re.fullmatch(rf"(?:{_any_of(says['everyone'])})\s+(.+)", rest, re.IGNORECASE):

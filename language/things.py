@@ -8,7 +8,7 @@ from typing import Literal
 
 from triplecheck.language.content import told_by_clause
 from triplecheck.language.described import Place, places
-from triplecheck.language.operations import counts_all, number, reflexives
+from triplecheck.language.operations import counts_all, degree, number, reflexives
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question, question_word
 
@@ -271,8 +271,10 @@ def _numbers(parse: Parse, taken: Collection[int], found: Sequence[Unit]) -> Ite
     for at in range(len(parse)):
         is_free = at not in taken and not parse.is_topic(at) and not any(at in unit.tokens for unit in found)
         asks = at > 0 and parse.words[at - 1] in parse.lexicon.questions  # "which one"
-        one_of = parse.said_any(at + 1, parse.lexicon.prepositions)  # "is it one of the sponsors"
-        is_pronoun = parse.is_stop(at) and (asks or one_of or bool(parse.dependents(at, "det", "amod")))  # "the oldest one"
+        one_of = parse.said_any(at + 1, parse.lexicon.prepositions)  # "is it one of the sponsors", "the oldest one"
+        is_pronoun = parse.is_stop(at) and (
+            asks or one_of or any(degree(parse, i) for i in parse.dependents(at, "amod"))
+        )
         if is_free and not is_pronoun and not counts_all(parse, at) and number(parse, at) is not None:
             yield Unit("number", at, (at, at + 1), (parse.tokens[at].text,))
 

@@ -187,9 +187,10 @@ class Planning:
         said = set(self._read.words)  # "the inn in Osby" says `located in`
         names += [name for name in self._unasked(plan.stated) if said.isdisjoint(name.casefold().split())]
         if plan.has("count") and not found:
-            ways = names or self._unasked([one.relations for one in plan.relations])
-            if ways:
-                return None, f"The query counts nothing by way of {ways[0]!r}, of which the question does not speak."
+            if names:
+                return None, f"The query counts nothing by way of {names[0]!r}, of which the question does not speak."
+            if meant := self._named_otherwise(plan, missing.maybe):
+                return None, f"The query counts nothing, and says nothing of {meant!r}, which the question may mean."
         doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
@@ -198,10 +199,14 @@ class Planning:
     def _finds_no_person(self, nodes: Sequence[int], plan: Plan) -> bool:
         """Whether "who" is answered by amounts, or by things that are no persons. Those that the question gives to choose
         from may be any, and those by whom something is done, as `sponsored by` says."""
-        if self._read.asked.kind != "person" or (nodes and set(nodes) <= self._topics.keys()):
+        if self._read.asked.kind != "person" or (self._read.chooses and set(nodes) <= self._topics.keys()):
             return False
-        labels = [self._graph.relation(number).label.casefold().split() for one in plan.relations for number in one.relations]
-        if len(plan.relations) == 1 and any(label[-1:] and label[-1] in self._read.parse.lexicon.agents for label in labels):
+        labels = [
+            self._graph.relation(number).label.casefold().split() for one in plan.relations for number in one.relations
+        ]
+        if len(plan.relations) == 1 and any(
+            label[-1:] and label[-1] in self._read.parse.lexicon.agents for label in labels
+        ):
             return False
         measured = any(quantity(value_of(self._graph, node)) is not None for node in nodes)
         return measured or is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode)
@@ -254,6 +259,14 @@ class Planning:
             if found.boolean == answers.boolean and set(found.with_ties().rows) == set(answers.with_ties().rows):
                 plan, missing = other, self._left_out(other)
         return plan, missing
+
+    def _named_otherwise(self, plan: Plan, words: Sequence[str]) -> str:
+        """The label of a relation that a query does not use, and that has the stem of one of some words: `conductor` for
+        "conducts"; empty if there is none."""
+        used = {number for one in plan.relations for number in one.relations}
+        labels = [self._graph.relation(one).label for one in range(self._graph.num_relations) if one not in used]
+        named = (label for label in labels if any(self._likeness.of_form(word, [label]) for word in words))
+        return next(named, "") if words else ""
 
     def _unused(self, plan: Plan) -> list[str]:
         """The labels of relations that the question names and the plan does not, though its classes have them."""

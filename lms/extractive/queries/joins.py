@@ -64,7 +64,9 @@ class Joiner:
         flags = schema.flags(parse.lexicon.flags)
         self._hops = [hop for hop in hops(schema) if hop.relation not in flags]  # nothing is joined to yes or no
         named = {one: [likeness.bases(wording) for wording in one.wordings] for one in schema.relations}
-        own = {likeness.bases(" ".join(sorted(name))) for one in flags for name in named[one]}  # base forms may be stops
+        own = {
+            likeness.bases(" ".join(sorted(name))) for one in flags for name in named[one]
+        }  # base forms may be stops
         others = frozenset[str]().union(*(name for one in named if one not in flags for name in named[one]))
         self._flags = self._naming(own, frozenset[str]().union(*own) - others)
         self.value = self._value()
@@ -412,7 +414,9 @@ class Joiner:
         ]
         found = {at for span in spans if bases(" ".join(parse.words[i] for i in span)) in flags for at in span}
         adjectives = (at for at in range(len(parse)) if parse.pos(at) == "ADJ" and parse.is_a(at, "amod"))
-        return frozenset(found | {at for at in adjectives if 0 < len(own := bases(parse.words[at])) and own <= {*words}})
+        return frozenset(
+            found | {at for at in adjectives if 0 < len(own := bases(parse.words[at])) and own <= {*words}}
+        )
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""
