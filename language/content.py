@@ -42,8 +42,8 @@ def _is_content(parse: Parse, at: int) -> bool:
 
 
 def settings(parse: Parse) -> frozenset[int]:
-    """The nouns that stand for what a whole graph may be about, and so say nothing of a part of it, unless the graph has
-    a name for it: "who joined the club first", "the works that we play this season"."""
+    """The nouns for what a whole graph may be about: "who joined the club first", "the works that we play this
+    season". Where the graph has no such name, they say nothing of a part of it."""
     return frozenset(at for at in range(len(parse)) if parse.lemma(at) in parse.lexicon.settings and _is_the(parse, at))
 
 
@@ -55,8 +55,7 @@ def _is_the(parse: Parse, noun: int) -> bool:
         one.feature("Definite") == "Def" or one.feature("PronType") == "Dem" or one.feature("Person") == "1"
         for one in tokens
     )
-    others = [i for i in parse.dependents(noun, "amod", "compound", "nmod", "acl", "appos", "nummod", "flat")]
-    others = [i for i in others if i not in determiners]
+    others = {*parse.dependents(noun, "amod", "compound", "nmod", "acl", "appos", "nummod", "flat")} - {*determiners}
     return parse.pos(noun) == "NOUN" and is_definite and not others and not parse.is_plural(noun)
 
 

@@ -202,7 +202,7 @@ def _is_computed(question: Question, at: int, said: QuerySays) -> bool:
 
 
 def is_rate(parse: Parse, at: int, names: Iterable[str]) -> bool:
-    """Whether a noun says the time of a rate that one of some relations has: "visitors a year", of `annual visitors`."""
+    """Whether a noun says the time of a rate, "visitors a year", that one of some names has: `annual visitors`."""
     periods = (
         parse.lexicon.periods.get(parse.lemma(at), ()) if at and parse.words[at - 1] in parse.lexicon.rates else ()
     )

@@ -21,8 +21,8 @@ def asking_for_things(text: str, language: str = ENGLISH) -> str:
     "Is there a ship that has no captain? Which one?" asks "Which ship that has no captain?", and so does "I am looking
     for a ship that has no captain. Which ones are there?". "Out of all the ships, which one is the oldest?", "Which one
     is the oldest among the ships?" and "Which one among the ships is the oldest?" ask "Which of the ships is the
-    oldest?". "Could you give me the names of all the ships?" is "List all the ships?", "I would like to know the length of
-    the Heron." is "What is the length of the Heron.". What follows "i.e." says the same again.
+    oldest?". "Could you give me the names of all the ships?" is "List all the ships?", and "I would like to know the
+    length of the Heron." is "What is the length of the Heron.". What follows "i.e." says the same again.
     """
     known = lexicon(pipeline(language).code)
     text = _once(_first_time(_plainly(text, known), known), known)

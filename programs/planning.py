@@ -197,8 +197,10 @@ class Planning:
         return concluded, " ".join(hint.text for hint in hints)
 
     def _finds_no_person(self, nodes: Sequence[int], plan: Plan) -> bool:
-        """Whether "who" is answered by amounts, or by things that are no persons. Those that the question gives to choose
-        from may be any, and those by whom something is done, as `sponsored by` says."""
+        """Whether "who" is answered by amounts, or by things that are no persons.
+
+        Those that the question lets choose from may be any, and so may those by whom something is done: `sponsored by`.
+        """
         if self._read.asked.kind != "person" or (self._read.chooses and set(nodes) <= self._topics.keys()):
             return False
         labels = [
@@ -261,8 +263,8 @@ class Planning:
         return plan, missing
 
     def _named_otherwise(self, plan: Plan, words: Sequence[str]) -> str:
-        """The label of a relation that a query does not use, and that has the stem of one of some words: `conductor` for
-        "conducts"; empty if there is none."""
+        """The label of a relation that a query does not use, and that has the stem of one of some words: `leader` for
+        "leads"; empty if there is none."""
         used = {number for one in plan.relations for number in one.relations}
         labels = [self._graph.relation(one).label for one in range(self._graph.num_relations) if one not in used]
         named = (label for label in labels if any(self._likeness.of_form(word, [label]) for word in words))

@@ -211,6 +211,8 @@ class TestPartsOfNames:
         [
             ("what did marsh & dunnock build?", "marsh & dunnock", "Marsh & Dunnock Ltd"),
             ("Who runs Marsh & Dunnock?", "Marsh & Dunnock", "Marsh & Dunnock Ltd"),
+            ("who do we talk to at marsh & dunnock", "marsh & dunnock", "Marsh & Dunnock Ltd"),
+            ("Is Marsh & Dunnock ISO 9001 certified?", "Marsh & Dunnock", "Marsh & Dunnock Ltd"),
         ],
     )
     def test_a_name_lacks_its_legal_form(self, tmp_path: Path, question: str, mention: str, found: str) -> None:

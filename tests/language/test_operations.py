@@ -320,3 +320,21 @@ class TestOtherConditions:
     )
     def test_what_there_is_and_then_which_of_it(self, text: str, asked: str) -> None:
         assert asking_for_things(text) == asked
+
+    @pytest.mark.parametrize(
+        ("text", "asked"),
+        [
+            ("Could you please tell me who sails the Heron?", "Who sails the Heron?"),
+            ("I'd like to know in which port she lies.", "In which port she lies."),
+            ("I would like to know the length of the Heron.", "What is the length of the Heron."),
+            ("please give me a list of all the ships, please", "List all the ships"),
+            ("Would you kindly give me the names of ships in Riga?", "List all ships in Riga?"),
+            ("Show me everybody who sails", "Who sails"),
+            ("Show me the ships in Riga", "Show me the ships in Riga"),
+            ("Could you tell me if the Heron sails?", "Could you tell me if the Heron sails?"),
+            ("Which ship is the oldest, i.e. the one built first?", "Which ship is the oldest?"),
+            ("Which ships sailed for the first time in 1990?", "Which ships first sailed in 1990?"),
+        ],
+    )
+    def test_courtesy_and_what_is_said_again(self, text: str, asked: str) -> None:
+        assert asking_for_things(text) == asked

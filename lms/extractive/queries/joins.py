@@ -415,7 +415,7 @@ class Joiner:
         found = {at for span in spans if bases(" ".join(parse.words[i] for i in span)) in flags for at in span}
         adjectives = (at for at in range(len(parse)) if parse.pos(at) == "ADJ" and parse.is_a(at, "amod"))
         return frozenset(
-            found | {at for at in adjectives if 0 < len(own := bases(parse.words[at])) and own <= {*words}}
+            found | {at for at in adjectives if len(own := bases(parse.words[at])) > 0 and own <= {*words}}
         )
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:

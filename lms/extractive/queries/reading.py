@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
