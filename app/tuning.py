@@ -120,13 +120,19 @@ def _numbers(line: Choice) -> list[str]:
 def said(result: Tuned, place: Path) -> str:
     """What came of compiling, in a line."""
     from triplecheck.evals.metrics.statistics import say_p
+    from triplecheck.optimize.tuning.run import SAVING
     from triplecheck.optimize.tuning.tries import TOO_DEAR
 
     where = f"report in {printable(str(place))}"
     if result.bundle is not None and result.gain is not None:
-        gain = result.gain
+        gain, calls = result.gain, [line.test.calls for line in (result.choices[0], result.choices[-1]) if line.test]
+        fewer = (
+            ""
+            if len(calls) < 2 or calls[1] > SAVING * calls[0]
+            else f", at {calls[1]:.1f} calls in place of {calls[0]:.1f}"
+        )
         return (
-            f"on {gain.scored} test questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}); "
+            f"on {gain.scored} test questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}){fewer}; "
             f"bundle: {printable(str(result.bundle))} ({where})"
         )
     untried = [one for one in result.choices[1:] if one.validation is None]

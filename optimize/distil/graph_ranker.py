@@ -135,24 +135,16 @@ def train_ranker(
     identity = [graph_hash, asdict(options), [question_row(question) for question in drawn]]
     work = out / digest(identity)
     work.mkdir(parents=True, exist_ok=True)
-    until = began + 60 * options.minutes * _READING_SHARE
-    read, left_out = read_paths(kb, kept, work / "paths.jsonl", until, progress)
-    _enough(len(read), len(kept), len(drawn))
-    wordings = [relation_texts(kb.graph.relation(number)) for number in range(kb.graph.num_relations)]
-    encoder, asked = load_encoder(), [one.question for one in read]
-    weights = train_further(asked, wordings, options.seed, progress)
-    about: dict[str, Any] = {
-        "graph": graph_hash,
-        "questions": len({one.id for one in read}),
-        "hops": _longest(asked, PathRanker(weights, encoder.fingerprint, "", {}), wordings),
-        "several": sum(one.topics > 1 for one in read) >= _SEVERAL_SHARE * len(read),
-        "seed": options.seed,
-        **({"teacher": options.teacher} if options.teacher else {}),
-    }
+    trained = work / "trained.safetensors"
+    if not trained.exists():  # reading ends by the clock: a resumed run goes on with what was trained
+        _train(kb, kept, len(drawn), options, began, trained, progress)
+    ranker = load_ranker.__wrapped__(trained)
+    about: dict[str, Any] = dict(ranker.about)
+    left_out = about.pop("left_out")
 
     def store(folder: Path, more: Mapping[str, Any]) -> Path:
         draft = folder / "draft.safetensors"
-        save_ranker(weights, encoder.fingerprint, {**about, **more}, draft)
+        save_ranker(ranker.weights, ranker.encoder, {**about, **more}, draft)
         return draft.rename(folder / f"{load_ranker.__wrapped__(draft).fingerprint[:16]}.safetensors")
 
     fitted, measured = held_out[::2], held_out[1::2]
@@ -167,8 +159,41 @@ def train_ranker(
         "weight": weight,
         "held_out": {"questions": len(measured), "before": round(before, 4), "after": round(after, 4)},
     }
-    # The time is not in the file: the same training gives the same file, so that a resumed run finds its rows.
+    # The time is not in the file: a resumed run makes the same file, and so finds its rows.
     return TrainedRanker(store(out, {}), {**about, "seconds": round(time.monotonic() - began, 1)}, left_out)
+
+
+def _train(
+    kb: KnowledgeBase,
+    questions: Sequence[Question],
+    given: int,
+    options: RankerOptions,
+    began: float,
+    out: Path,
+    progress: ProgressCallback,
+) -> None:
+    """Read paths as long as there is time, and write the ranker that they teach, with what it was trained on.
+
+    Args:
+        given: questions that the caller gave.
+        began: when training began, as `time.monotonic` says it.
+    """
+    until = began + 60 * options.minutes * _READING_SHARE
+    read, left_out = read_paths(kb, questions, out.with_name("paths.jsonl"), until, progress)
+    _enough(len(read), len(questions), given)
+    wordings = [relation_texts(kb.graph.relation(number)) for number in range(kb.graph.num_relations)]
+    encoder, asked = load_encoder(), [one.question for one in read]
+    weights = train_further(asked, wordings, options.seed, progress)
+    about: dict[str, Any] = {
+        "graph": kb.generation.content("graph"),
+        "questions": len({one.id for one in read}),
+        "hops": _longest(asked, PathRanker(weights, encoder.fingerprint, "", {}), wordings),
+        "several": sum(one.topics > 1 for one in read) >= _SEVERAL_SHARE * len(read),
+        "seed": options.seed,
+        "left_out": dict(left_out),
+        **({"teacher": options.teacher} if options.teacher else {}),
+    }
+    save_ranker(weights, encoder.fingerprint, about, out)
 
 
 def _enough(found: int, of: int, given: int) -> None:

@@ -35,7 +35,8 @@ def compile(  # what it is called where people use it
     workers: int = 1,
     progress: ProgressCallback = no_progress,
 ) -> Program:
-    """Compile a program: try what may pay, and keep what wins by more than chance (`tuning.run.tune`).
+    """Compile a program: try what may pay, and keep what wins by more than chance, or saves half of the calls and loses
+    nothing (`tuning.run.tune`).
 
     `report.json` in `out` has what each step is worth, and what each choice won and lost. The same call resumes an
     interrupted run.
@@ -54,7 +55,7 @@ def compile(  # what it is called where people use it
         progress: called with the stage, the number done and the total.
 
     Returns:
-        The compiled program; a copy of the program as written if nothing won.
+        The compiled program; a copy of the program as written if nothing won or saved.
 
     Raises:
         UserError, TriplecheckError, BudgetExceededError, UnavailableError: see `tune`; also if there are too few

@@ -52,8 +52,8 @@ class Tuned:
         program: with what won; as it was, if nothing did. Models of its own are set on its steps.
         brackets: what each step is worth, most room first.
         choices: the lines of the table, the program as written first and the result last.
-        gain: of the result against the program as written, on the test questions; None: nothing won.
-        bundle: None: nothing won.
+        gain: of the result against the program as written, on the test questions; None: nothing won or saved calls.
+        bundle: None likewise.
         usage: of the whole run.
         rows: results on the test questions: of the program as written, of each kind of choice alone if `TunePlan.each`
             is set, and of the result if something won.

@@ -1,4 +1,4 @@
-"""What people ask of the tables of a riding club: what they call the whole, what is so or not so, and orders in names."""
+"""What people ask of the tables of a riding club: what they call the whole, what is so, and orders in names."""
 
 from __future__ import annotations
 
