@@ -111,8 +111,9 @@ class _Kinds:
 
 def _may_have(text: str, datatype: str) -> bool:
     """Whether a text may have a datatype that is decided by its form; True of other datatypes."""
-    if own_unit(datatype) is not None:
-        return quantity(Literal(text, datatype)) is not None
+    if (own := own_unit(datatype)) is not None:
+        found = quantity(Literal(text, datatype))
+        return found is not None and found.kind == own.kind
     return datatype not in FORMS or re.match(FORMS[datatype], text) is not None
 
 

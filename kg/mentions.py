@@ -23,6 +23,7 @@ _UNKNOWN_FIT = 0.4  # salience of a span that matches no name, relative to one t
 _SHORTEST_MISSPELT = 4  # characters
 _NAMES_OF_RUN = 128  # names compared with a run of unmatched tokens
 _LONGEST_RUN = 60  # tokens; single tokens of a longer run are not looked up
+_SHORT_FORM = 2  # letters of a legal form
 _EDIT_COST = 4  # characters that a longer match must gain per additional edit
 # Words without a capital inside names ("Anna of Holstein", "Pirates of the Caribbean").
 CONNECTORS = frozenset("a an and at by de del der di du for from in la le of on the to van von y".split())
@@ -138,23 +139,26 @@ class MentionDetector:
                 if not form or words.is_ordinary(start, end):
                     continue
                 known = next((one for one in words.spellings(start, end) if one in self._names), "")
-                if known := known or self._firm(words, start, end):
-                    spans.append((start, end, known))
+                if forms := (known,) if known else self._firms(words, start, end):
+                    spans.append((start, end, forms))
         taken: set[int] = set()
         mentions = []
-        for start, end, form in sorted(spans, key=lambda s: (-words.content(s[0], s[1]), s[0] - s[1], s[0])):
+        for start, end, forms in sorted(spans, key=lambda s: (-words.content(s[0], s[1]), s[0] - s[1], s[0])):
             if taken.isdisjoint(range(start, end)):
                 taken.update(range(start, end))
-                mentions.append(words.mention(start, end, (form,), 1.0))
+                mentions.append(words.mention(start, end, forms, 1.0))
         return mentions
 
-    def _firm(self, words: _Words, start: int, end: int) -> str:
-        """The name that has a legal form besides some words, "brandt woods" for Brandt Woods Ltd; empty without one. An
-        ordinary word alone is no firm."""
+    def _firms(self, words: _Words, start: int, end: int) -> tuple[str, ...]:
+        """The names that have a legal form besides some words: "brandt woods" for Brandt Woods Ltd.
+
+        An ordinary word alone is no firm. One word with two letters behind it may be another name: Kent Co.
+        """
         if end == start + 1 and not words.is_unusual(start):
-            return ""
-        firms = (f"{form} {legal}" for form in words.spellings(start, end) for legal in LEGAL_FORMS)
-        return next((firm for firm in firms if firm in self._names), "")
+            return ()
+        legal = [one for one in sorted(LEGAL_FORMS) if end > start + 1 or len(one) > _SHORT_FORM]
+        firms = (f"{form} {one}" for form in words.spellings(start, end) for one in legal)
+        return tuple(dict.fromkeys(firm for firm in firms if firm in self._names))
 
     def _unknown(self, words: _Words, named: Sequence[Mention]) -> list[Mention]:
         """Spans that look like a name and match none: perhaps a part of a name, or a name that is not in the graph.

@@ -1,9 +1,10 @@
 """Units of one graph, which no list of units has: the "crowns" of a game, the "pupils" of schools.
 
 A text alone does not tell: "12 monkeys" and "8 mile" are names. A relation does. A lower-case word is a unit if three
-different numbers at least stand before it among the tails of a relation, and nearly all distinct tails of this relation
-are such amounts, or amounts in units of all graphs. Singular and plural of a word are one unit. Heads of triples and
-described entities are no amounts. The amounts get a datatype that names the word (`kg.values.units.own_unit`).
+different numbers at least stand before it among the tails of a relation, most of them no years, and if nearly all
+distinct tails of this relation are such amounts, or amounts in units of all graphs. Singular and plural are one unit.
+Heads of triples and described entities are no amounts. The amounts get a datatype that names the word
+(`kg.values.units.own_unit`).
 """
 
 from __future__ import annotations
@@ -28,7 +29,8 @@ Int = npt.NDArray[np.integer]
 
 _LEAST_NUMBERS = 3
 _AMOUNT_SHARE = 0.95  # of the distinct tails of a relation
-_HOURS = frozenset({"am", "pm"})
+_YEAR = r"^(1[0-9]{3}|20[0-9]{2})$"
+_NO_UNITS = frozenset({"am", "pm", "st", "nd", "rd", "th"})
 _STRING = XSD + "string"
 
 
@@ -68,6 +70,8 @@ def amounts(relations: Int, texts: pa.Array, tails: Int, known: Sequence[str]) -
     pairs, pair_at = np.unique(own.astype(np.int64) * len(stems) + stem_at, return_inverse=True)
     numbers = distinct(pair_at.astype(np.int64) * len(plain.dictionary) + plain.indices.to_numpy())
     is_unit = np.bincount(numbers // len(plain.dictionary), minlength=len(pairs)) >= _LEAST_NUMBERS
+    years = pc.match_substring_regex(pc.struct_field(parts, "number"), _YEAR).to_numpy(zero_copy_only=False)
+    is_unit &= 2 * np.bincount(pair_at, years, len(pairs)) < np.bincount(pair_at, minlength=len(pairs))  # "2019 season"
     counted = used(pairs[is_unit] % len(stems), len(stems))
     is_new = np.zeros(len(stems), bool)
     for stem, at in stems.items():
@@ -104,7 +108,7 @@ def _are_most(relations: Int, tails: Int, rows: npt.NDArray[np.bool_] | None = N
 def _may_be_unit(words: Sequence[str]) -> bool:
     """Whether a word, in the singular or plural, is none of a time or a number, and no unit of all graphs."""
     return not any(
-        word in _HOURS
+        word in _NO_UNITS
         or singular(word) in SCALES
         or written_date(f"1 {word}")
         or written_date(f"1 {word} 2000")

@@ -42,13 +42,18 @@ def _is_content(parse: Parse, at: int) -> bool:
 
 
 def settings(parse: Parse) -> frozenset[int]:
-    """The nouns for what a whole graph may be about: "who joined the club first", "the works that we play this
-    season". Where the graph has no such name, they say nothing of a part of it."""
-    return frozenset(at for at in range(len(parse)) if parse.lemma(at) in parse.lexicon.settings and _is_the(parse, at))
+    """The nouns for what a whole graph may be about, if that is what a verb or an adjective says something with: "who
+    joined the club first", "the works that we play this season", "the club's treasurer".
+
+    If no name of the graph has the noun, it is no condition.
+    """
+    known = parse.lexicon.settings
+    return frozenset(at for at in range(len(parse)) if parse.lemma(at) in known and _is_setting(parse, at))
 
 
-def _is_the(parse: Parse, noun: int) -> bool:
-    """Whether "the", "this" or "our" is all that stands beside a noun in the singular."""
+def _is_setting(parse: Parse, noun: int) -> bool:
+    """Whether "the", "this" or "our" is all that stands beside a noun in the singular. "The boats of the club" may be
+    those of one club, and "the club with the most boats" is one."""
     determiners = parse.dependents(noun, "det", "nmod:poss")
     tokens = [parse.tokens[i] for i in determiners]
     is_definite = any(
@@ -56,7 +61,15 @@ def _is_the(parse: Parse, noun: int) -> bool:
         for one in tokens
     )
     others = {*parse.dependents(noun, "amod", "compound", "nmod", "acl", "appos", "nummod", "flat")} - {*determiners}
-    return parse.pos(noun) == "NOUN" and is_definite and not others and not parse.is_plural(noun)
+    after = noun + 1 < len(parse) and parse.pos(noun + 1) in (
+        "ADP",
+        "SCONJ",
+        "PRON",
+    )  # "the club with the most members"
+    owns = parse.is_a(noun, "nmod:poss")
+    is_apart = parse.is_a(noun, "obj", "obl") or owns
+    is_bare = is_definite and not others and not (after and not owns) and not parse.is_plural(noun)
+    return parse.pos(noun) == "NOUN" and is_apart and is_bare
 
 
 def told_by_clause(parse: Parse, at: int) -> bool:

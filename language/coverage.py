@@ -90,7 +90,7 @@ def left_out(
     said: QuerySays,
     likeness: Likeness,
     others: Iterable[str] = (),
-    classes: Sequence[str] = (),
+    every: Sequence[str] = (),
 ) -> LeftOut:
     """The words of a question that no part of a query stands for, in the order of the question.
 
@@ -99,7 +99,7 @@ def left_out(
         said: what the query says.
         likeness: of words and relations.
         others: the names of the relations that the query does not use; a word that is one of them, alone, means that.
-        classes: the names of the classes of the graph.
+        every: the names of the classes and relations of the graph.
     """
     own_names = [name for names in said.relations for name in names]
     question = without_named_order(question.naming(own_names), own_names)
@@ -111,7 +111,7 @@ def left_out(
     likeness.prepare(own_names)
     kinds, counted = [[name] for name in said.classes], _counted(question)
     names = [*said.relations, *kinds]
-    about_all = unnamed_settings(parse, [*classes, *others], likeness)
+    about_all = unnamed_settings(parse, every, likeness)
     unused = {likeness.bases(name) for name in others if not name.split()[1:]} - {frozenset()}
     numbers = _numbers(said)
     for at in content_words(parse, _operating(question)):
@@ -147,9 +147,11 @@ def left_out(
 
 
 def _follows_name(parse: Parse, at: int, names: Iterable[str]) -> bool:
-    """Whether a noun stands right behind a name of several words: "step-free access", of `step free`."""
+    """Whether a noun stands behind a name that ends in an adjective: "drug-free sport", of `drug free`."""
+    if parse.pos(at) != "NOUN" or at == 0 or parse.pos(at - 1) != "ADJ":
+        return False
     sizes = {name.casefold(): len(name.split()) for name in names}
-    return parse.pos(at) == "NOUN" and any(size > 1 and parse.said(at - size, name) for name, size in sizes.items())
+    return any(size > 1 and parse.said(at - size, name) for name, size in sizes.items())
 
 
 def unnamed_settings(parse: Parse, names: Iterable[str], likeness: Likeness) -> set[int]:
@@ -170,7 +172,7 @@ def without_named_order(question: Question, names: Sequence[str]) -> Question:
     if found is None or found.at + 1 >= len(parse):
         return question
     phrase = " ".join(question.words[found.at : found.at + 2])
-    is_named = any(phrase in name.casefold() for name in names)
+    is_named = any(f" {phrase} " in f" {name.casefold()} " for name in names)
     noun = {question.words[found.at + 1], parse.lemma(found.at + 1)}
     if not is_named and any(parse.pos(i) == "PRON" for i in parse.dependents(found.at + 1, "nmod:poss")):
         said = (name.casefold().split() for name in names)

@@ -66,7 +66,7 @@ class Lexicon:
         wishes: phrases for what one looks for.
         names_them: phrases after such a question or wish that ask for the things themselves, first "which".
         courtesy: how polite requests begin that `tell` or `give` something, their `adverbs`, and how to ask plainly.
-        adverbs: adverbs, and the phrases that say the same behind a verb.
+        adverbs: adverbs, and the phrases that say the same behind a participle.
         again: what stands before something that is said again.
         among: what `opens` a question with the things to choose from, "out of all the", which of its words are kept
             before them (`definite`), and by `which of` and `how many of` the phrases that ask for some of them.

@@ -38,10 +38,12 @@ def _plainly(text: str, known: Lexicon) -> str:
     fill = rf"(?:(?:{adverbs})[\s,]+)?"
     for opens in ("tell", "give"):
         phrases = "|".join(rf"\s+{fill}".join(map(re.escape, one.split())) for one in says[opens])
-        pattern = rf"\s*{fill}(?:{phrases})[\s,:]+{fill}(.+?)(?:,?\s+(?:{adverbs}))?(\W*)"
+        pattern = rf"(\s*{fill}(?:{phrases})[\s,:]+{fill})(.+?)(?:,\s+(?:{adverbs}))?(\W*)"
         if asked := re.fullmatch(pattern, text, re.IGNORECASE):
-            rest = _asked_plainly(asked[1], known, tells=opens == "tell")
-            return rest + asked[2] if rest else text
+            _, *others = asked[1].split()
+            is_name = any(word[0].isupper() and len(word) > 1 and word[1].isalpha() for word in others)  # "Tell Me Why"
+            rest = "" if is_name else _asked_plainly(asked[2], known, tells=opens == "tell")
+            return rest + asked[3] if rest else text
     return text
 
 
@@ -58,20 +60,26 @@ def _asked_plainly(rest: str, known: Lexicon, *, tells: bool) -> str:
     first, second, *_ = [*re.findall(r"[^\W_]+", rest.casefold()), "", ""]
     if first in known.questions or (first in known.talk.get("before", ()) and second in known.questions):
         return rest[0].upper() + rest[1:]
-    return f"{says['what is'][0].capitalize()} {rest}" if tells and first in says["the"] else ""
+    is_what = tells and (first in says["the"] or re.search(r"\w['’]s?\s", rest) is not None)  # "Ann's height"
+    return f"{says['what is'][0].capitalize()} {rest}" if is_what else ""
 
 
 def _first_time(text: str, known: Lexicon) -> str:
-    """The text, with "first brewed" for "brewed for the first time"."""
+    """The text, with "were first brewed" for "were brewed for the first time"."""
+    before = _any_of(known.talk.get("auxiliaries", ()))
     for word, phrases in known.adverbs.items():
-        text = re.sub(rf"\b([^\W\d_]+)\s+(?:{_any_of(phrases)})\b", rf"{word} \1", text, flags=re.IGNORECASE)
+        pattern = rf"\b({before})\s+([^\W\d_]+)\s+(?:{_any_of(phrases)})\b"
+        text = re.sub(pattern, rf"\1 {word} \2", text) if before else text
     return text
 
 
 def _once(text: str, known: Lexicon) -> str:
-    """The text without what says it again."""
+    """The text without what says it again at its end; a number, a name or "not" there may be a condition."""
     again = _any_of(known.again)
-    return re.sub(rf"[\s,(]+(?:{again})\s[^,]*?([?.!)\s]*)$", r"\1", text, flags=re.IGNORECASE) if again else text
+    found = re.search(rf"[\s,(]+(?:{again})\s([^,]*?)([?.!)\s]*)$", text, re.IGNORECASE) if again else None
+    if found is None or re.search(r"\d|[^\W\d_a-z]", found[1]) or not known.negations.isdisjoint(found[1].split()):
+        return text
+    return text[: found.start()] + found[2]
 
 
 def _which_there_is(text: str, known: Lexicon) -> str:

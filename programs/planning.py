@@ -25,9 +25,11 @@ from triplecheck.kg.plans import (
     write_label,
 )
 from triplecheck.kg.plans.algebra import Constant, End
+from triplecheck.kg.readable import singular
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.kg.values import converted, quantity, value_of, written
 from triplecheck.kg.values.units import own_unit
+from triplecheck.language.content import settings
 from triplecheck.language.coverage import LeftOut, QuerySays, left_out, meant_order, unasked
 from triplecheck.language.described import asked_class
 from triplecheck.language.likeness import Likeness, measured_names
@@ -47,6 +49,7 @@ from triplecheck.signatures.query_notation import THING, without_things
 _TRIES = 2
 _TRIPLES = 200  # in the evidence of an answer
 _CLASSES = 200
+_RELATIONS = 1_000  # whose names are looked at
 _PATTERNS = 4  # of a topic that was left out
 _ZERO = Literal("0", XSD + "integer")
 _PARTS = 2_000  # of a whole that are looked at for parts of their own
@@ -199,19 +202,22 @@ class Planning:
     def _finds_no_person(self, nodes: Sequence[int], plan: Plan) -> bool:
         """Whether "who" is answered by amounts, or by things that are no persons.
 
-        Those that the question lets choose from may be any, and so may those by whom something is done: `sponsored by`.
+        Those that the question lets choose from may be any. So may those by whom something is done, if their class says
+        so: sponsors for `sponsored by`.
         """
-        if self._read.asked.kind != "person" or (self._read.chooses and set(nodes) <= self._topics.keys()):
+        if self._read.asked.kind != "person":
             return False
-        labels = [
-            self._graph.relation(number).label.casefold().split() for one in plan.relations for number in one.relations
-        ]
-        if len(plan.relations) == 1 and any(
-            label[-1:] and label[-1] in self._read.parse.lexicon.agents for label in labels
-        ):
+        graph, lexicon = self._graph, self._read.parse.lexicon
+        if any(quantity(value_of(graph, node)) is not None for node in nodes):
+            return True
+        if self._read.chooses and set(nodes) <= self._topics.keys():
             return False
-        measured = any(quantity(value_of(self._graph, node)) is not None for node in nodes)
-        return measured or is_no_person(self._graph, self._read, self._topics, nodes, load_encoder().encode)
+        classes = [graph.type_label(kind).casefold() for node in nodes[:1] for kind in graph.types(node)]
+        labels = [graph.relation(number).label.casefold().split() for one in plan.relations for number in one.relations]
+        by_agents = len(plan.relations) == 1 and any(label[-1:] and label[-1] in lexicon.agents for label in labels)
+        if by_agents and any(name.endswith(lexicon.agent_endings) for name in map(singular, classes)):
+            return False
+        return is_no_person(graph, self._read, self._topics, nodes, load_encoder().encode)
 
     def _is_of_other_time(self, plan: Plan) -> bool:
         """Whether "when" is answered by a date of one thing, which no word names, where the question joins two: "when
@@ -238,8 +244,14 @@ class Planning:
 
     def _left_out(self, plan: Plan, graph: Graph | None = None) -> LeftOut:
         """The words of the question that a plan leaves out; `graph`: in place of the one with implied classes."""
-        classes = _labels(self._graph)
-        return left_out(self._read, self._said(plan, graph), self._likeness, self._unused(plan), classes)
+        unused, names = self._unused(plan), self._every_name if settings(self._read.parse) else []
+        return left_out(self._read, self._said(plan, graph), self._likeness, unused, names)
+
+    @functools.cached_property
+    def _every_name(self) -> list[str]:
+        """The names of classes and relations of the graph, as far as they are looked at."""
+        abouts = map(self._graph.relation, range(min(self._graph.num_relations, _RELATIONS)))
+        return [*_labels(self._graph), *(name for about in abouts for name in (about.label, *about.aliases))]
 
     def _said(self, plan: Plan, graph: Graph | None = None) -> QuerySays:
         return _says(graph or self._graph, plan, self._read.parse.lexicon.flags, self._read.language)
@@ -266,9 +278,9 @@ class Planning:
         """The label of a relation that a query does not use, and that has the stem of one of some words: `leader` for
         "leads"; empty if there is none."""
         used = {number for one in plan.relations for number in one.relations}
-        labels = [self._graph.relation(one).label for one in range(self._graph.num_relations) if one not in used]
-        named = (label for label in labels if any(self._likeness.of_form(word, [label]) for word in words))
-        return next(named, "") if words else ""
+        others = (one for one in range(min(self._graph.num_relations, _RELATIONS)) if words and one not in used)
+        labels = (self._graph.relation(one).label for one in others)
+        return next((one for one in labels if any(self._likeness.of_form(word, [one]) for word in words)), "")
 
     def _unused(self, plan: Plan) -> list[str]:
         """The labels of relations that the question names and the plan does not, though its classes have them."""

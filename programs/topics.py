@@ -19,7 +19,7 @@ from triplecheck.signatures.notation import names_in, split_note, with_note, wri
 
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
-_CLASSES = 200
+_CLASSES = 200  # whose names are looked at
 
 
 @dataclass(frozen=True)
@@ -111,8 +111,7 @@ class TopicLinker:
         return known.written == known.written.lower() and all(c.id in types for c in known.candidates)
 
     def _is_noun(self, known: Known) -> bool:
-        """Whether a word in lower case that is no name of the graph is that of a class: "breweries", near a "Brewers'
-        Cup"."""
+        """Whether a misspelt name in lower case is the name of a class: "breweries", near a "Brewers' Cup"."""
         if known.is_exact or not known.written.islower():
             return False
         read = read_question(self.question, language=self.language)

@@ -12,7 +12,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -293,22 +292,15 @@ def _number_reader(texts: Sequence[str], decimal_comma: bool) -> Callable[[str],
         if plain is None:
             return None
         negative = "-" if match["open"] or (match["sign"] + match["minus"]) in ("-", "−") else ""
-        if match["power"] and currency is None:
-            return Value(f"{negative}{plain}{match['power']}", XSD + "double")
-        exact = Decimal(f"{negative}{plain}{match['power'] or ''}")
+        if match["power"]:
+            return Value(f"{negative}{plain}{match['power']}", XSD + "double") if currency is None else None
+        exact = Decimal(negative + plain)
         if scale:
             exact = exact.scaleb(_SCALES[scale])
-        if currency is not None:
-            return Value(text, XSD + "string") if _says(text, exact) else _number(exact, currency)
-        return _number(exact, None) if scale or "." in plain else Value(str(exact), XSD + "integer")
+        is_whole = currency is None and not scale and "." not in plain
+        return Value(str(exact), XSD + "integer") if is_whole else _number(exact, currency)
 
     return read
-
-
-def _says(text: str, exact: Decimal) -> bool:
-    """Whether a text is read as an amount of so many of its unit."""
-    found = quantity(Literal(text))
-    return found is not None and bool(found.unit) and found.amount == Fraction(exact)
 
 
 def _currency(sign: str | None) -> str | None:

@@ -14,6 +14,7 @@ from triplecheck.evals.retrieval.conditions import TARGET, PatternText, solve
 from triplecheck.kg import Direction, IntArray, KnowledgeBase, normalize
 from triplecheck.kg.patterns import extreme
 from triplecheck.kg.types import XSD
+from triplecheck.kg.values import quantity, value_of
 from triplecheck.kg.values.units import OWN
 from triplecheck.optimize.synth.english import (
     End,
@@ -33,6 +34,7 @@ from triplecheck.programs.subgraph import Hop
 MOST_ANSWERS = 10
 _NAME_LENGTH = 60  # characters
 _BARE_ID = re.compile(r"[/#:]|^[a-zA-Z]?\d+$")
+_LOOKED_AT = 50  # things of a class, for their values
 _MEASURED = {
     XSD + kind for kind in ("integer", "decimal", "double", "float", "int", "gYear", "date", "nonNegativeInteger")
 }
@@ -88,13 +90,20 @@ class Surroundings:
 
     @functools.cached_property
     def measures(self) -> frozenset[int]:
-        """Relations whose values are mostly numbers or dates."""
-        return frozenset(
-            relation
-            for relation in range(self.graph.num_relations)
-            if (range_ := self.graph.schema(relation).range)
-            and (range_[0][0] in _MEASURED or range_[0][0].startswith(OWN))
-        )
+        """Relations whose values are mostly numbers, dates or amounts in a unit."""
+        return frozenset(filter(self._measures, range(self.graph.num_relations)))
+
+    def _measures(self, relation: int) -> bool:
+        schema = self.graph.schema(relation)
+        kind = schema.range[0][0] if schema.range else ""
+        if kind in _MEASURED or kind.startswith(OWN):
+            return True
+        if kind != XSD + "string" or not schema.domain:
+            return False
+        heads = self.graph.nodes_of_type(schema.domain[0][0])[:_LOOKED_AT]
+        tails = self.graph.expand(heads, relation, Direction.OUT, 1).tails.tolist()
+        sizes = [quantity(value_of(self.graph, int(tail))) for tail in tails]
+        return 2 * sum(size is not None for size in sizes) > len(sizes)
 
     def _named(self, node: int) -> bool:
         label = self.name(node)

@@ -10,12 +10,10 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.content import settings
 from triplecheck.language.coverage import (
     attributes,
     unasked,
     unnamed_nouns,
-    unnamed_settings,
     unnamed_words,
     unordered,
     unsayable,
@@ -96,21 +94,10 @@ def unnamed(proof: Proof) -> list[str]:
     if not proof.graph.has_types:  # nothing could name the class that is asked for
         words = [word for word in words if word.casefold() not in proof.parsed.asked.noun.casefold().split()]
     left = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
-    about_all = _about_all(proof, likeness) if words or left else set()
-    words, left = ([word for word in some if word not in about_all] for some in (words, left))
     found = [*words, *left, *_unnamed_value(proof, names, likeness), *further(proof)]
     if is_no_person(proof.graph, proof.parsed, proof.topics, proof.found.answers, proof.encode):
         found.append(proof.parsed.asked.word)
     return list(dict.fromkeys(found))
-
-
-def _about_all(proof: Proof, likeness: Likeness) -> set[str]:
-    """The nouns of the question for what the whole graph may be about, if no class and no relation is called so."""
-    graph, parse = proof.graph, proof.parsed.parse
-    if not settings(parse):
-        return set()
-    names = [*map(graph.type_label, graph.type_ids), *(graph.relation(one).label for one in range(graph.num_relations))]
-    return {parse.tokens[at].text for at in unnamed_settings(parse, names, likeness)}
 
 
 def _unnamed_value(proof: Proof, names: list[str], likeness: Likeness) -> list[str]:

@@ -94,6 +94,7 @@ def test_sorted_on_disk_the_files_are_the_same(tmp_path: Path, name: str) -> Non
         NAMES,
         ("12 monkeys", "13 monkeys"),  # two numbers
         ("12 monkeys", "12 monkeys", "13 monkeys"),
+        ("2019 season", "2020 season", "2021 season", "30 season"),
         ("12 eggs", "13 pears", "14 plums"),
         ("1 crown", "2 crowns", "3 crowns", "gold"),
         ("1 Crown", "2 Crowns", "3 Crowns"),

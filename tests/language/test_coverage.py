@@ -33,6 +33,22 @@ class TestWords:
     def test_nothing_is_left_out_where_relations_and_classes_say_all(self, likeness: Likeness) -> None:
         assert found(likeness, "Which plants grow in the *Palm House*?", "grows in") == LeftOut((), ())
 
+    def test_what_the_whole_graph_is_about_may_be_left_out(self, likeness: Likeness) -> None:
+        said = {"operations": ["order", "order asc", "limit 1"], "dated": True}
+        assert found(likeness, "Which gardener joined the society first?", "joined on", **said) == LeftOut(
+            (), ("society",)
+        )
+
+    @pytest.mark.parametrize(
+        ("text", "left"),
+        [
+            ("Which plants of the society grow in the *Palm House*?", "society"),
+            ("Which plants grow in the *Palm House* and in the village?", "village"),
+        ],
+    )
+    def test_a_place_or_an_owner_may_not(self, likeness: Likeness, text: str, left: str) -> None:
+        assert left in found(likeness, text, "grows in").surely
+
     def test_a_noun_that_nothing_says_is_left_out(self, likeness: Likeness) -> None:
         assert found(likeness, "Which plants of *Ada Moss* have thorns?", "waters").surely == ("thorns",)
 

@@ -333,7 +333,15 @@ class TestOtherConditions:
             ("Show me the ships in Riga", "Show me the ships in Riga"),
             ("Could you tell me if the Heron sails?", "Could you tell me if the Heron sails?"),
             ("Which ship is the oldest, i.e. the one built first?", "Which ship is the oldest?"),
-            ("Which ships sailed for the first time in 1990?", "Which ships first sailed in 1990?"),
+            ("Which ships were sailed for the first time in 1990?", "Which ships were first sailed in 1990?"),
+            (
+                "Which ships won a race for the first time in 1990?",
+                "Which ships won a race for the first time in 1990?",
+            ),
+            ("Which ships are new, i.e. built after 2020?", "Which ships are new, i.e. built after 2020?"),
+            ("Which ships are from Cork, IE and sail?", "Which ships are from Cork, IE and sail?"),
+            ("Tell Me Why was written by whom?", "Tell Me Why was written by whom?"),
+            ("Can you tell me Anna's height?", "What is Anna's height?"),
         ],
     )
     def test_courtesy_and_what_is_said_again(self, text: str, asked: str) -> None:

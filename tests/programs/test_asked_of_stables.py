@@ -65,7 +65,7 @@ ANSWERED = {
     ],
     "amounts with their unit": [
         ("What is the feed price of Bramble?", "£5.25"),
-        ("Which horses cost between £4 and £5 in feed?", "Ash"),
+        ("Which horses have a feed price between £4.05 and £4.95?", "Ash"),
         ("Who gives more per year, Hazel & Finch or Oat Mills?", "Hazel & Finch Ltd"),
     ],
     "numbers of places in an order": [("How many fences does the Spring Cup have?", "3")],

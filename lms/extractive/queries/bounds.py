@@ -190,7 +190,8 @@ def _unit_of(draft: Draft, limit: Limit, bound: str) -> str:
         end = end_of_unit(parse, at + 1)
         if end > at + 1:
             return parse.written(at + 1, end)
-        if at + 1 < len(parse) and _is_own_unit(draft.reading, word := parse.written(at + 1, at + 2)):
+        is_free = at + 1 < len(parse) and at + 1 not in draft.reading.unit_at
+        if is_free and _is_own_unit(draft.reading, word := parse.written(at + 1, at + 2)):
             draft.said.add(at + 1)
             return word
     return ""

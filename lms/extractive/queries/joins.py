@@ -10,6 +10,7 @@ from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_likeness
 from triplecheck.language.operations import degree
 from triplecheck.language.parse import Parse
+from triplecheck.language.parse import parse as parsed
 from triplecheck.language.roles import does, head_of, is_mutual, names_deed, says_converse
 from triplecheck.language.things import Unit, requested_value
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
@@ -28,6 +29,7 @@ _CLEARLY = 0.05  # by which a sentence is nearer to one relation than to all oth
 _LIKE = 0.5  # likeness of sentences below which no relation is meant
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
+_DESCRIBING = frozenset(("ADJ", "ADV", "VERB", "AUX", "ADP", "PART"))
 _APART = 0.3  # that of two topics in a list with different relations
 
 
@@ -68,7 +70,9 @@ class Joiner:
             likeness.bases(" ".join(sorted(name))) for one in flags for name in named[one]
         }  # base forms may be stops
         others = frozenset[str]().union(*(name for one in named if one not in flags for name in named[one]))
-        self._flags = self._naming(own, frozenset[str]().union(*own) - others)
+        names = [name for one in flags for name in one.wordings if _describes(name, likeness)]
+        described = frozenset[str]().union(*map(likeness.bases, names))
+        self._flags = self._naming(own, described - others)
         self.value = self._value()
         if self.value is not None and clauses.root is not None:
             self.ends.stand_for(clauses.root, self.value)
@@ -530,6 +534,12 @@ def _within(
     for first, second in ((one, other) for one, other in repeated if one in starts):
         outer = (third for third in ends if third.start == second.end)
         yield from ((first, second, third) for third in outer if third.relation.label != second.relation.label)
+
+
+def _describes(name: str, likeness: Likeness) -> bool:
+    """Whether a name has no noun, so that its adjective says the whole: `certified organic`, not `free parking`."""
+    grammar = parsed(name, (), likeness.language)
+    return all(grammar.pos(at) in _DESCRIBING for at in range(len(grammar)))
 
 
 def _are_apart(one: Join, other: Join) -> bool:

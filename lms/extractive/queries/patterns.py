@@ -396,7 +396,7 @@ def _said_by(reading: Reading, tokens: Sequence[int], relation: Relation) -> set
     if any(name and name <= bases(" ".join(reading.words(tokens))) for name in map(bases, relation.wordings)):
         said |= {
             at for at in tokens if not said.isdisjoint(parse.dependents(at, "amod", "compound"))
-        }  # "step-free access"
+        }  # "drug-free sport"
     having = {
         at for at in tokens if parse.pos(at) == "VERB" and not said.isdisjoint(parse.dependents(at, "obj", "obl"))
     }

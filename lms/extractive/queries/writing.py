@@ -287,8 +287,14 @@ def _asked_numbers(draft: Draft) -> Relation | None:
 
 
 def _numbers_things(draft: Draft, relation: Relation) -> bool:
-    """Whether values tell things apart, and are none: "how many stops" does not add up stop numbers."""
-    return plain(relation.label.split()[-1]) in draft.reading.parse.lexicon.numbering
+    """Whether values number things in an order, and are not those of a topic: stop numbers are not added up."""
+    last, units = relation.label.split()[-1:], draft.reading.units
+    own = any(
+        len(join.hops) == 1 and units[join.attachment.unit].kind == "topic"
+        for join in draft.joins.values()
+        if relation in [hop.relation for hop in join.hops]
+    )
+    return not own and any(plain(word) in draft.reading.parse.lexicon.numbering for word in last)
 
 
 def _is_money_for_things(draft: Draft, relation: Relation) -> bool:
