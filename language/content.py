@@ -67,7 +67,10 @@ def _is_setting(parse: Parse, noun: int) -> bool:
         "PRON",
     )  # "the club with the most members"
     owns = parse.is_a(noun, "nmod:poss")
-    is_apart = parse.is_a(noun, "obj", "obl") or owns
+    of_all = parse.is_a(noun, "nmod") and any(
+        degree(parse, i) == "Sup" for i in parse.dependents(parse.tokens[noun].head, "amod")
+    )  # "the oldest rider in the club"
+    is_apart = parse.is_a(noun, "obj", "obl", "nsubj") or owns or of_all
     is_bare = is_definite and not others and not (after and not owns) and not parse.is_plural(noun)
     return parse.pos(noun) == "NOUN" and is_apart and is_bare
 
