@@ -30,7 +30,7 @@ _LIKE = 0.5  # likeness of sentences below which no relation is meant
 _TRIED = 4  # joins of one attachment that are combined with those of others
 _UNCOVERED = 0.5  # the price of a word that no relation says
 _DESCRIBING = frozenset(("ADJ", "ADV", "VERB", "AUX", "ADP", "PART"))
-_APART = 0.3  # that of two topics in a list with different relations
+_APART = 0.6  # that of two topics in a list with different relations
 
 
 @dataclass(frozen=True)
