@@ -57,6 +57,7 @@ class QuerySays:
         numbers: the numbers in it, as written.
         triples: how many triples with a relation it has.
         units: the units of its values that only the graph has, such as "crowns".
+        ordered: of `relations`, those by whose values it orders, or of which it takes the least or the largest.
     """
 
     relations: Sequence[Sequence[str]]
@@ -67,6 +68,7 @@ class QuerySays:
     numbers: Collection[str]
     triples: int = 1
     units: Collection[str] = ()
+    ordered: Sequence[Sequence[str]] = ()
 
 
 @dataclass(frozen=True)
@@ -505,4 +507,5 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
     words += [parse.words[i] for i in nouns]
     if said.dated and any(sense.kind == "time" for sense in found.senses):
         return True
-    return any(likeness.of_word(word, own) >= COMPARED for word in words if word for own in said.relations)
+    by = said.ordered if found.degree == "Sup" and said.ordered else said.relations
+    return any(likeness.of_word(word, own) >= COMPARED for word in words if word for own in by)

@@ -24,16 +24,13 @@ from triplecheck.kg.plans import (
     run_plan,
     write_label,
 )
-from triplecheck.kg.plans.algebra import Constant, End
 from triplecheck.kg.readable import singular
 from triplecheck.kg.types import XSD, Edge
 from triplecheck.kg.values import converted, quantity, value_of, written
 from triplecheck.kg.values.units import own_unit
 from triplecheck.language.content import settings
-from triplecheck.language.coverage import LeftOut, QuerySays, left_out, meant_order, unasked
-from triplecheck.language.described import asked_class
+from triplecheck.language.coverage import LeftOut, QuerySays, left_out, unasked
 from triplecheck.language.likeness import Likeness, measured_names
-from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.assists.implied_classes import with_implied_classes
@@ -42,6 +39,7 @@ from triplecheck.programs.judge.features import query_features
 from triplecheck.programs.judge.left_out import is_no_person
 from triplecheck.programs.offers import Line, described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.query_form import COMPARISONS, COMPUTED, TIMES, QueryForm
 from triplecheck.programs.steps import Planned, Stopped, Trace
 from triplecheck.signatures.notation import clean, write_topic
 from triplecheck.signatures.query_notation import THING, without_things
@@ -55,11 +53,6 @@ _ZERO = Literal("0", XSD + "integer")
 _PARTS = 2_000  # of a whole that are looked at for parts of their own
 _BESIDE = 5  # triples of a thing and a relation that stand in place of what was asked for
 _NONE = ("", "none")
-_COMPUTED = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?!(?:MIN|MAX|SAMPLE)\b)", re.IGNORECASE)
-"""The beginning of a query whose answer is computed. The least and the largest value of several are in the graph."""
-_EXTREME = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?:MIN|MAX)\b", re.IGNORECASE)
-_TIMES = frozenset(("date", "year"))
-_COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
 
 class Planning:
@@ -189,6 +182,8 @@ class Planning:
         names = self._unasked([one for one in plan.bridges if not set(self._containments).issuperset(one)])
         said = set(self._read.words)  # "the inn in Osby" says `located in`
         names += [name for name in self._unasked(plan.stated) if said.isdisjoint(name.casefold().split())]
+        if plan.kind == "ask" and not found and names and len(plan.relations) > 1:
+            return None, f"The query says no by way of {names[0]!r}, of which the question does not speak."
         if plan.has("count") and not found:
             if names:
                 return None, f"The query counts nothing by way of {names[0]!r}, of which the question does not speak."
@@ -335,7 +330,8 @@ class Planning:
             return "The question does not expect yes or no: write SELECT."
         if plan.kind != "ask" and self._read.asks_whether:
             return "The question expects yes or no: write ASK."
-        if problem := self._number_problem(plan) or self._order_problem(plan) or self._join_problem(plan):
+        form = QueryForm(self._graph, self._read, self._topics, self._likeness, _labels(self._graph))
+        if problem := form.problem(plan, self._said):
             return problem
         if plan.apart:
             return f"Nothing joins {', '.join(f'?{name}' for name in plan.apart)} with what the query selects."
@@ -354,70 +350,11 @@ class Planning:
         hint = f" Patterns with it: {', '.join(own[:_PATTERNS])}." if own else ""
         return f"The query says nothing of {', '.join(map(repr, names))}.{hint}"
 
-    def _number_problem(self, plan: Plan) -> str:
-        """Why a query that computes a number cannot be what was asked; empty if it can."""
-        asked, is_extreme = self._read.asked, _EXTREME.match(plan.text)
-        if self._read.aggregate is not None or not (_COMPUTED.match(plan.text) or is_extreme):
-            return ""
-        classes = asked_class(self._read, _labels(self._graph), one=True) if asked.kind != "number" else ()
-        chooses = asked.kind == "person" or asked.is_list or any(join.kind == "or" for join in self._read.joins)
-        if classes or (chooses and not is_extreme):
-            return f"The question does not ask for a number: select the {(*classes, 'things')[0]}."
-        return ""
-
-    def _order_problem(self, plan: Plan) -> str:
-        """Why a query is wrong that takes the wrong end of an order, "the oldest" by the last year; empty if it is
-        not."""
-        found = self._read.compares
-        if found is None:
-            return ""
-        if found.degree != "Sup":
-            return self._comparison_problem(plan, found)
-        way = meant_order(found, self._said(plan))
-        return f"{found.text!r} needs ORDER BY {way.upper()}(...)." if way else ""
-
-    def _comparison_problem(self, plan: Plan, found: Comparison) -> str:
-        """Why a query is wrong that compares with a topic the wrong way round, "older than X" by a later year; empty if
-        it is not."""
-        parse, relations = self._read.parse, {numbers for *_, numbers in plan.compared}
-        than = next((at for at, word in enumerate(parse.words) if word in parse.lexicon.than), None)
-        if found.degree != "Cmp" or than is None or self._read.negations or len(relations) != 1:
-            return ""
-        standard = next(filter(None, parse.topics[than:]), None)
-        nodes = {node for node, names in self._topics.items() if standard in names}
-
-        def is_standard(end: End) -> bool:
-            return isinstance(end, Constant) and not nodes.isdisjoint(end.nodes)
-
-        (numbers,) = relations
-        ends = {end for number in numbers for line in described(self._graph, number) for end in line.ends}
-        kind = "number" if ends.isdisjoint(_TIMES) else "time"
-        meant = {sense.operation for sense in found.senses if sense.kind == kind}
-        pairs = [(is_standard(more), is_standard(less)) for more, less, _ in plan.compared]
-        taken = {"max" if is_less else "min" for is_more, is_less in pairs if is_more != is_less}
-        if len(meant) != 1 or len(taken) != 1 or meant == taken:
-            return ""
-        way, label = ("greater" if meant == {"max"} else "smaller"), self._graph.relation(numbers[0]).label
-        return f"{found.text!r} means the {way} {label!r}: turn the comparison."
-
-    def _join_problem(self, plan: Plan) -> str:
-        """Why a query is wrong that excludes what it requires, or requires both where the question says "or"; empty if
-        it is not."""
-        if plan.is_contradicted:
-            return "The query requires what it excludes. Keep that triple only inside NOT EXISTS."
-        joined = {name for join in self._read.joins if join.kind == "or" for name in join.members}
-        for pair in plan.doubled:
-            named = [{name for node in one.nodes for name in self._topics.get(node, ())} for one in pair]
-            if not any(joined.isdisjoint(names) for names in named):
-                both = " ".join(one.text for one in pair)
-                return f"The question has 'or': write VALUES ?one {{ {both} }}, and one triple with ?one for the two."
-        return ""
-
     def _is_echo(self, plan: Plan, answers: Answers) -> bool:
         """Whether a query selects nothing but things that the question names, and none of them is to be chosen."""
         if plan.kind == "ask" or self._read.chooses or len(self._topics) < 2:
             return False
-        nodes, values = self._first_column(answers, is_computed=_COMPUTED.match(plan.text) is not None)
+        nodes, values = self._first_column(answers, is_computed=COMPUTED.match(plan.text) is not None)
         return bool(nodes) and not values and set(nodes) <= self._topics.keys()
 
     def _names_all(self, plan: Plan) -> bool:
@@ -441,7 +378,7 @@ class Planning:
             edges = answers.edges(0, _TRIPLES) if answers.boolean else self._beside(plan)
             return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
         found, itself = answers.with_ties(), self._itself(plan)
-        nodes, values = self._first_column(found, is_computed=_COMPUTED.match(plan.text) is not None)
+        nodes, values = self._first_column(found, is_computed=COMPUTED.match(plan.text) is not None)
         others = [node for node in nodes if node not in itself]
         if others and not self._read.chooses:  # nobody is a partner of their own
             nodes, kept = others, [at for at, row in enumerate(found.rows) if row[0] not in itself]
@@ -553,20 +490,23 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
     ends = {end for own in lines.values() for line in own for end in line.ends}
     operations = {one.name for one in plan.operations}
     operations |= {f"{one.name} {one.values[0]}" for one in plan.operations if one.name in ("order", "limit")}
-    operations |= {"filter"} if operations & _COMPARISONS else set()
+    operations |= {"filter"} if operations & COMPARISONS else set()
     operations |= {"difference"} if "minus" in operations else set()
     operations |= {"not equal"} if operations & {"!=", "not in"} else set()
     operations |= {"minus"} if "minus pattern" in operations else set()
     operations |= {"not"} if _named_as(plan, flags.values()) else set()
     values: Sequence[str] = [value for one in plan.operations for value in one.values]
+    ordered = [name for one in plan.operations if one.name in ("order", "max", "min") for name in one.variables]
+    by = {number for own in plan.leading_to(ordered) for number in own}
     units = (own_unit(kind) for number in numbers for kind, _ in graph.schema(number).range)
     return QuerySays(
         [_named(graph, number, lines[number], language) for number in numbers],
-        not ends.isdisjoint(_TIMES),
+        not ends.isdisjoint(TIMES),
         list(dict.fromkeys([*(graph.type_label(id) for one in plan.classes for id in one.classes), *ends])),
         THING in ends,
         operations,
         {value.strip('"').partition('"')[0].replace(",", "") for value in values},
         plan.triples,
         {one.text for one in units if one is not None},
+        [_named(graph, number, lines[number], language) for number in numbers if number in by],
     )

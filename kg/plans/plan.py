@@ -108,6 +108,15 @@ class Plan:
             if isinstance(one.predicate, of.Relations) and middle & {end.name for end in _joined(one)}
         ]
 
+    def leading_to(self, variables: Iterable[str]) -> list[tuple[int, ...]]:
+        """The relations of the triples whose tail is one of some variables."""
+        names = set(variables)
+        return [
+            one.predicate.numbers
+            for one in self._patterns
+            if isinstance(one.predicate, of.Relations) and isinstance(one.tail, of.Var) and one.tail.name in names
+        ]
+
     @property
     def stated(self) -> list[tuple[int, ...]]:
         """The relations of the triples whose two ends are things that the query names; empty for ASK."""

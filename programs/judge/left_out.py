@@ -168,6 +168,8 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
     kinds = kinds_of(labels, encode, read.language)
     if "person" in kinds:
         return False
+    if own and "group" not in kinds and _is_described(read, labels):
+        return True
     if "group" in kinds and _asks_who_is_in(read, labels) and _has_persons(graph, read.language, encode):
         return True
     if "group" not in kinds and _has_persons(graph, read.language, encode):
@@ -177,6 +179,15 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
         said |= {kind for kind, label in own.items() if label in nouns(read, labels)}
     members = (graph.nodes_of_type(kind)[:_MEMBERS].tolist() for kind in own.keys() & said)
     return any(named_like_things(graph.labels(some), read.language) for some in members)
+
+
+def _is_described(read: Question, labels: Sequence[str]) -> bool:
+    """Whether the question names a class and asks for what belongs to it: "who is the landlord of the pub with the most
+    seats" is not answered by a pub."""
+    return any(
+        not place.start <= read.asked.at < place.end and read.parse.is_a(place.end - 1, "nmod", "nmod:poss")
+        for place in places(read, labels)
+    )
 
 
 def _asks_who_is_in(read: Question, labels: Sequence[str]) -> bool:

@@ -150,6 +150,10 @@ DEAR_BY_LENA = "Which violins by Lena Roth cost more than 1,000?"
 THOSE = f"SELECT ?violin {{ ?violin a <violin> . ?violin <made by> <Lena Roth> . {DEAR} }}"
 OLDER = "ASK { <Ada> <born in> ?one . <Bob> <born in> ?two . FILTER(?one > ?two) }"
 OLDEST = "SELECT ?boss { ?boss a <boss> . ?boss <born in> ?year } ORDER BY DESC(?year) LIMIT 1"
+TOWN = (
+    "?violin a <violin> . ?violin <made by> ?maker . ?maker <born in> ?town . ?violin <price> ?price } "
+    "ORDER BY DESC(?price) LIMIT 1"
+)
 UNSAID = "The query says nothing of 'Lena Roth'. Patterns with it: "
 WRONG = [
     (
@@ -207,9 +211,30 @@ WRONG = [
         "Borea",
     ),
     (
+        DEAREST,
+        BY_PRICE.replace("}", ". FILTER(?price < 1100) }"),
+        BY_PRICE,
+        "The query compares with 1100, and the question has no number.",
+        "Borea",
+    ),
+    (
+        "Which town is the maker of the dearest violin born in?",
+        f"SELECT ?maker {{ {TOWN} ",
+        f"SELECT ?town {{ {TOWN} ",
+        "The question asks for 'town': select ?town.",
+        "Millby",
+    ),
+    (
+        "Which violin is the oldest?",
+        BY_PRICE.replace("?violin <price>", "?violin <built> ?day . ?violin <price>"),
+        BY_PRICE.replace("<price>", "<built>").replace("DESC", "ASC"),
+        "The query says nothing of 'oldest'.",
+        "Aurora",
+    ),
+    (
         "Did Lena Roth make a violin?",
         "SELECT ?violin { ?violin a <violin> . ?violin <made by> <Lena Roth> }",
-        THOSE.replace("SELECT ?violin", "ASK"),
+        "ASK { ?violin a <violin> . ?violin <made by> <Lena Roth> }",
         "The question expects yes or no: write ASK.",
         "yes",
     ),
@@ -257,7 +282,7 @@ class TestTries:
         self, request: pytest.FixtureRequest, question: str, wrong: str, right: str, problem: str, answer: str
     ) -> None:
         names = tuple(name for name in ("Aurora", "Borea", "Lena Roth", "Otto Krag", "Ada", "Bob") if name in question)
-        base: KnowledgeBase = request.getfixturevalue("bosses" if "<born in>" in wrong else "violins")
+        base: KnowledgeBase = request.getfixturevalue("bosses" if "boss" in wrong or "<Ada>" in wrong else "violins")
         result = asked(base, question, wrong, right, names=names)
         first, second = steps(result, Planned)
         assert (first.problem[: len(problem)], second.problem) == (problem, "")
