@@ -58,6 +58,7 @@ class QuerySays:
         triples: how many triples with a relation it has.
         units: the units of its values that only the graph has, such as "crowns".
         ordered: of `relations`, those by whose values it orders, or of which it takes the least or the largest.
+        by_date: whether one of these has dates or years for values.
     """
 
     relations: Sequence[Sequence[str]]
@@ -69,6 +70,7 @@ class QuerySays:
     triples: int = 1
     units: Collection[str] = ()
     ordered: Sequence[Sequence[str]] = ()
+    by_date: bool = False
 
 
 @dataclass(frozen=True)
@@ -505,7 +507,9 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
     if found.degree and not is_known(parse, found):  # "nicest": of which values, and which end?
         return any(likeness.of_form(word, own) for word in words for own in said.relations)
     words += [parse.words[i] for i in nouns]
-    if said.dated and any(sense.kind == "time" for sense in found.senses):
+    by, dated = said.relations, said.dated
+    if found.degree == "Sup" and said.ordered:
+        by, dated = said.ordered, said.by_date
+    if dated and any(sense.kind == "time" for sense in found.senses):
         return True
-    by = said.ordered if found.degree == "Sup" and said.ordered else said.relations
     return any(likeness.of_word(word, own) >= COMPARED for word in words if word for own in by)

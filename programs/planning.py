@@ -509,4 +509,5 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
         plan.triples,
         {one.text for one in units if one is not None},
         [_named(graph, number, lines[number], language) for number in numbers if number in by],
+        any(not TIMES.isdisjoint(line.ends) for number in numbers if number in by for line in lines[number]),
     )
