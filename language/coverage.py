@@ -503,13 +503,14 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
     if question.differs and question.asked.at >= 0:
         near.append(question.asked.at)  # "by how many seats is A larger than B"
     nouns = [i for i in near if parse.pos(i) == "NOUN"]
-    words = [word for sense in found.senses for word in sense.quantity.split()] + [found.lemma]
+    by, dated, senses = said.relations, said.dated, found.senses
+    if found.degree == "Sup" and said.ordered:  # dates are no ages, and no sizes
+        by, dated = said.ordered, said.by_date
+        senses = tuple(sense for sense in senses if (sense.kind == "time") == dated) or senses
+    words = [word for sense in senses for word in sense.quantity.split()] + [found.lemma]
     if found.degree and not is_known(parse, found):  # "nicest": of which values, and which end?
         return any(likeness.of_form(word, own) for word in words for own in said.relations)
     words += [parse.words[i] for i in nouns]
-    by, dated = said.relations, said.dated
-    if found.degree == "Sup" and said.ordered:
-        by, dated = said.ordered, said.by_date
     if dated and any(sense.kind == "time" for sense in found.senses):
         return True
     return any(likeness.of_word(word, own) >= COMPARED for word in words if word for own in by)
