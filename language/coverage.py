@@ -110,7 +110,7 @@ def left_out(
     parse = question.parse
     named = {at for place in places(question, list(said.classes)) for at in range(place.start, place.end)}
     asks_things = question.asked.at in named and question.asked.kind != "number"
-    found = dict(_operations(question, said, likeness, asks_things=asks_things))
+    found = dict(_operations(question, said, likeness, named, asks_things=asks_things))
     maybe, weakest = list[str](), 1.0
     likeness.prepare(own_names)
     kinds, counted = [[name] for name in said.classes], _counted(question)
@@ -405,9 +405,9 @@ def _is_unit(parse: Parse, at: int) -> bool:
 
 
 def _operations(
-    question: Question, said: QuerySays, likeness: Likeness, *, asks_things: bool
+    question: Question, said: QuerySays, likeness: Likeness, named: Collection[int], *, asks_things: bool
 ) -> Iterator[tuple[int, str]]:
-    """The places and words of operations and bounds that the query does not have.
+    """The places and words of operations and bounds that the query does not have; `named`: tokens of class nouns.
 
     Things that a class names have no sum: "which boat did A and B build together".
     """
@@ -429,6 +429,8 @@ def _operations(
     wanted = {"count": {"count", "sum"}, "average": {"avg"}, "sum": {"sum", "add"}, "difference": {"difference"}}
     aggregate = question.aggregate
     has_none = asks_things and aggregate is not None and aggregate.kind == "sum"
+    if question.asked.kind == "number" and question.asked.at in named:  # "how many boats are there in total"
+        wanted["sum"].add("count")
     if aggregate is not None and not has_none and not wanted[aggregate.kind] & operations:
         yield (parse.find([aggregate.text.lower()]) or (0, 0))[0], aggregate.text
     numbers = _numbers(said)

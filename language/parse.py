@@ -15,6 +15,7 @@ from triplecheck.language.lexicon import Lexicon, lexicon
 from triplecheck.language.pipeline import Pipeline, Token, pipeline
 from triplecheck.language.text import TOPIC, plain, spans, without_accents
 
+_OF_THINGS = frozenset(("nsubj", "dobj", "obj", "attr"))
 _NOMINAL = frozenset({"NOUN", "PROPN", "PRON", "NUM"})
 _FUNCTION = frozenset({"AUX", "DET", "PRON", "ADP", "PART", "CCONJ", "SCONJ", "INTJ", "PUNCT", "SYM"})
 _GRADED = frozenset({"ADJ", "ADV", "PROPN", "VERB", "X"})
@@ -163,7 +164,9 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
         masked, at = masked + name, end
     masked += text[at:]
     read = without_accents(masked) if words.borrowed_accents else masked
-    tokens = _with_verb(reader.parse(read), read, reader, words) if reader.is_trained else reader.tokens(read)
+    tokens = (
+        _with_subject(_with_verb(reader.parse(read), read, reader, words)) if reader.is_trained else reader.tokens(read)
+    )
     if read != masked:
         tokens = tuple(replace(token, text=masked[token.start : token.end]) for token in tokens)
     placed = [_placed(token, kept) for token in tokens]
@@ -200,6 +203,19 @@ def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Le
     return tuple(own)
 
 
+def _with_subject(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
+    """The tokens; a name before a verb that was taken for a part of it is its subject, the noun before is its object:
+    "which riders did Ada train"."""
+    found = list(tokens)
+    for at, token in enumerate(tokens[:-1]):
+        if token.pos == "PROPN" and token.dep == "compound" and token.head == at + 1 and tokens[at + 1].pos == "VERB":
+            found[at] = replace(token, dep="nsubj")
+            for i, other in enumerate(tokens[:at]):
+                if other.head == token.head and other.dep == "nsubj":
+                    found[i] = replace(other, dep="dobj")
+    return tuple(found)
+
+
 def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
     """The place of the verb that was taken for another word; None if there is none.
 
@@ -218,6 +234,10 @@ def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> i
         return final if tokens[final].pos != "VERB" else None  # "how long does the race last"
     alone = [at for at in helps if tokens[at].pos == "VERB"]  # "did" as the verb of the question
     others = [token for token in tokens if token.pos == "VERB" and token.lemma not in words.supports]
+    own = [at for at in range(final + 1) if tokens[at].head in alone and tokens[at] in others]
+    things = [at for at in own if tokens[at].dep in _OF_THINGS]
+    if things and things[-1] > alone[0] + 1:  # "whom did Ada train", read as what a train did
+        return things[-1]
     if not helps or (others and not (alone and all(one.feature("VerbForm") == "Part" for one in others))):
         return None
     end = _before_total(tokens, words)

@@ -60,6 +60,8 @@ _SPELT = re.compile(r"(\d{1,2})-([A-Za-z]{3,9})-(\d{4})")
 
 _SEPARATORS = (";", "|")
 _SHARED = 0.5  # of the values beside a separator
+_LISTS, _LIST_SHARE = 3, 0.2  # cells of names between semicolons, and their share of all
+_LIST = re.compile(r"[^\W_][^;!?]{0,39}(?:; [^\W_][^;!?]{0,39})+")
 _ENTITY = re.compile(r"&#?\w+;")  # of HTML
 
 
@@ -126,7 +128,8 @@ def typed(
 def separator(cells: Iterable[object], known: Collection[str], *, of_keys: bool = False) -> str | None:
     """The sign between the values of cells that hold several, ";" or "|"; None if they hold one each.
 
-    At least half of the values beside such a sign also stand in another cell of the column, or are known.
+    At least half of the values beside such a sign also stand in another cell of the column, or are known; or several
+    cells have "; " between names: "Italy; Malta".
 
     Args:
         known: texts of whole cells elsewhere.
@@ -141,7 +144,9 @@ def separator(cells: Iterable[object], known: Collection[str], *, of_keys: bool 
         uses = Counter(part for own in parts for part in own)
         shared = sum(uses[part] > 1 or part in known for part in beside)
         may_be = of_keys or not all(map(_NUMBER.fullmatch, beside))
-        if beside and shared >= _SHARED * len(beside) and may_be:
+        lists = sum(_LIST.fullmatch(text) is not None for text in texts)
+        are_lists = lists == sum(sign in text for text in texts) and lists >= max(_LISTS, _LIST_SHARE * len(texts))
+        if beside and may_be and (are_lists or shared >= _SHARED * len(beside)):
             return sign
     return None
 

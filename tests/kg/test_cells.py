@@ -7,7 +7,7 @@ from decimal import Decimal
 
 import pytest
 
-from triplecheck.kg.readers.cells import typed
+from triplecheck.kg.readers.cells import separator, typed
 from triplecheck.kg.types import XSD
 
 Row = list[tuple[str, str | None]]
@@ -132,3 +132,17 @@ def test_a_text_among_many_numbers_stays_a_text_and_is_noted() -> None:
     found = typed([*map(str, range(20)), "about 500"])
     assert found.kind == "number"
     assert "about 500" in found.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("cells", "sign"),
+    [
+        (["Italy; Malta", "Kenya; Sweden", "Peru; Chile", "Cuba"], ";"),
+        (["Italy; Malta", "Kenya", "Peru", "Cuba"], None),
+        (["Calm, slow; then fast! And loud.", "It begins; it ends. Why?", "One; two? Three!"], None),
+        (["Italy;Malta", "Kenya;Sweden", "Peru;Chile"], None),
+        (["Ada; Ben", "Ben; Ada"], ";"),
+    ],
+)
+def test_names_between_semicolons_are_a_list(cells: list[str], sign: str | None) -> None:
+    assert separator(cells, ()) == sign

@@ -75,6 +75,12 @@ ANSWERED = {
         ("Which horse is the oldest, i.e. the one born first?", "Clover"),
     ],
     "two who do the same": [("Which show did Ada Moss and Ben Crane ride in together?", "Autumn Cup")],
+    "a name before a verb that may be a noun": [
+        ("Who did Ada Moss coach?", "Cleo Hartl"),
+        ("Which riders did Ben Crane coach?", "Ada Moss"),
+        ("Which shows were ridden by the riders Ada Moss coached?", "Night Ride, Spring Cup"),
+    ],
+    "all of a class": [("How many horses are there in total?", "3")],
     "who sponsors": [("Who sponsors both the Autumn Cup and the Night Ride?", "Oat Mills plc")],
 }
 

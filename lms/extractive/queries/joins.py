@@ -185,11 +185,16 @@ class Joiner:
         return [replace(join, score=_ONLY) for join in found] if len(labels) == 1 else []
 
     def _moved(self, attachment: Attachment) -> Iterator[Attachment]:
-        """An attachment to what is asked for instead, or to a thing of a class that is not beneath it."""
+        """An attachment to what is asked for, or to a thing of a class that is not beneath it; to the class noun
+        right before it alone, if its verb follows: "the people Ada trained"."""
         beneath = {attachment.to, attachment.unit, *self._beneath(attachment.unit)}
-        for other, unit in enumerate(self._clauses.units):
-            if other not in beneath and (other == self._clauses.root or unit.kind == "class"):
-                yield replace(attachment, to=other, acts=None)
+        units, own = self._clauses.units, self._clauses.units[attachment.unit]
+        others = [
+            n for n, one in enumerate(units) if n not in beneath and (n == self._clauses.root or one.kind == "class")
+        ]
+        before = [n for n in others if units[n].span[1] == own.span[0] and own.span[1] in attachment.words]
+        for other in before or others:
+            yield replace(attachment, to=other, acts=attachment.acts if before else None)
 
     def _guessed(self, attachment: Attachment) -> list[Join]:
         """The only relation, or the only two in a row, between known things, whatever the words between them say; of
@@ -488,7 +493,11 @@ class Joiner:
     def _is_wrong_way(self, hop: Hop, attachment: Attachment, topics: Related = "own") -> bool:
         """Whether the grammar says that a relation that could lead both ways leads the other way."""
         back = hop.back
-        if not (self.ends.may_start(attachment.unit, back, topics) and self.ends.may_end(attachment.to, back, topics)):
+        are_persons = all(
+            self._likeness.fits("person", end) == 1 for end in (hop.start, hop.end)
+        )  # of one class or two
+        may_turn = self.ends.may_start(attachment.unit, back, topics) and self.ends.may_end(attachment.to, back, topics)
+        if not (may_turn or are_persons):
             return False
         lexicon = self._parse.lexicon
         words = [self._parse.words[at] for at in self._joining(attachment)]

@@ -267,6 +267,9 @@ def _aggregated(draft: Draft, answer: str) -> str:
         raise UnsaidError(f"{relation.label!r} counts nothing.")  # "how many crews does X coach": not by the fee
     if aggregate.kind == "count" and not is_number and not question.asked.attribute:
         return select([f"(COUNT(DISTINCT {answer}) AS ?number)"], draft)
+    asks_number = question.asked.kind == "number" and draft.reading.units[draft.root].kind == "class"
+    if not is_number and not draft.values and aggregate.kind == "sum" and asks_number:
+        return select([f"(COUNT(DISTINCT {answer}) AS ?number)"], draft)  # "how many boats are there in total"
     if not is_number and not draft.values and aggregate.kind == "sum":
         return select([f"DISTINCT {answer}"], draft)  # "which book did they write together"
     if not is_number and not draft.values:
