@@ -462,8 +462,8 @@ def _operations(
     if "cycle" not in operations:
         yield from ((at, parse.tokens[at].text) for at in reflexives(parse))
     if not orders:
-        named = words | {word for name in said.classes for word in name.lower().split()}
-        yield from ((at, word) for at, word in unordered(question) if word not in named)
+        known = words | {word for name in said.classes for word in name.lower().split()}
+        yield from ((at, word) for at, word in unordered(question) if word not in known)
     yield from unsayable(question)
 
 

@@ -493,9 +493,10 @@ class Joiner:
     def _is_wrong_way(self, hop: Hop, attachment: Attachment, topics: Related = "own") -> bool:
         """Whether the grammar says that a relation that could lead both ways leads the other way."""
         back = hop.back
-        are_persons = all(
-            self._likeness.fits("person", end) == 1 for end in (hop.start, hop.end)
-        )  # of one class or two
+        at = self._clauses.units[attachment.to].at
+        ends = (hop.start, hop.end)  # "people" may be of another class than the one that is offered
+        is_general = self._parse.words[at] in self._parse.lexicon.persons
+        are_persons = is_general and all(self._likeness.fits("person", end) == 1 for end in ends)
         may_turn = self.ends.may_start(attachment.unit, back, topics) and self.ends.may_end(attachment.to, back, topics)
         if not (may_turn or are_persons):
             return False
