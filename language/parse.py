@@ -234,7 +234,7 @@ def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> i
         return final if tokens[final].pos != "VERB" else None  # "how long does the race last"
     alone = [at for at in helps if tokens[at].pos == "VERB"]  # "did" as the verb of the question
     others = [token for token in tokens if token.pos == "VERB" and token.lemma not in words.supports]
-    own = [at for at in range(final + 1) if tokens[at].head in alone and tokens[at] in others]
+    own = [at for at, token in enumerate(tokens) if token.head in alone and token in others]
     things = [at for at in own if tokens[at].dep in _OF_THINGS]
     if things and things[-1] > alone[0] + 1:  # "whom did Ada train", read as what a train did
         return things[-1]

@@ -9,12 +9,13 @@ if TYPE_CHECKING:
     from triplecheck.kg.values.in_texts import agrees, dates_in, mentions, written_date
     from triplecheck.kg.values.records import HALF_A_CHARACTER, parse_json, parse_record, valid
     from triplecheck.kg.values.typed import Date, Quantity, date_of, quantity, value_of, written
-    from triplecheck.kg.values.units import Exact, converted, unit
+    from triplecheck.kg.values.units import OWN, Exact, converted, unit
 
 __all__ = [
     "Date",
     "Exact",
     "HALF_A_CHARACTER",
+    "OWN",
     "Quantity",
     "agrees",
     "converted",
@@ -39,6 +40,6 @@ __getattr__ = lazily(
         "in_texts": "agrees dates_in mentions written_date",
         "records": "HALF_A_CHARACTER parse_json parse_record valid",
         "typed": "Date Quantity date_of quantity value_of written",
-        "units": "Exact converted unit",
+        "units": "Exact OWN converted unit",
     },
 )

@@ -195,7 +195,7 @@ def test_it_is_not_proved(mills: KERAG, question: str) -> None:
 
 
 def test_yes_and_no_together_are_no_answer(mills: KERAG) -> None:
-    both = "SELECT DISTINCT ?x { ?mill a <mill> . ?mill <insured> ?x }"
+    both = "SELECT DISTINCT ?x { ?one a <mill> . ?one <insured> ?x }"
     right = "SELECT ?mill { ?mill a <mill> . ?mill <insured> <yes> }"
     replies = [topics(), *(fields(reasoning="It says that.", query=text) for text in (both, right))]
     result, _ = play(KERAG(mills.sources, assist="plans"), "Which mills are insured?", *replies)

@@ -7,8 +7,7 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from triplecheck.kg.types import Literal
-from triplecheck.kg.values import converted, quantity
-from triplecheck.kg.values.units import OWN
+from triplecheck.kg.values import OWN, converted, quantity
 from triplecheck.language.likeness import NAMES, unit_kind
 from triplecheck.language.operations import Comparison, Limit, compared, degree, end_of_unit, is_money, number
 from triplecheck.language.text import plain
