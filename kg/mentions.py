@@ -7,6 +7,7 @@ names inside runs of tokens by their trigrams, and short words by all spellings 
 from __future__ import annotations
 
 import itertools
+import string
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
@@ -139,7 +140,7 @@ class MentionDetector:
                 if not form or words.is_ordinary(start, end):
                     continue
                 known = next((one for one in words.spellings(start, end) if one in self._names), "")
-                if forms := (known,) if known else self._firms(words, start, end):
+                if forms := (known,) if known else self._longer(words, start, end):
                     spans.append((start, end, forms))
         taken: set[int] = set()
         mentions = []
@@ -149,16 +150,20 @@ class MentionDetector:
                 mentions.append(words.mention(start, end, forms, 1.0))
         return mentions
 
-    def _firms(self, words: _Words, start: int, end: int) -> tuple[str, ...]:
-        """The names that have a legal form besides some words: "brandt woods" for Brandt Woods Ltd.
+    def _longer(self, words: _Words, start: int, end: int) -> tuple[str, ...]:
+        """The names that have a legal form or a middle initial besides some words: "brandt woods" for Brandt Woods Ltd,
+        "ada moss" for Ada K. Moss.
 
         An ordinary word alone is no firm. One word with two letters behind it may be another name: Kent Co.
         """
         if end == start + 1 and not words.is_unusual(start):
             return ()
         legal = [one for one in sorted(LEGAL_FORMS) if end > start + 1 or len(one) > _SHORT_FORM]
-        firms = (f"{form} {one}" for form in words.spellings(start, end) for one in legal)
-        return tuple(dict.fromkeys(firm for firm in firms if firm in self._names))
+        forms = [*words.spellings(start, end)]
+        longer = [f"{form} {one}" for form in forms for one in legal]
+        pairs = (form.split() for form in forms if form.count(" ") == 1)
+        longer += [f"{first} {letter} {last}" for first, last in pairs for letter in string.ascii_lowercase]
+        return tuple(dict.fromkeys(name for name in longer if name in self._names))
 
     def _unknown(self, words: _Words, named: Sequence[Mention]) -> list[Mention]:
         """Spans that look like a name and match none: perhaps a part of a name, or a name that is not in the graph.

@@ -314,7 +314,16 @@ class _Table:
                     shares.append((share, table, names))
         best = max((share for share, _, _ in shares), default=0)
         top = [(table, names) for share, table, names in shares if share == best]
-        if column.typed.kind == "number" and len({id(table) for table, _ in top}) > 1:
+        several = column.typed.kind == "number" and len({id(table) for table, _ in top}) > 1
+        things = [(table, names) for table, names in top if table.named is not None]
+        if several and len({id(table) for table, _ in things}) == 1:  # the others are events, or join two tables
+            table = things[0][0]
+            self.notes.append(
+                f"{self.source.place}: {column.name} is taken for keys of {table.name}, which alone has names; "
+                f"--link {self.name}.{column.name}=TABLE says another"
+            )
+            return things[0]
+        if several:
             others = ", ".join(dict.fromkeys(table.name for table, _ in top))
             self.notes.append(
                 f"{self.source.place}: {column.name} may hold keys of {others} and is kept as numbers; "

@@ -202,7 +202,7 @@ class TestRelationNames:
 
 class TestPartsOfNames:
     NAMES = (
-        "Marsh & Dunnock Ltd\tin\tOsby\nHolt & Rye\tin\tVik\nHolt & Rye Lamps Ltd\tin\tVik\n"
+        "Ada K. Moss\tin\tOsby\nMarsh & Dunnock Ltd\tin\tOsby\nHolt & Rye\tin\tVik\nHolt & Rye Lamps Ltd\tin\tVik\n"
         "201-KE-3316\tof\tVan 4\nJan Nowak-Lis\tin\tVik\n"
     )
 
@@ -213,6 +213,7 @@ class TestPartsOfNames:
             ("Who runs Marsh & Dunnock?", "Marsh & Dunnock", "Marsh & Dunnock Ltd"),
             ("who do we talk to at marsh & dunnock", "marsh & dunnock", "Marsh & Dunnock Ltd"),
             ("Is Marsh & Dunnock ISO 9001 certified?", "Marsh & Dunnock", "Marsh & Dunnock Ltd"),
+            ("how many boats did ada moss build", "ada moss", "Ada K. Moss"),
         ],
     )
     def test_a_name_lacks_its_legal_form(self, tmp_path: Path, question: str, mention: str, found: str) -> None:

@@ -205,8 +205,10 @@ class Joiner:
         found = list(self._between(attachment, 1)) or list(self._between(attachment, 1, "of its class"))
         if len(verbs) > 1:  # "stocks something that is brewed by": one relation says one verb
             found = [join for join in found if verbs <= join.said]
+        if not any(map(self._is_bare, found)):  # of a table that joins the two, rather than by a role that no word says
+            found = [join for join in self._between(attachment, 2) if found and self._is_bare(join)] or found
         found = found or list(self._between(attachment, 2))
-        found = [join for join in found if self._is_bare(join)] or found
+        found = [join for join in found if len(join.hops) == 1 and self._is_bare(join)] or found
         if len({tuple(hop.relation.label for hop in join.hops) for join in found}) != 1:
             return []
         if self._is_of_other_time(attachment, verbs, found):
@@ -215,14 +217,14 @@ class Joiner:
         return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
 
     def _is_bare(self, join: Join) -> bool:
-        """Whether a relation is called as the class that it leads to and no more, as a key of another table is: it says
-        that the two belong together, "the mechanics at a branch" of `branch`, where `lead mechanic` says more."""
-        relation, likeness = join.hops[0].relation, self._likeness
-        words = likeness.bases(relation.label)
-        is_called = bool(words) and all(
-            likeness.of_word(word, [relation.tail.casefold()]) >= NAMES_NOUN for word in words
+        """Whether each relation is called as the class that it leads to and no more, as keys of another table are: it
+        says that the two belong together, "the mechanics at a branch" of `branch`, where `lead mechanic` says more."""
+        likeness = self._likeness
+        return all(
+            (words := likeness.bases(hop.relation.label))
+            and all(likeness.of_word(word, [hop.relation.tail.casefold()]) >= NAMES_NOUN for word in words)
+            for hop in join.hops
         )
-        return len(join.hops) == 1 and is_called
 
     def _is_of_other_time(self, attachment: Attachment, words: Iterable[int], joins: Sequence[Join]) -> bool:
         """Whether the time of something else is asked for than of what joins lead to: "since when does X deliver to Y"
