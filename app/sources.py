@@ -78,7 +78,7 @@ class SourceOptions:
     split: list[str] | None = flagged(
         "--split SEPARATOR",
         "What separates several values in a cell of a wide table, such as '; '; COLUMN=SEPARATOR for one column; none: "
-        "nothing. Default: ; or | where half of the parts also stand in other cells.",
+        "nothing. Default: ; or | where half of the parts also stand in other cells, or ; between names.",
     )
     link: list[str] | None = flagged(
         "--link COLUMN=TABLE...",

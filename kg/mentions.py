@@ -161,7 +161,8 @@ class MentionDetector:
         legal = [one for one in sorted(LEGAL_FORMS) if end > start + 1 or len(one) > _SHORT_FORM]
         forms = [*words.spellings(start, end)]
         longer = [f"{form} {one}" for form in forms for one in legal]
-        pairs = (form.split() for form in forms if form.count(" ") == 1)
+        are_names = end == start + 2 and words.content(start, end) == end - start
+        pairs = (form.split() for form in forms if are_names and form.count(" ") == 1)
         longer += [f"{first} {letter} {last}" for first, last in pairs for letter in string.ascii_lowercase]
         return tuple(dict.fromkeys(name for name in longer if name in self._names))
 

@@ -511,7 +511,7 @@ def _is_measured(question: Question, at: int, said: QuerySays, likeness: Likenes
         senses = tuple(sense for sense in senses if (sense.kind == "time") == dated) or senses
     words = [word for sense in senses for word in sense.quantity.split()] + [found.lemma]
     if found.degree and not is_known(parse, found):  # "nicest": of which values, and which end?
-        return any(likeness.of_form(word, own) for word in words for own in said.relations)
+        return any(likeness.of_form(word, own) for word in words for own in by)
     words += [parse.words[i] for i in nouns]
     if dated and any(sense.kind == "time" for sense in found.senses):
         return True

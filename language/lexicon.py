@@ -55,6 +55,7 @@ class Lexicon:
         scales: adjectives and adverbs, and what they compare; beside a verb some compare something else ("long:verb"):
             who has worked the longest began first.
         orders: words without degree that compare as superlatives and comparatives do.
+        amounting: words for a number that are no numerals: "twice", "half", names of months.
         amounts: words for more and fewer of the noun that follows.
         frequent: adjectives that say how many things have what they describe ("the most common colour").
         unordered: adjectives whose superlative compares nothing that a graph has.
@@ -150,6 +151,7 @@ class Lexicon:
     articles: frozenset[str] = frozenset()
     scales: Mapping[str, Scale] = field(default_factory=dict)
     orders: Mapping[str, Scale] = field(default_factory=dict)
+    amounting: frozenset[str] = frozenset()
     amounts: Mapping[str, str] = field(default_factory=dict)
     frequent: frozenset[str] = frozenset()
     unordered: frozenset[str] = frozenset()

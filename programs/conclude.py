@@ -27,7 +27,6 @@ from triplecheck.programs.steps import Checked, Computed, Stopped, Trace, Wrote
 from triplecheck.programs.subgraph import Fact, Subgraph
 from triplecheck.signatures.notation import split_edge
 
-_FLAGS = {"true": "yes", "false": "no"}
 _TEMPERATURE = 0.7  # of samples
 # To tell whether a relation has one value per entity: entities that are looked at, the fewest of them that tell it,
 # and the share of them that may have more.
@@ -183,8 +182,9 @@ class Conclusion:
     # --- written -------------------------------------------------------------------------------
     def look_up(self, written: Sequence[str]) -> Outcome:
         """The outcome of written answers: each is found in the cited facts, else in all retrieved facts."""
-        if self.asked.asks_whether and len(written) == 1 and written[0] in _FLAGS:
-            return self._yes_or_no(_FLAGS[written[0]])
+        is_plain = self.asked.asks_whether and not self.asked.negations
+        if self.cited and is_plain and len(written) == 1 and written[0].casefold() == "true":
+            return self._yes_or_no("yes")
         # A value may have this name (there is a band called Yes): then it is the answer.
         is_value = any(written[0] == self.reading.names[value] for fact in self.cited for value in fact.values)
         if self.cited and len(written) == 1 and normalize(written[0]) in YES_NO and not is_value:

@@ -496,7 +496,8 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
     operations |= {"minus"} if "minus pattern" in operations else set()
     operations |= {"not"} if _named_as(plan, flags.values()) else set()
     values: Sequence[str] = [value for one in plan.operations for value in one.values]
-    ordered = [name for one in plan.operations if one.name in ("order", "max", "min") for name in one.variables]
+    by_values = (one.variables for one in plan.operations if one.name in ("order", "max", "min"))
+    ordered = next(by_values, ())  # the first key; further ones only part ties
     by = {number for own in plan.leading_to(ordered) for number in own}
     units = (own_unit(kind) for number in numbers for kind, _ in graph.schema(number).range)
     return QuerySays(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from triplecheck.kg import Graph, Literal
 from triplecheck.kg.plans import Plan
-from triplecheck.kg.plans.algebra import Constant, End
+from triplecheck.kg.plans.algebra import Constant, End, Var, positive
 from triplecheck.kg.values import quantity
 from triplecheck.language.coverage import QuerySays, meant_order
 from triplecheck.language.described import asked_class
@@ -20,7 +20,9 @@ from triplecheck.programs.offers import described
 COMPUTED = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?!(?:MIN|MAX|SAMPLE)\b)", re.IGNORECASE)
 """The beginning of a query whose answer is computed. The least and the largest value of several are in the graph."""
 _EXTREME = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?:MIN|MAX)\b", re.IGNORECASE)
-_SMALL = ("0", "1")  # what a query may compare a number of things with
+_TYPED = re.compile(r"[?$](\w+)\s+a\s+<([^<>]+)>")
+_SMALL = (0, 1, 2)  # what a query may compare a number of things with: "several", "both"
+_RECKONING = ("plus", "minus", "times", "divided by", "year", "month", "day")
 TIMES = frozenset(("date", "year"))
 COMPARISONS = frozenset(("<", "<=", ">", ">=", "=", "in"))
 
@@ -70,12 +72,16 @@ class QueryForm:
 
     def _bound_problem(self, plan: Plan) -> str:
         """Why a query is wrong that compares with a number, though the question has none; empty if it is not."""
-        read = self.read
+        read, lexicon = self.read, self.read.parse.lexicon
         has_number = any(number(read.parse, at) is not None for at in range(len(read.parse)))
-        if has_number or read.limits or read.times or read.numbers:
+        if has_number or read.limits or read.times or read.numbers or not lexicon.numbers:
             return ""
-        values = (value.strip('"') for one in plan.operations if one.name in COMPARISONS for value in one.values)
-        found = next((value for value in values if quantity(Literal(value)) is not None and value not in _SMALL), "")
+        if any(plan.has(name) for name in _RECKONING) or not lexicon.amounting.isdisjoint(read.words):
+            return ""
+        values = (one for operation in plan.operations if operation.name in COMPARISONS for one in operation.values)
+        texts = (value.strip('"').partition('"')[0] for value in values)
+        sizes = ((text, quantity(Literal(text))) for text in texts)
+        found = next((text for text, size in sizes if size is not None and size.amount not in _SMALL), "")
         return f"The query compares with {found}, and the question has no number." if found else ""
 
     def _order_problem(self, plan: Plan, said: Callable[[Plan], QuerySays]) -> str:
@@ -127,17 +133,27 @@ class QueryForm:
         return ""
 
     def _selection_problem(self, plan: Plan) -> str:
-        """Why a query is wrong that has a variable with the name of what is asked for, and selects another one: "which
-        city" and `?city`; empty if it is not."""
+        """Why a query is wrong that selects things of another class than the variable that is called like what is asked
+        for: halls for "which city", beside `?city`; empty if it is not."""
         bases, asked = self.likeness.bases, self.read.asked
         wanted = bases(asked.lemma) if asked.kind == "thing" and asked.at >= 0 else frozenset()
-        if (
-            not wanted
-            or plan.kind == "ask"
-            or COMPUTED.match(plan.text)
-            or any(bases(name) & wanted for name in plan.variables)
-        ):
+        is_computed = COMPUTED.match(plan.text) or _EXTREME.match(plan.text)
+        if not wanted or plan.kind == "ask" or is_computed or len(plan.variables) != 1:
             return ""
-        others = dict.fromkeys(re.findall(r"[?$](\w+)", plan.text))
-        meant = next((name for name in others if bases(name.rstrip("0123456789")) == wanted), "")
+        classes = {name: bases(label) for name, label in _classes_of(plan).items()}
+        own = classes.get(plan.variables[0])
+        if own is None or own == wanted or wanted & bases(_unnumbered(plan.variables[0])):
+            return ""
+        names = (end.name for one in positive(plan.algebra) for end in one.ends if isinstance(end, Var))
+        others = (name for name in names if name not in plan.variables and bases(_unnumbered(name)) == wanted)
+        meant = next((name for name in others if classes.get(name, wanted) == wanted), "")
         return f"The question asks for {asked.noun!r}: select ?{meant}." if meant else ""
+
+
+def _classes_of(plan: Plan) -> dict[str, str]:
+    """The class that a plan states of a variable."""
+    return dict(_TYPED.findall(plan.text))
+
+
+def _unnumbered(name: str) -> str:
+    return name.rstrip("0123456789")

@@ -61,7 +61,7 @@ _SPELT = re.compile(r"(\d{1,2})-([A-Za-z]{3,9})-(\d{4})")
 _SEPARATORS = (";", "|")
 _SHARED = 0.5  # of the values beside a separator
 _LISTS, _LIST_SHARE = 3, 0.2  # cells of names between semicolons, and their share of all
-_LIST = re.compile(r"[^\W_][^;!?]{0,39}(?:; [^\W_][^;!?]{0,39})+")
+_LIST = re.compile(r"[A-Z\u00c0-\u00de][^;!?\d]{0,39}(?:; [A-Z\u00c0-\u00de][^;!?\d]{0,39})+")
 _ENTITY = re.compile(r"&#?\w+;")  # of HTML
 
 
@@ -145,7 +145,11 @@ def separator(cells: Iterable[object], known: Collection[str], *, of_keys: bool 
         shared = sum(uses[part] > 1 or part in known for part in beside)
         may_be = of_keys or not all(map(_NUMBER.fullmatch, beside))
         lists = sum(_LIST.fullmatch(text) is not None for text in texts)
-        are_lists = lists == sum(sign in text for text in texts) and lists >= max(_LISTS, _LIST_SHARE * len(texts))
+        are_lists = (
+            sign == ";"
+            and lists == sum(sign in text for text in texts)
+            and lists >= max(_LISTS, _LIST_SHARE * len(texts))
+        )
         if beside and may_be and (are_lists or shared >= _SHARED * len(beside)):
             return sign
     return None

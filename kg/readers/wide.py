@@ -33,6 +33,7 @@ _NAMES = ("name", "title", "label", "fullname", "displayname")
 _FIRST_NAMES, _LAST_NAMES = ("firstname", "givenname", "forename"), ("lastname", "surname", "familyname")
 _DESCRIPTIONS = ("description",)
 _PEOPLE = {"people": "person", "children": "child", "men": "man", "women": "woman", "staff": "person"}
+_ROLES = ("er", "or", "ist", "ant", "ent", "man", "woman", "person", "chief", "lead", "head", "boss")
 _LINKED = 0.5  # share of the distinct values of a column that must be names or keys of the other table
 _LONGEST = 80  # characters of a name
 _SHOWN = 3
@@ -316,7 +317,8 @@ class _Table:
         top = [(table, names) for share, table, names in shares if share == best]
         several = column.typed.kind == "number" and len({id(table) for table, _ in top}) > 1
         things = [(table, names) for table, names in top if table.named is not None]
-        if several and len({id(table) for table, _ in things}) == 1:  # the others are events, or join two tables
+        is_role = column.typed.kind == "number" and _is_role(column.name)
+        if several and is_role and len({id(table) for table, _ in things}) == 1:  # the others are events, or join two
             table = things[0][0]
             self.notes.append(
                 f"{self.source.place}: {column.name} is taken for keys of {table.name}, which alone has names; "
@@ -351,6 +353,11 @@ def _base(name: str) -> str | None:
     last = words[-1].casefold().strip(".#") if words else ""
     several = len(words) > 1 and last.removesuffix("s") in _SURE_IDS
     return " ".join(words[:-1]) if last in _IDS or several else None
+
+
+def _is_role(name: str) -> bool:
+    """Whether the header of a key says what someone is to the row, by its ending: "owner_id", "tutor_id"."""
+    return (_base(name) or "").casefold().endswith(_ROLES)
 
 
 def _is_given(cell: object) -> bool:

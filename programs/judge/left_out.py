@@ -168,7 +168,7 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
     kinds = kinds_of(labels, encode, read.language)
     if "person" in kinds:
         return False
-    if own and "group" not in kinds and _is_described(read, labels):
+    if kinds and "group" not in kinds and _is_described(read, labels):
         return True
     if "group" in kinds and _asks_who_is_in(read, labels) and _has_persons(graph, read.language, encode):
         return True
@@ -184,8 +184,12 @@ def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: S
 def _is_described(read: Question, labels: Sequence[str]) -> bool:
     """Whether the question names a class and asks for what belongs to it: "who is the landlord of the pub with the most
     seats" is not answered by a pub."""
+    parse, best = read.parse, -1 if read.compares is None else read.compares.at
     return any(
-        not place.start <= read.asked.at < place.end and read.parse.is_a(place.end - 1, "nmod", "nmod:poss")
+        not place.start <= read.asked.at < place.end
+        and parse.is_a(place.end - 1, "nmod", "nmod:poss")
+        and parse.is_noun(parse.tokens[place.end - 1].head)
+        and parse.tokens[place.end - 1].head != best  # "the oldest of the horses"
         for place in places(read, labels)
     )
 

@@ -217,6 +217,19 @@ class TestThings:
 
 
 class TestLinks:
+    def test_a_role_leads_to_the_only_table_with_names_that_has_such_keys(self, tmp_path: Path) -> None:
+        paths = [
+            write(tmp_path / "members.csv", "id,name,mentor_id\n1,Ada,\n2,Ben,1\n3,Cleo,1\n"),
+            write(
+                tmp_path / "visits.csv",
+                "id,day,member_id,batch_id\n1,2024-01-02,2,1\n2,2024-01-03,3,2\n3,2024-01-04,1,3\n",
+            ),
+        ]
+        raws = read_graph(paths)
+        found = {triple for raw in raws for triple in triples(raw)}
+        assert ("members/2", "mentor", "members/1") in found and ("visits/1", "batch_id", "1") in found
+        assert any("is taken for keys of members" in note for raw in raws for note in raw.notes)
+
     def test_columns_of_names_and_keys_are_edges(self, tmp_path: Path) -> None:
         paths = [write(tmp_path / "people.csv", PEOPLE), write(tmp_path / "teams.csv", TEAMS)]
         (raw,) = read_graph(paths)

@@ -151,7 +151,8 @@ THOSE = f"SELECT ?violin {{ ?violin a <violin> . ?violin <made by> <Lena Roth> .
 OLDER = "ASK { <Ada> <born in> ?one . <Bob> <born in> ?two . FILTER(?one > ?two) }"
 OLDEST = "SELECT ?boss { ?boss a <boss> . ?boss <born in> ?year } ORDER BY DESC(?year) LIMIT 1"
 TOWN = (
-    "?violin a <violin> . ?violin <made by> ?maker . ?maker <born in> ?town . ?violin <price> ?price } "
+    "?violin a <violin> . ?maker a <maker> . ?violin <made by> ?maker . "
+    "?maker <born in> ?town . ?violin <price> ?price } "
     "ORDER BY DESC(?price) LIMIT 1"
 )
 UNSAID = "The query says nothing of 'Lena Roth'. Patterns with it: "

@@ -6,6 +6,7 @@ import itertools
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from triplecheck.kg.readable import singular
 from triplecheck.language.clauses import Attachment, Clauses
 from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_likeness
 from triplecheck.language.operations import degree
@@ -205,8 +206,8 @@ class Joiner:
         found = list(self._between(attachment, 1)) or list(self._between(attachment, 1, "of its class"))
         if len(verbs) > 1:  # "stocks something that is brewed by": one relation says one verb
             found = [join for join in found if verbs <= join.said]
-        if not any(map(self._is_bare, found)):  # of a table that joins the two, rather than by a role that no word says
-            found = [join for join in self._between(attachment, 2) if found and self._is_bare(join)] or found
+        if found and not any(join.said or self._is_bare(join) for join in found):  # a role that no word says
+            found = [join for join in self._between(attachment, 2) if self._is_of_deed(join)] or found
         found = found or list(self._between(attachment, 2))
         found = [join for join in found if len(join.hops) == 1 and self._is_bare(join)] or found
         if len({tuple(hop.relation.label for hop in join.hops) for join in found}) != 1:
@@ -215,6 +216,11 @@ class Joiner:
             return []
         right = [join for join in found if not self._is_wrong_way(join.hops[0], attachment)] or found
         return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
+
+    def _is_of_deed(self, join: Join) -> bool:
+        """Whether a table joins two things by what was done, and its keys say no more: members, enrolments, courses."""
+        endings = tuple(one for one in self._parse.lexicon.deed_endings if len(one) > 1)
+        return self._is_bare(join) and singular(join.hops[0].end.casefold()).endswith(endings)
 
     def _is_bare(self, join: Join) -> bool:
         """Whether each relation is called as the class that it leads to and no more, as keys of another table are: it
