@@ -200,7 +200,7 @@ class Triples:
             codes = " ".join(f"when {place} then {names.index(one)}" for place, one in enumerate(units))
             given = _listed([code for code, name in enumerate(names) if own_unit(name) is not None])
             value = f"case when place is null or k in {given} then {value} else case place {codes} end end"
-            plain = _listed([code for name, code in self._kinds.items() if own_units.may_be_amount(name)])
+            plain = self._kinds_of_amounts()
             joined += f" left join amounts on r = relation and t.t = amount and (k is null or k in {plain})"
         self._sql.execute(f"create view typed as select t.rowid p, h, r, t.t t, {value} v from t {joined}")  # nosec B608
         present = [v for (v,) in self._rows("select distinct v from typed where v >= 0 order by v")]
@@ -230,13 +230,17 @@ class Triples:
         found = np.array(rows, np.int64)
         return found[numbering.has_values(*found.T[1:])][:, 0].tolist()  # type: ignore[no-any-return]
 
+    def _kinds_of_amounts(self) -> str:
+        """The codes of datatypes that an amount in a unit of the graph may have, as a list of SQL."""
+        return _listed([code for name, code in self._kinds.items() if own_units.may_be_amount(name)])
+
     def _amounts(self, datatypes: Sequence[str]) -> list[str]:
         """Write the table `amounts` in units of the graph (relation, amount), with the place of their datatypes.
 
         Returns:
             These datatypes.
         """
-        plain = _listed([code for name, code in self._kinds.items() if own_units.may_be_amount(name)])
+        plain = self._kinds_of_amounts()
         found = self._sql.sql(
             f"select distinct r, t s from t where (k is null or k in {plain}) "  # nosec B608
             f"and ascii(t) between {_FIRST} and {_LAST} and regexp_matches(t, '{FORM}') "

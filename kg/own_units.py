@@ -40,7 +40,7 @@ def may_be_amount(datatype: str) -> bool:
 
 
 def amounts(relations: Int, texts: pa.Array, tails: Int, known: Sequence[str]) -> tuple[Int, list[str]]:
-    """Which tails are amounts in units of their graph.
+    """Find the tails that are amounts in a unit that only their graph has.
 
     Args:
         relations: of each distinct pair of a relation and a tail of `FORM`, shape (n,).

@@ -61,18 +61,20 @@ def _is_setting(parse: Parse, noun: int) -> bool:
         for one in tokens
     )
     others = {*parse.dependents(noun, "amod", "compound", "nmod", "acl", "appos", "nummod", "flat")} - {*determiners}
-    after = noun + 1 < len(parse) and parse.pos(noun + 1) in (
-        "ADP",
-        "SCONJ",
-        "PRON",
-    )  # "the club with the most members"
     owns = parse.is_a(noun, "nmod:poss")
     of_all = parse.is_a(noun, "nmod") and any(
         degree(parse, i) == "Sup" for i in parse.dependents(parse.tokens[noun].head, "amod")
     )  # "the oldest rider in the club"
     is_apart = parse.is_a(noun, "obj", "obl", "nsubj") or owns or of_all
-    is_bare = is_definite and not others and not (after and not owns) and not parse.is_plural(noun)
+    is_bare = is_definite and not others and (owns or not _is_told_apart(parse, noun)) and not parse.is_plural(noun)
     return parse.pos(noun) == "NOUN" and is_apart and is_bare
+
+
+def _is_told_apart(parse: Parse, noun: int) -> bool:
+    """Whether words right behind a noun say which one is meant: "the club with the most members". A time does not:
+    "joined the club in 2019"."""
+    after = noun + 1 < len(parse) and parse.pos(noun + 1) in ("ADP", "SCONJ", "PRON")
+    return after and not (noun + 2 < len(parse) and parse.words[noun + 2][0].isdigit())
 
 
 def told_by_clause(parse: Parse, at: int) -> bool:

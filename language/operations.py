@@ -438,7 +438,7 @@ def _measured(parse: Parse, at: int) -> str:
 
 
 def leads(parse: Parse, at: int) -> bool:
-    """Whether a word before a number asks for so many of the first things of an order: "top 3"."""
+    """Whether a word asks for the first things of an order, and a number behind it says how many: "top 3"."""
     return at >= 0 and parse.words[at] in parse.lexicon.leading and number(parse, at + 1) is not None
 
 

@@ -204,8 +204,8 @@ def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Le
 
 
 def _with_subject(tokens: tuple[Token, ...]) -> tuple[Token, ...]:
-    """The tokens; a name before a verb that was taken for a part of it is its subject, the noun before is its object:
-    "which riders did Ada train"."""
+    """The tokens, with a subject for a verb that the parser joined to the name before it: in "which riders did Ada
+    train", Ada is the subject, and the riders are the object."""
     found = list(tokens)
     for at, token in enumerate(tokens[:-1]):
         if token.pos == "PROPN" and token.dep == "compound" and token.head == at + 1 and tokens[at + 1].pos == "VERB":

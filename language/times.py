@@ -24,7 +24,7 @@ _OF_EDGE: dict[tuple[str, str], During] = {
     ("since", "end"): "after",
     ("before", "end"): "until",
 }
-"""How the start or the end of a time changes a bound: "after the start of 2019" is "since 2019". Others stay."""
+"""The bounds that "the start of" or "the end of" a time changes: "after the start of 2019" is "since 2019"."""
 
 
 @dataclass(frozen=True)

@@ -169,7 +169,7 @@ class Conclusion:
         return Outcome(result.text, result.nodes, self._proof(operands, result.triples), grounded=True, doubts=doubts)
 
     def _asks_amount(self, sizes: Sequence[Quantity | None]) -> bool:
-        """Whether the noun that is asked for is the unit of all sizes, that only the graph has: "how many crowns"."""
+        """Whether the question asks for a unit that only the graph has, and all sizes are in it: "how many crowns"."""
         at = self.asked.asked.at
         unit = own_unit(OWN + self.asked.parse.words[at]) if at >= 0 else None
         return bool(sizes) and unit is not None and all(one is not None and one.kind == unit.kind for one in sizes)

@@ -39,7 +39,7 @@ from triplecheck.programs.judge.features import query_features
 from triplecheck.programs.judge.left_out import is_no_person
 from triplecheck.programs.offers import Line, described, names_of, offer, things, values_named
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.query_form import COMPARISONS, COMPUTED, TIMES, QueryForm
+from triplecheck.programs.query_form import COMPARISONS, COMPUTED, TIMES, QueryForm, unquoted
 from triplecheck.programs.steps import Planned, Stopped, Trace
 from triplecheck.signatures.notation import clean, write_topic
 from triplecheck.signatures.query_notation import THING, without_things
@@ -244,7 +244,7 @@ class Planning:
 
     @functools.cached_property
     def _every_name(self) -> list[str]:
-        """The names of classes and relations of the graph, as far as they are looked at."""
+        """The names of the first classes and relations of the graph."""
         abouts = map(self._graph.relation, range(min(self._graph.num_relations, _RELATIONS)))
         return [*_labels(self._graph), *(name for about in abouts for name in (about.label, *about.aliases))]
 
@@ -506,7 +506,7 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
         list(dict.fromkeys([*(graph.type_label(id) for one in plan.classes for id in one.classes), *ends])),
         THING in ends,
         operations,
-        {value.strip('"').partition('"')[0].replace(",", "") for value in values},
+        {unquoted(value).replace(",", "") for value in values},
         plan.triples,
         {one.text for one in units if one is not None},
         [_named(graph, number, lines[number], language) for number in numbers if number in by],

@@ -18,7 +18,7 @@ from triplecheck.language.question import Question
 from triplecheck.programs.offers import described
 
 COMPUTED = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?!(?:MIN|MAX|SAMPLE)\b)", re.IGNORECASE)
-"""The beginning of a query whose answer is computed. The least and the largest value of several are in the graph."""
+"""The beginning of a query that computes its answer. MIN, MAX and SAMPLE give a value that is in the graph."""
 _EXTREME = re.compile(r"\s*SELECT\s+(?:(?:DISTINCT|REDUCED)\s+)?\(\s*(?:MIN|MAX)\b", re.IGNORECASE)
 _TYPED = re.compile(r"[?$](\w+)\s+a\s+<([^<>]+)>")
 _SMALL = (0, 1, 2)  # what a query may compare a number of things with: "several", "both"
@@ -79,7 +79,7 @@ class QueryForm:
         if any(plan.has(name) for name in _RECKONING) or not lexicon.amounting.isdisjoint(read.words):
             return ""
         values = (one for operation in plan.operations if operation.name in COMPARISONS for one in operation.values)
-        texts = (value.strip('"').partition('"')[0] for value in values)
+        texts = map(unquoted, values)
         sizes = ((text, quantity(Literal(text))) for text in texts)
         found = next((text for text, size in sizes if size is not None and size.amount not in _SMALL), "")
         return f"The query compares with {found}, and the question has no number." if found else ""
@@ -148,6 +148,11 @@ class QueryForm:
         others = (name for name in names if name not in plan.variables and bases(_unnumbered(name)) == wanted)
         meant = next((name for name in others if classes.get(name, wanted) == wanted), "")
         return f"The question asks for {asked.noun!r}: select ?{meant}." if meant else ""
+
+
+def unquoted(value: str) -> str:
+    """A value of a query, without quotes and datatype."""
+    return value.strip('"').partition('"')[0]
 
 
 def _classes_of(plan: Plan) -> dict[str, str]:

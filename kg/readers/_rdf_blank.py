@@ -148,7 +148,7 @@ def _without(raw: RawGraph, flat: Mapping[str, _Held]) -> RawGraph:
 
 
 def _about(column: pa.DictionaryArray, where: npt.NDArray[np.bool_]) -> list[tuple[int, str]]:
-    """The edges, of those in `where`, that have a blank node in a column, each with that node."""
+    """The edges in `where` whose node in a column is blank, each with this node."""
     is_blank = pc.starts_with(column.dictionary, "_:").to_numpy(False)
     if not is_blank.any():
         return []

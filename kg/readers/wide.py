@@ -220,7 +220,7 @@ class _Table:
         self.labels = self._labels()
 
     def _code(self) -> _Column | None:
-        """The column with a code for each row, beside a key that is a number, if there is no name: "KW-2024-001"."""
+        """The column with a code such as "KW-2024-001" for each row; None if rows have names, or keys with letters."""
         has_names = self.named is not None or any(c.plain in (*_FIRST_NAMES, *_LAST_NAMES) for c in self.columns)
         if has_names or not self.numbered:
             return None
@@ -317,8 +317,8 @@ class _Table:
         top = [(table, names) for share, table, names in shares if share == best]
         several = column.typed.kind == "number" and len({id(table) for table, _ in top}) > 1
         things = [(table, names) for table, names in top if table.named is not None]
-        is_role = column.typed.kind == "number" and _is_role(column.name)
-        if several and is_role and len({id(table) for table, _ in things}) == 1:  # the others are events, or join two
+        is_only = len({id(table) for table, _ in things}) == 1  # the others are events, or join two tables
+        if several and is_only and _is_role(column.name):
             table = things[0][0]
             self.notes.append(
                 f"{self.source.place}: {column.name} is taken for keys of {table.name}, which alone has names; "
@@ -356,7 +356,7 @@ def _base(name: str) -> str | None:
 
 
 def _is_role(name: str) -> bool:
-    """Whether the header of a key says what someone is to the row, by its ending: "owner_id", "tutor_id"."""
+    """Whether the header of a key names a role, as its ending tells: "owner_id", "tutor_id"."""
     return (_base(name) or "").casefold().endswith(_ROLES)
 
 

@@ -94,7 +94,12 @@ def _plain(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
 
 @dataclass(frozen=True)
 class _Own:
-    """The units of one graph that datatypes name, and the place in `units` of that of each row, shape (n,), or -1."""
+    """The units that only one graph has.
+
+    Attributes:
+        units: those that its datatypes name.
+        at: the place of the unit of each row in `units`, -1 for none, shape (n,).
+    """
 
     units: list[Unit]
     at: npt.NDArray[np.int64]

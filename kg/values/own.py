@@ -43,7 +43,7 @@ class OwnUnits:
         return self._of_word.get(word)
 
     def datatypes(self, texts: pa.Array, given: pa.Array) -> pa.Array:
-        """Datatypes of values, with those of plain texts that are amounts in units of this graph.
+        """The datatypes of values. Plain texts that are amounts in a unit of this graph get the datatype of the unit.
 
         Args:
             texts: strings, shape (n,).

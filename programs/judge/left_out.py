@@ -10,14 +10,7 @@ import numpy as np
 
 from triplecheck.kg import Direction, Graph, normalize
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.language.coverage import (
-    attributes,
-    unasked,
-    unnamed_nouns,
-    unnamed_words,
-    unordered,
-    unsayable,
-)
+from triplecheck.language.coverage import attributes, unasked, unnamed_nouns, unnamed_words, unordered, unsayable
 from triplecheck.language.described import nouns, places
 from triplecheck.language.kinds import kinds_of, named_like_things
 from triplecheck.language.likeness import NAMES_NOUN, Likeness

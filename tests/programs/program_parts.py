@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -71,6 +71,16 @@ def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path, encoder: str 
     path = folder / "graph.tsv"
     path.write_text("".join("\t".join(row) + "\n" for row in rows), encoding="utf-8")
     return build_knowledge_base(read_graph([path]), folder / "kb", encoder=encoder)
+
+
+def written_tables(tables: Mapping[str, str], folder: Path) -> list[Path]:
+    """CSV files of tables that are written with bars between the cells, by the name of the table."""
+    paths = []
+    for name, text in tables.items():
+        lines = (line.strip().split("|") for line in text.strip().splitlines())
+        paths.append(folder / f"{name}.csv")
+        paths[-1].write_text("".join(",".join(f'"{cell}"' for cell in line) + "\n" for line in lines), "utf-8")
+    return paths
 
 
 def node(graph: Graph, id: str) -> int:

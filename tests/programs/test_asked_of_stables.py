@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from program_parts import ask
+from program_parts import ask, written_tables
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import KERAG
@@ -88,12 +88,7 @@ ANSWERED = {
 @pytest.fixture(scope="module")
 def stables(tmp_path_factory: pytest.TempPathFactory) -> KERAG:
     folder = tmp_path_factory.mktemp("stables")
-    paths = []
-    for name, text in TABLES.items():
-        paths.append(folder / f"{name}.csv")
-        lines = (line.strip().split("|") for line in text.strip().splitlines())
-        paths[-1].write_text("".join(",".join(f'"{cell}"' for cell in line) + "\n" for line in lines), "utf-8")
-    return KERAG(KnowledgeBase.from_tables(paths, folder / "kb"), verdict="likely")
+    return KERAG(KnowledgeBase.from_tables(written_tables(TABLES, folder), folder / "kb"), verdict="likely")
 
 
 @pytest.mark.parametrize(("question", "answer"), [pair for pairs in ANSWERED.values() for pair in pairs])

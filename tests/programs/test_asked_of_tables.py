@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from program_parts import ask
+from program_parts import ask, written_tables
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.programs import KERAG
@@ -86,11 +86,7 @@ ANSWERED = {
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> KERAG:
     folder = tmp_path_factory.mktemp("tools")
-    for name, text in TABLES.items():
-        rows = [line.strip().replace("|", ",") for line in text.strip().splitlines()]
-        (folder / f"{name}.csv").write_text("\n".join(rows) + "\n", "utf-8")
-    files = [folder / f"{name}.csv" for name in TABLES]
-    return KERAG(KnowledgeBase.from_tables(files, folder / "kb"), verdict="likely")
+    return KERAG(KnowledgeBase.from_tables(written_tables(TABLES, folder), folder / "kb"), verdict="likely")
 
 
 @pytest.mark.parametrize(("question", "answer"), [pair for pairs in ANSWERED.values() for pair in pairs])

@@ -413,7 +413,7 @@ class Joiner:
         noun = parse.tokens[at].head if parse.is_a(at, "amod", "compound") else at
         return parse.pos(noun) == "NOUN" and any(degree(parse, i) == "Sup" for i in parse.dependents(noun, "amod"))
 
-    def _naming(self, flags: Collection[frozenset[str]], words: Collection[str]) -> frozenset[int]:
+    def _naming(self, flags: Collection[frozenset[str]], words: frozenset[str]) -> frozenset[int]:
         """The tokens that name a relation to yes and no: all words of its name, "read music", or an adjective or
         participle, "the covered stages", "stages that are covered", "organic farms" of `certified organic`.
 
@@ -431,9 +431,7 @@ class Joiner:
         ]
         found = {at for span in spans if bases(" ".join(parse.words[i] for i in span)) in flags for at in span}
         adjectives = (at for at in range(len(parse)) if parse.pos(at) == "ADJ" and parse.is_a(at, "amod"))
-        return frozenset(
-            found | {at for at in adjectives if len(own := bases(parse.words[at])) > 0 and own <= {*words}}
-        )
+        return frozenset(found.union(at for at in adjectives if (own := bases(parse.words[at])) and own <= words))
 
     def _is_event(self, attachment: Attachment, end: str) -> bool:
         """Whether a class is the event that a verb names, not who takes part: an inspection for "who inspected"."""

@@ -7,12 +7,7 @@ from dataclasses import dataclass
 
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words
-from triplecheck.language.coverage import (
-    compared_words,
-    operation_words,
-    unnamed_settings,
-    without_named_order,
-)
+from triplecheck.language.coverage import compared_words, operation_words, unnamed_settings, without_named_order
 from triplecheck.language.described import Place, places
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit, is_common_noun
