@@ -37,6 +37,7 @@ from triplecheck.language.operations import (
 )
 from triplecheck.language.parse import Parse
 from triplecheck.language.question import Question
+from triplecheck.language.roles import same_stem
 from triplecheck.language.text import words_of
 from triplecheck.language.times import TimeLimit
 
@@ -180,7 +181,10 @@ def without_named_order(question: Question, names: Sequence[str]) -> Question:
     noun = {question.words[found.at + 1], parse.lemma(found.at + 1)}
     if not is_named and any(parse.pos(i) == "PRON" for i in parse.dependents(found.at + 1, "nmod:poss")):
         said = (name.casefold().split() for name in names)
-        is_named = any(len(two) == 2 and two[1] in noun and _takes(parse, two[0], found) for two in said)
+        is_named = any(
+            len(two) == 2 and any(same_stem(two[1], one) for one in noun) and _takes(parse, two[0], found)
+            for two in said
+        )
     return replace(question, compares=None) if is_named else question
 
 

@@ -46,6 +46,7 @@ class Lexicon:
         auxiliaries: verbs that begin a question of yes or no.
         supports: of these, those that need another verb in a question ("do").
         known_verb: a verb in the form that "do" has after it, to read a sentence with whose own verb is not known.
+        known_nouns: a noun in the singular and in the plural, to read a sentence with one that is not known.
         copulas: of these, those that form the passive too.
         sorts: nouns that join the noun after them ("kinds of music").
         genitives: what joins a noun to its possessor.
@@ -143,6 +144,7 @@ class Lexicon:
     auxiliaries: frozenset[str] = frozenset()
     supports: frozenset[str] = frozenset()
     known_verb: str = ""
+    known_nouns: Sequence[str] = ("", "")
     copulas: frozenset[str] = frozenset()
     sorts: frozenset[str] = frozenset()
     genitives: frozenset[str] = frozenset()

@@ -8,7 +8,7 @@ ClearNLP and TIGER, the tree is turned: content words are heads, as in https://u
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from triplecheck.language.lexicon import Lexicon, lexicon
@@ -17,6 +17,7 @@ from triplecheck.language.text import TOPIC, plain, spans, without_accents
 
 _OF_THINGS = frozenset(("nsubj", "dobj", "obj", "attr"))
 _NOMINAL = frozenset({"NOUN", "PROPN", "PRON", "NUM"})
+_BEFORE_NOUN = frozenset({"ADJ", "ADV", "VERB", "X"})  # what a noun without one after it was taken for
 _FUNCTION = frozenset({"AUX", "DET", "PRON", "ADP", "PART", "CCONJ", "SCONJ", "INTJ", "PUNCT", "SYM"})
 _GRADED = frozenset({"ADJ", "ADV", "PROPN", "VERB", "X"})
 _PARSES = 2_048
@@ -164,9 +165,7 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
         masked, at = masked + name, end
     masked += text[at:]
     read = without_accents(masked) if words.borrowed_accents else masked
-    tokens = (
-        _with_subject(_with_verb(reader.parse(read), read, reader, words)) if reader.is_trained else reader.tokens(read)
-    )
+    tokens = _reread(read, reader, words) if reader.is_trained else reader.tokens(read)
     if read != masked:
         tokens = tuple(replace(token, text=masked[token.start : token.end]) for token in tokens)
     placed = [_placed(token, kept) for token in tokens]
@@ -187,19 +186,37 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
     )
 
 
-def _with_verb(tokens: tuple[Token, ...], text: str, reader: Pipeline, words: Lexicon) -> tuple[Token, ...]:
-    """The tokens. If a verb was taken for a noun, they are parsed again with a known verb in its place."""
-    at = _missed_verb(tokens, reader, words)
-    if at is None or not words.known_verb:
-        return tokens
-    missed = tokens[at]
-    again = reader.parse(text[: missed.start] + words.known_verb + text[missed.end :])
-    if len(again) != len(tokens) or again[at].pos != "VERB":
-        return tokens
+def _reread(text: str, reader: Pipeline, words: Lexicon) -> tuple[Token, ...]:
+    """The tokens of a text. What was taken for another part of speech is parsed again, with a known word in its place."""
+    tokens = reader.parse(text)
+    known: dict[int, tuple[str, str]] = {}
+    for pos, missed in (("NOUN", _missed_noun), ("VERB", _missed_verb)):
+        at = missed(tokens, reader, words)
+        if at is None:
+            continue
+        is_plural = reader.lemma(tokens[at].text, "NOUN") != tokens[at].text.casefold()
+        likely = words.known_nouns[is_plural] if pos == "NOUN" else words.known_verb
+        if again := _with_known({**known, at: (likely, pos)}, tokens, text, reader):
+            known[at] = likely, pos
+            tokens = again
+    return _with_subject(tokens)
+
+
+def _with_known(
+    known: Mapping[int, tuple[str, str]], tokens: Sequence[Token], text: str, reader: Pipeline
+) -> tuple[Token, ...]:
+    """The tokens, parsed with known words of some parts of speech in the place of some; none if they are not read so."""
+    said = text
+    for at in sorted(known, reverse=True):
+        said = said[: tokens[at].start] + known[at][0] + said[tokens[at].end :]
+    again = reader.parse(said)
+    if len(again) != len(tokens) or any(again[at].pos != pos for at, (_, pos) in known.items()):
+        return ()
     own = [
         replace(new, text=old.text, lemma=old.lemma, start=old.start) for new, old in zip(again, tokens, strict=True)
     ]
-    own[at] = replace(own[at], lemma=reader.lemma(missed.text, "VERB"))
+    for at, (_, pos) in known.items():
+        own[at] = replace(own[at], lemma=reader.lemma(tokens[at].text, pos))
     return tuple(own)
 
 
@@ -243,6 +260,32 @@ def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> i
     end = _before_total(tokens, words)
     last = max((at for at, token in enumerate(tokens[:end]) if token.pos == "NOUN"), default=0)
     return last if last > helps[0] + 1 else None
+
+
+def _missed_noun(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
+    """The place of a noun that was taken for another word; None if there is none: a determiner stands before it, and
+    no noun after it ("every apiary that lies higher", "which peaks can be climbed")."""
+    for at, (before, token) in enumerate(zip(tokens, tokens[1:], strict=False), 1):
+        asks = words.questions.get(before.text.casefold()) == "thing"
+        is_led = before.pos == "DET" or (asks and any(one.pos in ("VERB", "AUX") for one in tokens[at + 1 :]))
+        after = tokens[at + 1] if at + 1 < len(tokens) else None
+        is_last = after is None or not (_may_be_before_noun(after) or after.text == "-")  # "a first-aid kit"
+        if is_led and is_last and token.pos in _BEFORE_NOUN and not _stands_alone(token, words):
+            if reader.lists_noun(reader.lemma(token.text, "NOUN")):
+                return at
+    return None
+
+
+def _may_be_before_noun(token: Token) -> bool:
+    """Whether a noun may follow in the same phrase, or a token is one."""
+    is_part = token.pos != "VERB" or token.feature("VerbForm") == "Part"
+    return token.pos in _BEFORE_NOUN | _NOMINAL and token.pos != "PRON" and is_part
+
+
+def _stands_alone(token: Token, words: Lexicon) -> bool:
+    """Whether a word after a determiner can be without a noun: "the first", "the same", "the oldest"."""
+    is_number = bool(token.feature("NumType")) or token.lemma in words.ordinals
+    return is_number or token.feature("Degree") in ("Cmp", "Sup") or token.lemma in {*words.orders, *words.light}
 
 
 def _before_total(tokens: Sequence[Token], words: Lexicon) -> int:

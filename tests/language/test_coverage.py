@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from triplecheck.kg.encode import load_encoder
-from triplecheck.language.coverage import LeftOut, QuerySays, left_out
+from triplecheck.language.coverage import LeftOut, QuerySays, left_out, without_named_order
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.question import read_question
 
@@ -179,3 +179,19 @@ def test_the_unit_or_the_year_of_a_value_is_said_by_the_value(likeness: Likeness
 def test_every_thing_that_is_asked_for_is_no_more_than_all(likeness: Likeness) -> None:
     assert found(likeness, "List every plant of *Ada Moss*.", "waters", operations=()).surely == ()
     assert found(likeness, "Does *Ada Moss* water every plant?", "waters").surely == ("every",)
+
+
+@pytest.mark.parametrize(
+    ("text", "name", "is_named"),
+    [
+        ("Which plants had their last watering in June?", "last watered", True),
+        ("Which plants had their latest watering in June?", "last watered", True),
+        ("Which plants had their first watering in June?", "last watered", False),
+        ("Which plant had the last watering?", "last watered", False),
+        ("What was the first flowering of the rose?", "first flowering", True),
+    ],
+)
+def test_an_order_may_belong_to_the_name_of_a_relation(text: str, name: str, is_named: bool) -> None:
+    question = read_question(text, ())
+    assert question.compares is not None
+    assert (without_named_order(question, [name]).compares is None) == is_named

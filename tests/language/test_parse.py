@@ -84,6 +84,27 @@ def test_a_noun_that_looks_like_a_verb_is_one_after_a_question_word(text: str) -
     assert (parsed.pos(1), parsed.tokens[1].feature("Number")) == ("NOUN", "Plur")
 
 
+@pytest.mark.parametrize(
+    ("text", "noun", "above"),
+    [
+        ("List every apiary that lies above 100 metres.", "apiary", "List"),
+        ("Which bridges over the *Aro* were designed by Ada?", "bridges", "designed"),
+        ("Which peaks can you climb from a hut?", "peaks", "climb"),
+        ("Which flat in the house has the lowest rent?", "flat", "has"),
+    ],
+)
+def test_a_noun_is_one_if_no_other_stands_after_its_determiner(text: str, noun: str, above: str) -> None:
+    found = parse(text.replace("*", ""), ("Aro",), "en")
+    at = found.words.index(noun)
+    assert (found.pos(at), found.tokens[found.tokens[at].head].text) == ("NOUN", above)
+
+
+@pytest.mark.parametrize("text", ["Which hut was the second to open?", "Does Aro charge the same per hour as Ada?"])
+def test_a_word_that_can_be_without_a_noun_stays_one(text: str) -> None:
+    found = parse(text, ("Aro",), "en")
+    assert found.pos(next(i for i, word in enumerate(found.words) if word in ("second", "same"))) == "ADJ"
+
+
 @pytest.mark.parametrize("text", ["what caused the flood of aro", "which owns the boats that sank"])
 def test_a_verb_after_a_question_word_stays_one(text: str) -> None:
     assert parse(text, ("Aro",), "en").pos(1) == "VERB"
