@@ -227,10 +227,10 @@ class GraphLinker:
 
     def _add_loose(self, form: str, found: dict[int, Candidate]) -> None:
         """Names that contain the text, or are similar in meaning."""
-        if self._trigrams is not None and len(form) <= _LONGEST_PART:
+        # A number is no part of a name: 2025 of a day, or the 10 of "less than 10 euros" of S-10.
+        if self._trigrams is not None and len(form) <= _LONGEST_PART and not form.isdigit():
             for named, fit in self._partial(form):
-                if not (named.source == "value" and form.isdigit()):  # a year is no part of the name of a day
-                    self._keep(found, named, "partial", _PART_OF_NAME * fit * _SOURCE_WEIGHT[named.source])
+                self._keep(found, named, "partial", _PART_OF_NAME * fit * _SOURCE_WEIGHT[named.source])
         if self._name_vectors is not None and self._encoder is not None:
             rows, cosines = self._name_vectors.search(self._encoder.encode([form])[0], _DENSE_CANDIDATES)
             for node, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):

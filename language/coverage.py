@@ -20,6 +20,7 @@ from triplecheck.language.likeness import (
     SURELY,
     Likeness,
     least_likeness,
+    unit_of_name,
 )
 from triplecheck.language.operations import (
     LONGEST_UNIT,
@@ -478,7 +479,7 @@ def _numbers(said: QuerySays) -> set[float]:
 
 def _amounts(parse: Parse, limit: Limit, said: QuerySays) -> set[float]:
     """The number of a bound, and the same amount in the units of relations: 180 minutes for 3 hours."""
-    units = {name.split()[-1] for names in said.relations for name in names if name.strip()}
+    units = {unit for names in said.relations for name in names if (unit := unit_of_name(name))}
     starts = (at + 1 for at in range(*limit.span) if number(parse, at) is not None)
     given = [own for start in starts if (own := parse.written(start, end_of_unit(parse, start)))]
     pairs = ((own, unit) for own in (*given, limit.quantity) if own for unit in units)

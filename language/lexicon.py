@@ -70,6 +70,7 @@ class Lexicon:
         courtesy: how polite requests begin that `tell` or `give` something, their `adverbs`, and how to ask plainly.
         adverbs: adverbs, and the phrases that say the same behind a participle.
         again: what stands before something that is said again.
+        fractions: what stands before the article of a unit, and its number: "half an hour".
         among: what `opens` a question with the things to choose from, "out of all the", which of its words are kept
             before them (`definite`), and by `which of` and `how many of` the phrases that ask for some of them.
         aggregates: words for a number, a sum, an average, a difference.
@@ -166,6 +167,7 @@ class Lexicon:
     courtesy: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     adverbs: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     again: tuple[str, ...] = ()
+    fractions: Mapping[str, float] = field(default_factory=dict)
     among: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     aggregates: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     quantities: tuple[str, ...] = ()

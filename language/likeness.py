@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import re
 from collections.abc import Collection, Iterable, Sequence
 
 import numpy as np
@@ -16,7 +17,7 @@ from triplecheck.language.lexicon import lexicon
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import pipeline
 from triplecheck.language.relevance import Encode
-from triplecheck.language.roles import head_of
+from triplecheck.language.roles import does, head_of
 from triplecheck.language.text import words_of
 from triplecheck.signatures.notation import BETWEEN_EXAMPLES
 
@@ -39,6 +40,7 @@ _SHORTEST_STEM, _STEM = 5, 0.65
 def least_likeness(pos: str) -> float:
     """The likeness from which a name says a word, by its part of speech; a proper name is said by itself alone."""
     return {"NOUN": NAMES_NOUN, "PROPN": 1.0}.get(pos, NAMES)
+_LAST_WORD = re.compile(r"([^\s()\[\]]+)[)\]\s]*$")
 
 
 class Likeness:
@@ -86,7 +88,7 @@ class Likeness:
         return self._compared[key]
 
     def _of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
-        meant = {at: means for at, word in enumerate(words) if (means := self._meanings(word))}
+        meant = {at: means for at, word in enumerate(words) if (means := self._meanings(word, wordings))}
         others = [[*words[:at], one, *words[at + 1 :]] for at, means in meant.items() for one in means]
         of_unit = (
             max((self._of_unit(words[0], wording) for wording in wordings), default=0.0) if len(words) == 1 else 0.0
@@ -98,10 +100,12 @@ class Likeness:
         share = len(rest) / len(words)
         return max(best, 1 - share + share * self._of_written(rest, wordings, besides) if rest else 1.0)
 
-    def _meanings(self, word: str) -> list[str]:
-        """What a verb says in words of relations."""
-        known = self.lexicon.meanings
-        return known.get(pipeline(self._language).lemma(word, "VERB"), "").split() if known else []
+    def _meanings(self, word: str, wordings: Sequence[str]) -> list[str]:
+        """What a verb says in words of relations, and what those do that a noun stands for: a keeper keeps."""
+        reader = pipeline(self._language)
+        said = self.lexicon.meanings.get(reader.lemma(word, "VERB"), "").split()
+        noun = reader.lemma(word, "NOUN")
+        return said + [one for wording in wordings for one in words_of(wording) if does(noun, one, self._language)]
 
     def _of_written(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
         phrase = " ".join(words)
@@ -159,12 +163,13 @@ class Likeness:
         """Of one content word and a relation by its names: 1 if a name has it, less if it has a word of its stem."""
         key = (word, *wordings)
         if key not in self._compared:
-            self._compared[key] = max(self._of_one(own, wordings) for own in (word, *self._meanings(word)))
+            self._compared[key] = max(self._of_one(own, wordings) for own in (word, *self._meanings(word, wordings)))
         return self._compared[key]
 
     def _of_unit(self, word: str, wording: str) -> float:
         """The likeness of a unit, or of a noun for what it measures, and a name that ends with such a unit; else 0."""
-        kind = unit_kind(wording.split()[-1], self._language) if wording.split()[1:] else ""
+        unit = unit_of_name(wording)
+        kind = unit_kind(unit, self._language) if unit != wording else ""
         if not kind:
             return 0.0
         if kind == unit_kind(word, self._language):
@@ -194,6 +199,12 @@ class Likeness:
         words = words_of(wording)
         end = next((at for at, word in enumerate(words) if at and word in self.lexicon.rates), len(words))
         return words[:end]
+
+
+def unit_of_name(name: str) -> str:
+    """The last word of a name, which may be the unit of its values: "min" of `running time [min]`, "m" of `height m`;
+    empty of an empty name."""
+    return next(iter(_LAST_WORD.findall(name)), "")
 
 
 @functools.lru_cache(20_000)

@@ -157,9 +157,11 @@ class Pipeline:
 
     def base_form(self, word: str) -> str:
         """The base form of a word alone, of which nothing else is known: of a noun, else of a verb."""
-        noun, verb = self.lemma(word, "NOUN"), self.lemma(word, "VERB")
-        # "thing" is read as a form of a verb "the".
-        return noun if noun != word.lower() or verb in self.stop_words else verb
+        noun = self.lemma(word, "NOUN")
+        verb = self.lemma(noun, "VERB")
+        # "bookings" as "booking" is a form of "book", but "rents" none of "rend"; "thing" is read as one of a verb "the".
+        is_form = noun == word.lower() or noun.startswith(verb.removesuffix("e"))
+        return verb if is_form and verb not in self.stop_words else noun
 
     def _lemma(self, word: str, pos: str) -> str:
         if "lemmatizer" not in self._spacy.pipe_names or not word:

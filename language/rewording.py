@@ -7,6 +7,8 @@ import functools
 import re
 from collections.abc import Iterable
 
+from triplecheck.kg.types import Literal
+from triplecheck.kg.values import quantity
 from triplecheck.language.lexicon import Lexicon, lexicon
 from triplecheck.language.pipeline import ENGLISH, pipeline
 
@@ -22,10 +24,11 @@ def asking_for_things(text: str, language: str = ENGLISH) -> str:
     for a ship that has no captain. Which ones are there?". "Out of all the ships, which one is the oldest?", "Which one
     is the oldest among the ships?" and "Which one among the ships is the oldest?" ask "Which of the ships is the
     oldest?". "Could you give me the names of all the ships?" is "List all the ships?", and "I would like to know the
-    length of the Heron." is "What is the length of the Heron.". What follows "i.e." says the same again.
+    length of the Heron." is "What is the length of the Heron.". What follows "i.e." says the same again. "Half an hour" is
+    "0.5 hour", and "longer than a mile" is "longer than 1 mile".
     """
     known = lexicon(pipeline(language).code)
-    text = _once(_first_time(_plainly(text, known), known), known)
+    text = _in_digits(_once(_first_time(_plainly(text, known), known), known), known)
     return _which_there_is(text, known) or _which_of_all(text, known) or _which_among(text, known) or text
 
 
@@ -80,6 +83,20 @@ def _once(text: str, known: Lexicon) -> str:
     if found is None or re.search(r"\d|[^\W\d_a-z]", found[1]) or not known.negations.isdisjoint(found[1].split()):
         return text
     return text[: found.start()] + found[2]
+
+
+def _in_digits(text: str, known: Lexicon) -> str:
+    """The text with amounts of a unit in digits that it has in words."""
+    one = "|".join(sorted(known.articles))
+    shares = {phrase: f"{share} " for phrase, share in known.fractions.items()} | {word: f"{word} 1 " for word in known.than}
+
+    def digits(said: re.Match[str]) -> str:
+        measured = quantity(Literal(f"1 {said[2]}"))
+        return said[0] if measured is None or measured.kind == "number" else f"{shares[said[1]]}{said[2]}"
+
+    of = _any_of(known.prepositions)  # "dearer than a pint of ale"
+    said = rf"\b({_any_of(shares)})\s+(?:{one})\s+([^\W\d_]+)\b(?!\s+(?:{of})\b)"
+    return re.sub(said, digits, text) if known.fractions else text
 
 
 def _which_there_is(text: str, known: Lexicon) -> str:

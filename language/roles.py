@@ -131,8 +131,14 @@ def names_deed(verb: str, name: str, language: str = ENGLISH) -> bool:
 def head_for(noun: str, wordings: Sequence[str], language: str = ENGLISH) -> Role | None:
     """What the head of a relation is to the verb of its name, if a noun stands for those who do it: "rider" and "rides
     for", "director" and "directed by"; None if the noun does not."""
-    roles = (head_of(wording, language) for wording in wordings if does(noun, wording, language))
+    roles = (_role(noun, wording, language) for wording in wordings if does(noun, wording, language))
     return next((role for role in roles if role is not None), None)
+
+
+def _role(noun: str, wording: str, language: str) -> Role | None:
+    first, *others = plain(wording).split()
+    is_active = bool(others) and first.endswith("s") and does(noun, first, language)  # "player", `plays instrument`
+    return "subject" if is_active else head_of(wording, language)
 
 
 def same_stem(one: str, other: str, language: str = ENGLISH) -> bool:

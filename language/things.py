@@ -71,7 +71,7 @@ def find_units(
     for place in places(question, [*classes, *synonyms]):
         place = replace(place, names=tuple(dict.fromkeys(synonyms.get(name, name) for name in place.names)))
         span = range(place.start, place.end)
-        if asked in span and _is_role(question, place):
+        if (asked in span and _is_role(question, place)) or _is_infinitive(parse, place.end - 1):
             continue
         subject, topic = _subject_of(parse, place, found), _with_class(parse, place, found)
         if subject is not None:
@@ -113,6 +113,11 @@ def _is_role(question: Question, place: Place) -> bool:
         for at in parse.children(place.end - 1)
     )
     return question.asked.kind == "person" and has_copula and of_other
+
+
+def _is_infinitive(parse: Parse, at: int) -> bool:
+    """Whether a word is what is done, "an hour to cook", and not who does it."""
+    return parse.pos(at) == "VERB" and any(parse.pos(i) == "PART" for i in parse.children(at))
 
 
 def _topics(parse: Parse) -> Iterator[Unit]:
@@ -251,7 +256,7 @@ def requested_value(parse: Parse) -> tuple[int, int] | None:
         at, verb = value, parse.tokens[value].head
         if parse.is_a(at, "nsubj") and parse.is_a(verb, "ccomp"):  # "list all dogs born in 2019", as a parser reads it
             at, verb = verb, parse.tokens[verb].head
-        if parse.is_a(at, "obj", "ccomp") and parse.lemma(verb) in parse.lexicon.requests:
+        if parse.is_a(at, "obj", "ccomp", "obl:npmod") and parse.lemma(verb) in parse.lexicon.requests:
             return verb, value
     return None
 

@@ -23,7 +23,7 @@ FORM = "a query is SPARQL, such as SELECT ?boat { ?boat <owned by> <Nordhav> }"
 
 _NAME = "urn:triplecheck:name:"
 _KEPT = (XSD, RDF, RDFS)
-_PLAIN = re.compile(r"[^\W_](?:[\w .,:;/#@!*+~=&|()'-]*[\w.,:;/#@!*+~()'-])?")
+_PLAIN = re.compile(r"[^\W_](?:[\w .,:;/#@!*+~=&|()\[\]'-]*[\w.,:;/#@!*+~()\[\]'-])?")
 _TOKEN = re.compile(
     r'''(?P<string>"""(?:[^\\]|\\.)*?"""|\'\'\'(?:[^\\]|\\.)*?\'\'\'|"(?:[^"\\\n]|\\.)*"|'(?:[^'\\\n]|\\.)*')'''
     r"""|(?P<comment>\#[^\n]*)"""

@@ -77,6 +77,10 @@ def test_every_label_can_be_written(label: str) -> None:
     assert label in spellings(name_of(token))
 
 
+def test_brackets_around_a_unit_are_written_as_they_are() -> None:
+    assert write_label("running time [min]") == "<running time [min]>"
+
+
 @pytest.mark.parametrize(
     "condition", ["?n < 3 && ?m > 2", "?n<?m && ?m>2", "?n<3 || ?m>2", "(?n <3) && (4>2)", "?n <= 3"]
 )

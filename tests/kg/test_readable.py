@@ -65,6 +65,8 @@ def test_the_label_of_a_class(id: str, label: str) -> None:
         ("/film/film/starring./film/performance/actor", "starring actor"),
         ("/location/location/contains./location/location/contains", "contains"),
         ("hasISBN", "has ISBN"),
+        ("Director(s)", "director"),
+        ("Running time [min]", "running time [min]"),
         ("ISBNNumber", "ISBN number"),
         ("P31", "P31"),
         ("___", "___"),

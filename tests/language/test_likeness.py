@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from triplecheck.kg.encode import load_encoder
-from triplecheck.language.likeness import Likeness
+from triplecheck.language.likeness import Likeness, unit_of_name
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +25,17 @@ def test_a_name_says_its_own_words_in_any_form(likeness: Likeness) -> None:
 def test_a_word_of_like_meaning_is_nearer_than_another(likeness: Likeness) -> None:
     assert likeness.of_word("cost", ["price"]) > likeness.of_word("cost", ["height"])
     assert likeness.of_words(["employer"], ["works for"]) > likeness.of_words(["employer"], ["grows in"])
+
+
+def test_a_noun_for_those_who_do_something_says_that(likeness: Likeness) -> None:
+    assert likeness.of_words(["keepers"], ["keeps"]) == likeness.of_word("keepers", ["keeps"]) == 1
+    assert likeness.of_words(["keepers"], ["sleeps"]) < 0.6
+
+
+@pytest.mark.parametrize("name", ["walk [min]", "walk (min)", "walk min", "walk[min]"])
+def test_a_name_may_end_with_the_unit_of_its_values(likeness: Likeness, name: str) -> None:
+    assert unit_of_name(name) == "min"
+    assert likeness.of_word("minutes", [name]) == 1
 
 
 def test_the_nearest_of_several_names_counts(likeness: Likeness) -> None:

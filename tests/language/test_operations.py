@@ -334,6 +334,10 @@ class TestOtherConditions:
             ("Could you tell me if the Heron sails?", "Could you tell me if the Heron sails?"),
             ("Which ship is the oldest, i.e. the one built first?", "Which ship is the oldest?"),
             ("Which ships were sailed for the first time in 1990?", "Which ships were first sailed in 1990?"),
+            ("Which trips take half an hour?", "Which trips take 0.5 hour?"),
+            ("Which trips are longer than a mile?", "Which trips are longer than 1 mile?"),
+            ("Which trips are longer than a poem?", "Which trips are longer than a poem?"),
+            ("Who wrote half a song?", "Who wrote half a song?"),
             (
                 "Which ships won a race for the first time in 1990?",
                 "Which ships won a race for the first time in 1990?",

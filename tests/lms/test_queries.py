@@ -846,6 +846,22 @@ def test_a_bound_keeps_its_unit(encode: Encode, question: str, relation: str, bo
     assert f'> "{bound}")' in query
 
 
+@pytest.mark.parametrize(
+    ("question", "condition"),
+    [
+        ("Which bridges are longer than half a kilometre?", "?bridge <length[m]> ?length_m . FILTER(?length_m > 500)"),
+        ("Which bridges cost less than 900 euros?", "?bridge <cost (EUR)> ?cost_eur . FILTER(?cost_eur < 900)"),
+        (
+            "Which bridges cost between €900 and €1,000?",
+            "?bridge <cost (EUR)> ?cost_eur . FILTER(?cost_eur >= 900) . FILTER(?cost_eur <= 1000)",
+        ),
+    ],
+)
+def test_a_unit_may_stand_in_the_name_of_a_relation(encode: Encode, question: str, condition: str) -> None:
+    relations = ["?bridge <length[m]> ?number (e.g. 240)", "?bridge <cost (EUR)> ?number (e.g. 950.00)"]
+    assert reply(encode, question, relations) == (of("bridge", condition), "")
+
+
 def test_money_counts_no_things(encode: Encode) -> None:
     relations = ["?engineer <coaching rate per hour> ?number (e.g. £28)"]
     query, reason = reply(encode, "How many crews does Pia Holt coach?", relations, ["?engineer a <engineer> (9)"])
@@ -962,3 +978,31 @@ def test_two_values_in_a_row_are_of_one_thing(encode: Encode, question: str, que
     topics |= {"dogs": "dogs = dog"} if "dogs" in question else {"dog": "dog"}
     classes = ["?animal a <animal> (9)", "?person a <person> (4)"]
     assert query in reply(encode, question, relations, classes, beside, topics)[0]
+
+
+def test_a_noun_for_those_who_do_something_is_at_that_end(encode: Encode) -> None:
+    relations = ["?engineer <repairs bridge> ?bridge (e.g. Old Arch)", "?bridge <crosses> ?river (e.g. Ilma)"]
+    assert reply(encode, "How many repairers does Old Arch have?", relations) == (
+        "SELECT (COUNT(DISTINCT ?repairer) AS ?number) { ?repairer <repairs bridge> <Old Arch> }",
+        "",
+    )
+
+
+def test_a_verb_names_a_relation_of_its_stem_rather_than_one_of_like_meaning(encode: Encode) -> None:
+    relations = ["?film <director> ?thing (e.g. Pia Holt)", "?showing <film> ?film (e.g. Ilma)"]
+    relations.append("?film <running time [min]> ?number (e.g. 104)")
+    query, _ = reply(encode, "Who directed the shortest film?", relations, ["?film a <film> (9)"])
+    assert "?film <director> ?answer" in query
+
+
+def test_a_class_of_what_is_done_is_no_verb(encode: Encode) -> None:
+    relations = ["?bookings <bridge> ?bridge (e.g. Old Arch)", "?bookings <booking no.> ?text (e.g. B-1)"]
+    query, _ = reply(encode, "Which bridges have no booking?", relations, [*CLASSES, "?bookings a <bookings> (9)"])
+    assert query == of("bridge", "FILTER NOT EXISTS { ?bookings a <bookings> . ?bookings <bridge> ?bridge }")
+
+
+def test_of_several_times_the_verb_tells_which(encode: Encode) -> None:
+    relations = ["?bridge <last painted> ?date (e.g. 1999-03-02)", "?bridge <year of design> ?year (e.g. 1980)"]
+    query, _ = reply(encode, "Which bridges were painted most recently?", relations)
+    assert "ORDER BY DESC(?last_painted)" in query
+    assert reply(encode, "Which bridges were talked about most recently?", relations)[0] == "none"

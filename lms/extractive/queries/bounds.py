@@ -8,7 +8,7 @@ from fractions import Fraction
 
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import OWN, converted, quantity
-from triplecheck.language.likeness import NAMES, unit_kind
+from triplecheck.language.likeness import NAMES, unit_kind, unit_of_name
 from triplecheck.language.operations import Comparison, Limit, compared, degree, end_of_unit, is_money, number
 from triplecheck.language.text import plain
 from triplecheck.language.times import TimeLimit
@@ -78,7 +78,7 @@ def _graded(draft: Draft, limit: Limit) -> Comparison | None:
 def _write_bound(
     draft: Draft, owner: int, measure: Measure, operator: str, limit: Limit, bound: str, unit: str
 ) -> None:
-    is_plain, named = _kind(measure.relation.example) == "number", measure.relation.label.split()[-1]
+    is_plain, named = _kind(measure.relation.example) == "number", unit_of_name(measure.relation.label)
     # "over 3 hours" bounds a duration in minutes by 180.
     own = converted(Fraction(bound), unit, named) if is_plain and unit else None
     text = _with_unit(bound, unit, measure.relation.example) if own is None else written(float(own))
@@ -151,8 +151,8 @@ def _may_be_in(reading: Reading, relation: Relation, bound: str, unit: str) -> b
 
 def kind_of_values(reading: Reading, relation: Relation) -> str:
     """What a relation measures, by its example or by the unit at the end of its name; empty if it is no quantity."""
-    own, last = _kind(relation.example), relation.label.split()[-1:]
-    named = unit_kind(last[0], reading.question.language) if last and own == "number" else ""
+    own = _kind(relation.example)
+    named = unit_kind(unit_of_name(relation.label), reading.question.language) if own == "number" else ""
     return named or own
 
 

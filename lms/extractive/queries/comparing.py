@@ -17,6 +17,9 @@ from triplecheck.lms.extractive.queries.measures import (
 from triplecheck.lms.extractive.queries.patterns import value, write_filter
 from triplecheck.lms.extractive.queries.reading import compound, is_denied
 
+_LEAST_TIME, _NEARER_TIME = 0.3, 0.03
+"""Likeness of a verb and the time that it means, and by how much it must be greater than that of all other times."""
+
 
 def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
     """The relation to the values that a comparison means.
@@ -34,10 +37,27 @@ def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
     named = named_by_rest(draft, owner, found) if noun is None else named_measure(draft, owner, compound(reading, noun))
     if named is not None:
         return Measure(named.relation, _operation(draft, found, named), named.score)
+    if noun is None and (times := _times_of_deed(draft, owner, found)):
+        if times[0].score < _LEAST_TIME or times[0].score - times[1].score < _NEARER_TIME:
+            raise UnsaidError(f"It is not clear which time {found.text!r} compares.")
+        return Measure(times[0].relation, _operation(draft, found, times[0]), times[0].score)
     measure = measure_of(reading.measures(owner), found, reading.likeness, are_theirs=bool(reading.classes(owner)))
     if measure is None:
         raise UnsaidError(f"No relation is what {found.text!r} compares.")
     return measure
+
+
+def _times_of_deed(draft: Draft, owner: int, found: Comparison) -> list[Measure]:
+    """The times of some things, most like the verb first, where a comparison says when something was done: "looked at
+    most recently"; empty if it says something else, or there is one time."""
+    reading, parse = draft.reading, draft.reading.parse
+    verb = next((at for at in parse.ancestors(found.at) if parse.pos(at) == "VERB"), None)
+    times = {one.label: one for one in reading.measures(owner) if one.kind == "time"}
+    compares_times = all(sense.kind == "time" for sense in found.senses)
+    if verb not in draft.unsaid or not compares_times or len(times) < 2:
+        return []
+    words = reading.words([verb])
+    return sorted(measures_of_words(list(times.values()), words, reading.likeness), key=lambda one: -one.score)
 
 
 def compared_noun(draft: Draft, found: Comparison) -> tuple[int | None, list[int]]:

@@ -12,10 +12,10 @@ from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_lik
 from triplecheck.language.operations import degree
 from triplecheck.language.parse import Parse
 from triplecheck.language.parse import parse as parsed
-from triplecheck.language.roles import does, head_of, is_mutual, names_deed, says_converse
+from triplecheck.language.roles import does, head_for, head_of, is_mutual, names_deed, says_converse
 from triplecheck.language.things import Unit, requested_value
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
-from triplecheck.lms.extractive.queries.schema import MEASURES, Schema
+from triplecheck.lms.extractive.queries.schema import MEASURES, Relation, Schema
 from triplecheck.signatures.query_notation import THING
 
 _WHOLE = 0.6
@@ -367,6 +367,8 @@ class Joiner:
             hops: the relations that may join it.
             alternatives: how many relations may join it.
         """
+        if self._is_other_role(attachment.to, hops[-1]):
+            return Join(attachment, hops, 0.0, frozenset())
         words = {at: self._parse.words[at] for at in [*self._joining(attachment), *self._named_ends(attachment, hops)]}
         besides = self._besides(attachment)
         said = {
@@ -379,7 +381,7 @@ class Joiner:
         for n, hop in enumerate(hops):
             own = [word for at, word in words.items() if said[at][1] == -n and at not in deeds]
             if own:
-                parts.append(self._likeness.of_words(own, hop.relation.wordings, besides))
+                parts.append(self._likeness_of(own, hop.relation, besides))
             elif n == 0 and deeds:
                 parts.append(NAMES_NOUN)
             elif len(hops) > 1 and hop is hops[-1] and self.asks(attachment.to, "time"):
@@ -398,6 +400,20 @@ class Joiner:
         if len(hops) == 1 and score >= _WHOLE:
             covered |= {at for at in words if self._parse.pos(at) != "PROPN"}
         return Join(attachment, hops, score, frozenset(covered), is_vague)
+
+    def _likeness_of(self, words: Sequence[str], relation: Relation, besides: Collection[str]) -> float:
+        """Of words that join and a relation; one word may have the stem of a name: "directed" and `director`."""
+        whole, names = self._likeness.of_words(words, relation.wordings, besides), relation.wordings
+        single = [name for name in names if len(self._likeness.bases(name)) == 1] if len(words) == 1 else []
+        return max(whole, self._likeness.of_form(words[0], single)) if single else whole
+
+    def _is_other_role(self, number: int, hop: Hop) -> bool:
+        """Whether a noun stands for those at the other end of a relation than a hop leads to: a player plays, and is
+        not played."""
+        unit, label = self._clauses.units[number], hop.relation.label
+        if unit.kind != "noun" or is_mutual(unit.names[-1], label, self._parse.lexicon.mutual):
+            return False
+        return head_for(unit.names[-1], [label], self._likeness.language) == ("subject" if hop.forward else "object")
 
     def is_deed(self, at: int, name: str) -> bool:
         """Whether a verb says what things of a class are: "who rented the van", where the van has rentals."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
-from triplecheck.language.likeness import COMPARED, NAMES, Likeness, unit_kind
+from triplecheck.language.likeness import COMPARED, NAMES, Likeness, unit_kind, unit_of_name
 from triplecheck.language.operations import Comparison, Extreme
 from triplecheck.lms.extractive.queries.schema import Relation
 
@@ -62,7 +62,7 @@ def measure_of_persons(relations: Sequence[Relation], words: Sequence[str], like
     if not likeness.speaks_of_persons(words):
         return None
     numbers = [
-        one for one in relations if one.kind == "number" and not unit_kind(one.label.split()[-1], likeness.language)
+        one for one in relations if one.kind == "number" and not unit_kind(unit_of_name(one.label), likeness.language)
     ]
     near = sorted(((likeness.of_persons(one.wordings), one.label, one) for one in numbers), key=lambda one: one[:2])
     if not near or near[-1][0] < _LEAST_PERSONS or (near[1:] and near[-1][0] - near[-2][0] < _CLEARLY_PERSONS):
