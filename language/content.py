@@ -29,16 +29,30 @@ def _is_content(parse: Parse, at: int) -> bool:
         return False
     if not said.isdisjoint(lexicon.containers) or not said.isdisjoint(lexicon.negations):
         return False
-    if _is_of_speakers(parse, at) or _is_emphatic(parse, at) or _is_wanted_unit(parse, at):
+    if _is_of_speakers(parse, at) or _is_emphatic(parse, at) or _is_wanted_unit(parse, at) or _have_both(parse, at):
         return False
     asks_who = any(lexicon.questions.get(word) == "person" for word in parse.words)
     if asks_who and not said.isdisjoint(lexicon.persons) and not parse.dependents(at, "acl"):
         return False  # "who is the oldest person"
     if counts_all(parse, at):
         return False
-    return not _is_in(parse, at, lexicon.excluding, _LONGEST_EXCLUSION) and not _is_in(
-        parse, at, lexicon.fillers, _LONGEST_FILLER
-    )
+    return not _is_in(parse, at, lexicon.excluding, _LONGEST_EXCLUSION) and not _is_in_filler(parse, at)
+
+
+def _have_both(parse: Parse, verb: int) -> bool:
+    """Whether a verb says that each of two things has what is asked for: "which teacher do A and B share"."""
+    subjects = filter(parse.is_topic, parse.dependents(verb, "nsubj"))
+    are_two = any(map(parse.is_topic, (i for at in subjects for i in parse.dependents(at, "conj"))))
+    return are_two and parse.pos(verb) == "VERB" and parse.lemma(verb) in parse.lexicon.same
+
+
+def fillers(parse: Parse) -> set[int]:
+    """The tokens of phrases that say nothing of a graph, such as "take place"."""
+    return {at for at in range(len(parse)) if _is_in_filler(parse, at)}
+
+
+def _is_in_filler(parse: Parse, at: int) -> bool:
+    return _is_in(parse, at, parse.lexicon.fillers, _LONGEST_FILLER)
 
 
 def settings(parse: Parse) -> frozenset[int]:

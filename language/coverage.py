@@ -447,7 +447,7 @@ def _operations(
         years = {year for year in (time.start, time.end) if year is not None}
         if time.dates and set(time.dates) <= set(said.numbers):
             continue
-        near = {str(year + step) for year in years for step in (-1, 0, 1)}
+        near = {str(year + step) for year in years for step in (-1, 0, 1)} or {str(time.month)}
         is_named = not time.is_bound and str(time.start) in words  # `copies sold in 2023`
         if not is_named and not near & set(said.numbers):
             yield time.span[0], time.text

@@ -392,10 +392,11 @@ def _graded(token: Token, before: Token | None, after: Token | None, words: Lexi
     """The lemma and the degree of an adjective that a pipeline does not know in this form, or gives no lemma: "dearer",
     "second oldest hut"; else None."""
     after_much = before is not None and before.lemma in words.amounts  # a noun there is none: "how much dearer"
-    before_than = after is not None and after.lemma in words.than  # nor in "is A pricier than B"
+    before_than = after is not None and after.lemma in words.than  # nor in "is A pricier than B", "which is dearer"
+    is_predicate = before is not None and before.lemma in words.copulas
     text = token.text.casefold()
     is_known = token.feature("Degree") in ("Cmp", "Sup") and token.lemma.casefold() != text
-    if is_known or not (token.pos in _GRADED or after_much or before_than):
+    if is_known or not (token.pos in _GRADED or after_much or before_than or is_predicate):
         return None
     for ending, degree in words.degree_endings.items():
         stem = text.removesuffix(ending)

@@ -35,6 +35,7 @@ class TimeLimit:
         start, end: the first and the last year; None if there is no bound.
         span: positions [start, end).
         dates: the dates that bound it, in ISO 8601, where the question gives more than years.
+        month: of any year, 1 for January: "in January"; 0 where it is about years or dates.
     """
 
     text: str
@@ -43,6 +44,7 @@ class TimeLimit:
     end: int | None
     span: tuple[int, int]
     dates: tuple[str, ...] = ()
+    month: int = 0
 
     @property
     def is_bound(self) -> bool:
@@ -74,6 +76,8 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
             during, first = _OF_EDGE.get((during, edge), during), _behind_articles(parse, behind)
     if (dated := _dated(parse, at, first, during)) is not None:
         return dated
+    if during == "within" and (month := _month(parse, first)):
+        return TimeLimit(parse.written(at, first + 1), during, None, None, (at, first + 1), month=month)
     decade = _decade(parse, first)
     year, end = _year(parse, first, is_far=during in ("before", "after"))
     last = None
@@ -135,6 +139,12 @@ def _date(parse: Parse, at: int) -> tuple[Date | None, int]:
             if found is not None and len(found) > 1:
                 return found, end
     return None, at
+
+
+def _month(parse: Parse, at: int) -> int:
+    """The month whose name stands at a position, without a year; 0 if none does."""
+    found = None if parse.is_topic(at) or at >= len(parse) else written_date(f"{parse.tokens[at].text} 2000")
+    return found[1] if found is not None and len(found) == 2 and parse.words[at].isalpha() else 0
 
 
 def _iso(date: Date) -> str:

@@ -70,6 +70,8 @@ def time_condition(graph: Graph, question: Question) -> TimeCondition | None:
     if not question.times or not (graph.has_edge_properties or _has_blank_nodes(graph)):
         return None
     limit = question.times[0]
+    if limit.month:  # of any year
+        return None
     start = _FIRST if limit.start is None else (limit.start, 1, 1)
     end = _LAST if limit.end is None else (limit.end, 12, 31)
     return TimeCondition(limit.text, start, end, question.parse.lexicon.moments)

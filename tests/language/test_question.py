@@ -101,6 +101,8 @@ class TestComputing:
     def test_yes_or_no(self) -> None:
         assert read_question("Was X born in Y?", ["X", "Y"]).asks_whether
         assert not read_question("Where was X born?", ["X"]).asks_whether
+        assert read_question("Can you get into X in a wheelchair?", ["X"]).asks_whether
+        assert not read_question("Can you list the boats of X?", ["X"]).asks_whether
 
     def test_whether_something_is_the_same(self) -> None:
         assert read_question("Do X and Y have the same teacher?", ["X", "Y"]).asks_same

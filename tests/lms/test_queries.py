@@ -1006,3 +1006,51 @@ def test_of_several_times_the_verb_tells_which(encode: Encode) -> None:
     query, _ = reply(encode, "Which bridges were painted most recently?", relations)
     assert "ORDER BY DESC(?last_painted)" in query
     assert reply(encode, "Which bridges were talked about most recently?", relations)[0] == "none"
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "Which bridges were opened in May?",
+            of("bridge", "?bridge <opened> ?opened . FILTER(MONTH(?opened) = 5)"),
+        ),
+        (
+            "How much did Tornwerk spend on its bridges in total?",
+            "SELECT (SUM(?cost) AS ?sum) { ?bridge a <bridge> . ?bridge <built by> <Tornwerk> . ?bridge <cost> ?cost }",
+        ),
+        ("When was Old Arch?", "SELECT DISTINCT ?answer { <Old Arch> <opened> ?answer }"),
+        (
+            "which was dearer to build, Old Arch or the Long Span",
+            "SELECT ?one { VALUES ?one { <Old Arch> <Long Span> } . ?one <cost> ?cost } ORDER BY DESC(?cost) LIMIT 1",
+        ),
+        (
+            "Which trainer do Pia Holt and Jon Aske share?",
+            "SELECT DISTINCT ?trainer { <Pia Holt> <trained by> ?trainer . FILTER(?trainer != <Pia Holt>) . "
+            "<Jon Aske> <trained by> ?trainer . FILTER(?trainer != <Jon Aske>) }",
+        ),
+    ],
+)
+def test_further_ways_to_ask(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (query, "")
+
+
+def test_a_day_is_no_number(encode: Encode) -> None:
+    relations = ["?bridge <toll per day> ?number (e.g. 4)", "?bridge <opened> ?date (e.g. 1931-05-02)"]
+    assert "toll" not in reply(encode, "On what day was Old Arch handed over?", relations)[0]
+
+
+def test_the_word_between_a_value_and_its_noun_belongs_to_the_value(encode: Encode) -> None:
+    relations = ["?crop <kind of honey> ?thing (e.g. heather)", "?crop <weight kg> ?number (e.g. 9.5)"]
+    query, _ = reply(
+        encode,
+        "What is the average weight of a heather honey crop?",
+        relations,
+        ["?crop a <crop> (20)"],
+        topics={"heather": "heather"},
+        beside=["?crop <kind of honey> <heather>"],
+    )
+    assert query == (
+        "SELECT (AVG(?weight) AS ?average) { ?crop a <crop> . ?crop <kind of honey> <heather> . "
+        "?crop <weight kg> ?weight }"
+    )

@@ -271,7 +271,9 @@ def _timed(draft: Draft, owner: int, words: Sequence[str], limit: TimeLimit) -> 
 
 def _conditions(variable: str, limit: TimeLimit) -> Iterator[str]:
     """The conditions on a value that a time bounds."""
-    if limit.dates and limit.during in _OPERATORS:
+    if limit.month:
+        yield f"MONTH({variable}) = {limit.month}"
+    elif limit.dates and limit.during in _OPERATORS:
         yield f'{variable} {_OPERATORS[limit.during]} "{limit.dates[0]}"'
     elif limit.dates:
         yield f'{variable} >= "{limit.dates[0]}"'

@@ -367,7 +367,7 @@ class Joiner:
             hops: the relations that may join it.
             alternatives: how many relations may join it.
         """
-        if self._is_other_role(attachment.to, hops[-1]):
+        if any(differs(attachment.to, hops[-1]) for differs in (self._is_other_role, self._is_no_time, self._is_no_one)):
             return Join(attachment, hops, 0.0, frozenset())
         words = {at: self._parse.words[at] for at in [*self._joining(attachment), *self._named_ends(attachment, hops)]}
         besides = self._besides(attachment)
@@ -414,6 +414,18 @@ class Joiner:
         if unit.kind != "noun" or is_mutual(unit.names[-1], label, self._parse.lexicon.mutual):
             return False
         return head_for(unit.names[-1], [label], self._likeness.language) == ("subject" if hop.forward else "object")
+
+    def _is_no_time(self, number: int, hop: Hop) -> bool:
+        """Whether a noun asks for a time and a hop leads to numbers: "on what day" asks for no rent per day."""
+        unit, known = self._clauses.units[number], self._parse.lexicon
+        asks_time = unit.kind == "noun" and known.nouns.get(unit.names[-1]) == "time"
+        return asks_time and hop.relation.kind == "number" and self._parse.find(known.quantities) is None
+
+    def _is_no_one(self, number: int, hop: Hop) -> bool:
+        """Whether a hop leads to texts in lower case, such as "clover", where a question asks for a person."""
+        relation = hop.relation
+        is_text = hop.forward and hop.end == THING and not relation.kind
+        return is_text and relation.example.islower() and self.asks(number, "person")
 
     def is_deed(self, at: int, name: str) -> bool:
         """Whether a verb says what things of a class are: "who rented the van", where the van has rentals."""

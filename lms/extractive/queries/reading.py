@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from triplecheck.language.clauses import Clauses, read_clauses
-from triplecheck.language.content import content_words
+from triplecheck.language.content import content_words, fillers
 from triplecheck.language.coverage import compared_words, operation_words, unnamed_settings, without_named_order
 from triplecheck.language.described import Place, places
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
@@ -114,7 +114,7 @@ def read(prompt: Prompt, encode: Encode) -> Reading:
     others = [name for name in names if name not in {wording for one in held.values() for wording in one.wordings}]
     named = _named_by_relations(question.parse, others, schema.classes, likeness)
     taken_by_classes = {at for place in named_classes for at in range(place.start, place.end)}
-    taken |= unnamed_settings(question.parse, [*names, *schema.classes], likeness)
+    taken |= unnamed_settings(question.parse, [*names, *schema.classes], likeness) | fillers(question.parse)
     synonyms = _synonyms(question, schema, likeness, taken | taken_by_classes, said)
     synonyms |= {one.label: one.head for one in held.values()}
     clauses = read_clauses(question, schema.classes, named, taken, synonyms)

@@ -42,7 +42,7 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
         draft, query = _written(reading)
     except UnsaidError as error:
         return {"reasoning": str(error) if needed else _BESIDE, "query": "none"}
-    if needed or _is_measured(draft) or (_is_named(draft) and _fits_word(draft, encode)):
+    if needed or _is_measured(draft) or _is_only_time(draft) or (_is_named(draft) and _fits_word(draft, encode)):
         return {"reasoning": "", "query": query}
     return {"reasoning": _BESIDE, "query": "none"}
 
@@ -73,6 +73,14 @@ def _is_measured(draft: Draft) -> bool:
         return False
     numbers = (one for one in reading.schema.relations if one.label in labels and one.kind == "number")
     return any(reading.likeness.of_words([word], one.wordings) >= NAMES for one in numbers for word in words)
+
+
+def _is_only_time(draft: Draft) -> bool:
+    """Whether a question asks no more than when a topic was, and it has one time alone."""
+    reading = draft.reading
+    if reading.content or reading.question.asked.kind != "time" or len(reading.topics) != 1:
+        return False
+    return len({one.label for one in reading.measures(reading.topics[0]) if one.kind == "time"}) == 1
 
 
 def _fits_word(draft: Draft, encode: Encode) -> bool:
@@ -168,9 +176,11 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
     asks_value = reading.units[draft.root].kind == "word" or _asks_amount(draft)
     if asked.kind not in _ASKED_BY_VERB or not asks_value:
         return None
-    for number, unit in enumerate(reading.units):
-        verb = parse.tokens[unit.at].head
-        if unit.kind == "word" or not parse.acts(verb) or not _is_told_by(parse, unit.at, verb):
+    own_first = sorted(enumerate(reading.units), key=lambda one: not _is_own(parse, one[1].at))
+    for number, unit in own_first:
+        at = _whole_of(parse, unit.at)
+        verb = parse.tokens[at].head
+        if unit.kind == "word" or not parse.acts(verb) or not (_is_told_by(parse, at, verb) or _is_own(parse, unit.at)):
             continue
         words = reading.words([verb])
         measure = measure_of_words(reading.measures(number), words, reading.likeness)
@@ -178,6 +188,19 @@ def _value_of_verb(draft: Draft) -> tuple[int, Measure] | None:
             draft.said.add(verb)
             return number, measure
     return None
+
+
+def _is_own(parse: Parse, at: int) -> bool:
+    """Whether a noun is what another does something to or for, and has: "how much did X pay for its trucks"."""
+    return parse.is_a(_whole_of(parse, at), "obj", "obl") and any(
+        parse.pos(i) == "PRON" for i in parse.dependents(at, "nmod:poss")
+    )
+
+
+def _whole_of(parse: Parse, at: int) -> int:
+    """The "all" of "all of its trucks"; a noun itself if no such word stands before it."""
+    head = parse.tokens[at].head
+    return head if parse.is_a(at, "nmod") and parse.pos(head) == "PRON" else at
 
 
 def _is_told_by(parse: Parse, at: int, verb: int) -> bool:
@@ -221,10 +244,12 @@ def _asks_amount(draft: Draft) -> bool:
 def _ask_for(draft: Draft, number: int) -> None:
     """Make another unit the root: what the question word asks for is its value."""
     before, draft.root = draft.root, number
-    draft.say_units([before])
-    draft.attachments = tuple(
-        replace(one, to=number) if one.to == before else one for one in draft.attachments if one.unit != number
-    )
+    is_topic = draft.reading.units[before].kind == "topic"  # "what did X pay for its trucks" joins the trucks with X
+    if not is_topic:
+        draft.say_units([before])
+    own = [replace(one, unit=before, to=number, words=()) for one in draft.attachments if one.unit == number]
+    others = [replace(one, to=number) if one.to == before else one for one in draft.attachments if one.unit != number]
+    draft.attachments = (*(own if is_topic else ()), *others)
 
 
 def _answer(draft: Draft) -> str:
