@@ -133,6 +133,9 @@ def left_out(
         fit = _fit(parse.words[at], names, likeness)
         if parse.pos(at) == "NOUN" and fit < least:  # "worker" is more like an employee than "workers"
             fit = max(fit, _fit(parse.lemma(at), kinds, likeness))
+        if parse.pos(at) == "NOUN" and fit < least and (phrase := _phrase(parse, at)):  # "hourly pay", `hourly rate`
+            whole = max((likeness.of_words(phrase, own) for own in said.relations), default=0.0)
+            fit = max(fit, whole if whole >= SURELY else 0.0)
         weakest = min(weakest, fit)
         if fit >= max(least, SURELY):
             continue
@@ -150,6 +153,12 @@ def left_out(
         else:
             found[at] = parse.tokens[at].text
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe), weakest)
+
+
+def _phrase(parse: Parse, noun: int) -> list[str]:
+    """The words of a noun and of what stands before it and says of what kind it is; empty if nothing does."""
+    own = [at for at in parse.dependents(noun, "amod", "compound") if not parse.is_topic(at) and not degree(parse, at)]
+    return [parse.words[at] for at in (*own, noun)] if own else []
 
 
 def _follows_name(parse: Parse, at: int, names: Iterable[str]) -> bool:

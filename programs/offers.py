@@ -238,11 +238,11 @@ def _kinds(graph: Graph, ends: Sequence[int]) -> list[tuple[str, str]]:
     sizes = [quantity(value) for value in values]
     kinds = Counter(size.kind for size in sizes if size is not None)
     if kinds.total() >= _MOSTLY * len(ends):
-        texts = [value.lexical for value, size in zip(values, sizes, strict=True) if size is not None]
-        if kinds.most_common(1)[0][0] == "time":
+        known = [(value.lexical, size.kind) for value, size in zip(values, sizes, strict=True) if size is not None]
+        texts = [text for text, _ in known]
+        if all(kind == "time" or _YEAR.fullmatch(text) for text, kind in known) or kinds.most_common(1)[0][0] == "time":
             return [("date" if any("-" in text[1:] for text in texts) else "year", _shown(texts[0]))]
-        years = all(_YEAR.fullmatch(text) for text in texts)
-        return [("year" if years else "number", _shown(texts[0]))]
+        return [("number", _shown(texts[0]))]
     by_type: dict[str, list[int]] = {}
     for node in ends:
         if graph.literal(node) is not None:

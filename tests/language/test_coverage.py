@@ -195,3 +195,8 @@ def test_an_order_may_belong_to_the_name_of_a_relation(text: str, name: str, is_
     question = read_question(text, ())
     assert question.compares is not None
     assert (without_named_order(question, [name]).compares is None) == is_named
+
+
+def test_a_phrase_may_be_meant_where_its_noun_is_not(likeness: Likeness) -> None:
+    assert found(likeness, "What is the hourly pay of *Ada Moss*?", "hourly rate").surely == ()
+    assert found(likeness, "What is the yearly bill of *Ada Moss*?", "hourly rate").surely == ("yearly", "bill")

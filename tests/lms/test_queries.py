@@ -1054,3 +1054,15 @@ def test_the_word_between_a_value_and_its_noun_belongs_to_the_value(encode: Enco
         "SELECT (AVG(?weight) AS ?average) { ?crop a <crop> . ?crop <kind of honey> <heather> . "
         "?crop <weight kg> ?weight }"
     )
+
+
+def test_a_bound_is_of_the_time_that_its_verb_is_most_like(encode: Encode) -> None:
+    relations = ["?bridge <last painted> ?date (e.g. 1999-03-02)", "?bridge <year of design> ?year (e.g. 1980)"]
+    query, _ = reply(encode, "Which bridges were coloured before 1990?", relations)
+    assert "FILTER(?last_painted < 1990)" in query
+    assert reply(encode, "Which bridges were talked about before 1990?", relations)[0] == "none"
+
+
+def test_who_is_no_text_in_lower_case(encode: Encode) -> None:
+    relations = ["?bridge <kind of stone> ?thing (e.g. granite)", "?visit <bridge> ?bridge (e.g. Old Arch)"]
+    assert "kind of stone" not in reply(encode, "Whose bridge is Old Arch?", relations)[0]

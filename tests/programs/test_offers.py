@@ -137,6 +137,13 @@ class TestRelations:
             "?maker <active from> ?year (e.g. 1919)",
         }
 
+    @pytest.mark.parametrize(("other", "kind"), [("1759-06-18", "date"), ("1801", "year"), ("42", "number")])
+    def test_years_and_dates_together_are_times(self, tmp_path: Path, other: str, kind: str) -> None:
+        rows = [("Adra", "found", "1759"), ("Belu", "found", other), ("Cind", "found", "1787")]
+        base = build_rows([*rows, *((name, "type", "island") for name, *_ in rows)], tmp_path)
+        (line,) = offered(base, "Which islands were found before 1770?").relations
+        assert line.startswith(f"?island <found> ?{kind} ")
+
     def test_one_between_several_classes_has_a_line_for_those_that_are_named(self, build: Build) -> None:
         base = build(":a a :bird ; :eats :b . :b a :beetle . :c a :cat ; :eats :a , :b . :d a :cat ; :eats :a .")
         graph = base.graph

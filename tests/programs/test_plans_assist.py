@@ -402,7 +402,7 @@ def test_without_the_assist_no_query_is_written(violins: KnowledgeBase, options:
 
 @pytest.mark.parametrize(
     ("question", "writes"),
-    [("Where was the maker of Aurora born?", False), ("How many violins did Lena Roth make?", True), (DEAREST, True)],
+    [("Where was the creator of Aurora born?", False), ("How many violins did Lena Roth make?", True), (DEAREST, True)],
 )
 def test_a_ranker_that_knows_the_graph_tells_look_ups(
     violins: KnowledgeBase, tmp_path: Path, question: str, writes: bool

@@ -14,7 +14,7 @@ from triplecheck.language.text import plain
 from triplecheck.language.times import TimeLimit
 from triplecheck.lms.extractive.queries.comparing import compared_measure, standard_of, write_comparison
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, owner_of
-from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words
+from triplecheck.lms.extractive.queries.measures import Measure, measure_of_words, measures_of_words, nearest_time
 from triplecheck.lms.extractive.queries.patterns import term, value, write_filter, written
 from triplecheck.lms.extractive.queries.reading import Reading, compound, is_denied
 from triplecheck.lms.extractive.queries.schema import Relation, fits
@@ -260,7 +260,7 @@ def _timed(draft: Draft, owner: int, words: Sequence[str], limit: TimeLimit) -> 
         classes = reading.joiner.ends.classes(one)
         measure = measure_of_words(reading.measures(one), words, reading.likeness, ("time",))
         times = [r for r in reading.schema.relations if r.kind == "time" and classes and fits(classes, r.head)]
-        measure = measure or _only(times)
+        measure = measure or _only(times) or nearest_time(measures_of_words(times, words, reading.likeness))
         if measure is not None:
             return one, measure
     named = measure_of_words(reading.measures(owner), words, reading.likeness, ("number",))

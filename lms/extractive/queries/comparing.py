@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from triplecheck.language.likeness import NAMES
 from triplecheck.language.operations import Comparison, Extreme
@@ -13,12 +14,10 @@ from triplecheck.lms.extractive.queries.measures import (
     measure_of,
     measure_of_words,
     measures_of_words,
+    nearest_time,
 )
 from triplecheck.lms.extractive.queries.patterns import value, write_filter
 from triplecheck.lms.extractive.queries.reading import compound, is_denied
-
-_LEAST_TIME, _NEARER_TIME = 0.3, 0.03
-"""Likeness of a verb and the time that it means, and by how much it must be greater than that of all other times."""
 
 
 def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
@@ -38,9 +37,10 @@ def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
     if named is not None:
         return Measure(named.relation, _operation(draft, found, named), named.score)
     if noun is None and (times := _times_of_deed(draft, owner, found)):
-        if times[0].score < _LEAST_TIME or times[0].score - times[1].score < _NEARER_TIME:
+        meant = nearest_time(times)
+        if meant is None:
             raise UnsaidError(f"It is not clear which time {found.text!r} compares.")
-        return Measure(times[0].relation, _operation(draft, found, times[0]), times[0].score)
+        return replace(meant, operation=_operation(draft, found, meant))
     measure = measure_of(reading.measures(owner), found, reading.likeness, are_theirs=bool(reading.classes(owner)))
     if measure is None:
         raise UnsaidError(f"No relation is what {found.text!r} compares.")
@@ -48,8 +48,8 @@ def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
 
 
 def _times_of_deed(draft: Draft, owner: int, found: Comparison) -> list[Measure]:
-    """The times of some things, most like the verb first, where a comparison says when something was done: "looked at
-    most recently"; empty if it says something else, or there is one time."""
+    """How near the times of some things are to a verb, where a comparison says when something was done: "looked at most
+    recently"; empty if it says something else, or there is one time."""
     reading, parse = draft.reading, draft.reading.parse
     verb = next((at for at in parse.ancestors(found.at) if parse.pos(at) == "VERB"), None)
     times = {one.label: one for one in reading.measures(owner) if one.kind == "time"}
@@ -57,7 +57,7 @@ def _times_of_deed(draft: Draft, owner: int, found: Comparison) -> list[Measure]
     if verb not in draft.unsaid or not compares_times or len(times) < 2:
         return []
     words = reading.words([verb])
-    return sorted(measures_of_words(list(times.values()), words, reading.likeness), key=lambda one: -one.score)
+    return measures_of_words(list(times.values()), words, reading.likeness)
 
 
 def compared_noun(draft: Draft, found: Comparison) -> tuple[int | None, list[int]]:
