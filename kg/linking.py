@@ -30,8 +30,10 @@ from triplecheck.kg.names import (
 )
 from triplecheck.kg.relation_vectors import RelationVectors, relation_texts
 from triplecheck.kg.vectors import VectorIndex
+from triplecheck.kg.vocabulary import Vocabulary
 from triplecheck.kg.words import common_words
 
+_PROPERTIES = frozenset(Vocabulary().properties)
 _DENSE_CANDIDATES, _LEAST_COSINE = 10, 0.6
 _AVERAGED = 5  # relations whose fit to a question is averaged
 # For parts of names: minimum share of trigrams that a name shares with the text, minimum similarity of a misspelt
@@ -135,7 +137,8 @@ class GraphLinker:
     def mentions(self, question: ReadText) -> list[Mention]:
         """Parts of the question that name something in the graph, most salient first.
 
-        A common noun that names a relation ("the antonym of happy") is none where something else is mentioned.
+        A common noun that names a relation ("the antonym of happy") is none where something else is mentioned, or where
+        the relation itself is all that it names, in a graph with an ontology.
         """
         found = [self._narrowed(mention, question) for mention in self._detector.detect(question)]
         base_form = question.base_form
@@ -143,8 +146,17 @@ class GraphLinker:
         def names_relation(text: str) -> bool:
             return not text[:1].isupper() and _content(text, base_form) in self._relation_names(base_form)
 
+        found = [one for one in found if not (names_relation(one.text) and self._is_relation(one))]
         others = [mention for mention in found if not mention.forms or not names_relation(mention.text)]
         return others if any(mention.forms for mention in others) else found
+
+    def _is_relation(self, mention: Mention) -> bool:
+        """Whether all nodes that a mention names are relations of an ontology, and used in the graph."""
+        graph, nodes = self._graph, {named.node for form in mention.forms for named in self._names.nodes(form)}
+        return bool(nodes) and all(
+            graph.find_relation(graph.node_id(node)) is not None and not _PROPERTIES.isdisjoint(graph.types(node))
+            for node in nodes
+        )
 
     def _narrowed(self, mention: Mention, question: ReadText) -> Mention:
         """A mention that no name has, or the longest part of it, of two words or more, that is a part of a name:

@@ -135,7 +135,7 @@ def left_out(
             fit = max(fit, _fit(parse.lemma(at), kinds, likeness))
         if parse.pos(at) == "NOUN" and fit < least and (phrase := _phrase(parse, at)):  # "hourly pay", `hourly rate`
             whole = max((likeness.of_words(phrase, own) for own in said.relations), default=0.0)
-            fit = max(fit, whole if whole >= SURELY else 0.0)
+            fit = max(fit, least if whole >= SURELY else 0.0)
         weakest = min(weakest, fit)
         if fit >= max(least, SURELY):
             continue
