@@ -145,7 +145,7 @@ class Lexicon:
     auxiliaries: frozenset[str] = frozenset()
     supports: frozenset[str] = frozenset()
     known_verb: str = ""
-    known_nouns: Sequence[str] = ("", "")
+    known_nouns: tuple[str, ...] = ("", "")
     copulas: frozenset[str] = frozenset()
     sorts: frozenset[str] = frozenset()
     genitives: frozenset[str] = frozenset()

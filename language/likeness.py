@@ -40,6 +40,8 @@ _SHORTEST_STEM, _STEM = 5, 0.65
 def least_likeness(pos: str) -> float:
     """The likeness from which a name says a word, by its part of speech; a proper name is said by itself alone."""
     return {"NOUN": NAMES_NOUN, "PROPN": 1.0}.get(pos, NAMES)
+
+
 _LAST_WORD = re.compile(r"([^\s()\[\]]+)[)\]\s]*$")
 
 

@@ -8,6 +8,7 @@ ClearNLP and TIGER, the tree is turned: content words are heads, as in https://u
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -187,7 +188,8 @@ def parse(text: str, topics: tuple[str, ...], language: str) -> Parse:
 
 
 def _reread(text: str, reader: Pipeline, words: Lexicon) -> tuple[Token, ...]:
-    """The tokens of a text. What was taken for another part of speech is parsed again, with a known word in its place."""
+    """The tokens of a text. A word that was taken for another part of speech is parsed again, with a known one in its
+    place."""
     tokens = reader.parse(text)
     known: dict[int, tuple[str, str]] = {}
     for pos, missed in (("NOUN", _missed_noun), ("VERB", _missed_verb)):
@@ -205,7 +207,8 @@ def _reread(text: str, reader: Pipeline, words: Lexicon) -> tuple[Token, ...]:
 def _with_known(
     known: Mapping[int, tuple[str, str]], tokens: Sequence[Token], text: str, reader: Pipeline
 ) -> tuple[Token, ...]:
-    """The tokens, parsed with known words of some parts of speech in the place of some; none if they are not read so."""
+    """The tokens, parsed with known words in the place of some; none if these are not read as the given parts of
+    speech."""
     said = text
     for at in sorted(known, reverse=True):
         said = said[: tokens[at].start] + known[at][0] + said[tokens[at].end :]
@@ -265,14 +268,14 @@ def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> i
 def _missed_noun(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
     """The place of a noun that was taken for another word; None if there is none: a determiner stands before it, and
     no noun after it ("every apiary that lies higher", "which peaks can be climbed")."""
-    for at, (before, token) in enumerate(zip(tokens, tokens[1:], strict=False), 1):
+    for at, (before, token) in enumerate(itertools.pairwise(tokens), 1):
         asks = words.questions.get(before.text.casefold()) == "thing"
         is_led = before.pos == "DET" or (asks and any(one.pos in ("VERB", "AUX") for one in tokens[at + 1 :]))
         after = tokens[at + 1] if at + 1 < len(tokens) else None
         is_last = after is None or not (_may_be_before_noun(after) or after.text == "-")  # "a first-aid kit"
-        if is_led and is_last and token.pos in _BEFORE_NOUN and not _stands_alone(token, words):
-            if reader.lists_noun(reader.lemma(token.text, "NOUN")):
-                return at
+        may_be = token.pos in _BEFORE_NOUN and reader.lists_noun(reader.lemma(token.text, "NOUN"))
+        if is_led and is_last and may_be and not _stands_alone(token, words):
+            return at
     return None
 
 

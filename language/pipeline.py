@@ -159,7 +159,7 @@ class Pipeline:
         """The base form of a word alone, of which nothing else is known: of a noun, else of a verb."""
         noun = self.lemma(word, "NOUN")
         verb = self.lemma(noun, "VERB")
-        # "bookings" as "booking" is a form of "book", but "rents" none of "rend"; "thing" is read as one of a verb "the".
+        # "Bookings" as "booking" is a form of "book", "rents" none of "rend"; "thing" is read as one of a verb "the".
         is_form = noun == word.lower() or noun.startswith(verb.removesuffix("e"))
         return verb if is_form and verb not in self.stop_words else noun
 

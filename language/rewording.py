@@ -24,8 +24,8 @@ def asking_for_things(text: str, language: str = ENGLISH) -> str:
     for a ship that has no captain. Which ones are there?". "Out of all the ships, which one is the oldest?", "Which one
     is the oldest among the ships?" and "Which one among the ships is the oldest?" ask "Which of the ships is the
     oldest?". "Could you give me the names of all the ships?" is "List all the ships?", and "I would like to know the
-    length of the Heron." is "What is the length of the Heron.". What follows "i.e." says the same again. "Half an hour" is
-    "0.5 hour", and "longer than a mile" is "longer than 1 mile".
+    length of the Heron." is "What is the length of the Heron.". What follows "i.e." says the same again. "Half an hour"
+    is "0.5 hour", and "longer than a mile" is "longer than 1 mile".
     """
     known = lexicon(pipeline(language).code)
     text = _in_digits(_once(_first_time(_plainly(text, known), known), known), known)
@@ -88,7 +88,9 @@ def _once(text: str, known: Lexicon) -> str:
 def _in_digits(text: str, known: Lexicon) -> str:
     """The text with amounts of a unit in digits that it has in words."""
     one = "|".join(sorted(known.articles))
-    shares = {phrase: f"{share} " for phrase, share in known.fractions.items()} | {word: f"{word} 1 " for word in known.than}
+    shares = {phrase: f"{share} " for phrase, share in known.fractions.items()} | {
+        word: f"{word} 1 " for word in known.than
+    }
 
     def digits(said: re.Match[str]) -> str:
         measured = quantity(Literal(f"1 {said[2]}"))

@@ -77,7 +77,7 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
     if (dated := _dated(parse, at, first, during)) is not None:
         return dated
     if during == "within" and (month := _month(parse, first)):
-        return TimeLimit(parse.written(at, first + 1), during, None, None, (at, first + 1), month=month)
+        return TimeLimit(parse.written(at, first + 1), "within", None, None, (at, first + 1), month=month)
     decade = _decade(parse, first)
     year, end = _year(parse, first, is_far=during in ("before", "after"))
     last = None

@@ -179,7 +179,11 @@ IRREGULAR = ("ada child bo", "children kind_of group")
 
 def test_a_relation_of_an_ontology_is_not_what_its_noun_names(tmp_path: Path) -> None:
     owl, rdf = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/1999/02/22-rdf-syntax-ns#"
-    rows = [("director", f"{rdf}type", f"{owl}ObjectProperty"), ("Alder", "director", "Ada"), ("Birch", "near", "Alder")]
+    rows = [
+        ("director", f"{rdf}type", f"{owl}ObjectProperty"),
+        ("Alder", "director", "Ada"),
+        ("Birch", "near", "Alder"),
+    ]
     kb = built(tmp_path, "head\trelation\ttail\n" + "".join("\t".join(row) + "\n" for row in rows))
     assert [one.text for one in kb.linker.mentions(read_text("Which places have no director?"))] == []
     assert [one.text for one in kb.linker.mentions(read_text("What is near Alder?"))] == ["Alder"]

@@ -367,7 +367,9 @@ class Joiner:
             hops: the relations that may join it.
             alternatives: how many relations may join it.
         """
-        if any(differs(attachment.to, hops[-1]) for differs in (self._is_other_role, self._is_no_time, self._is_no_one)):
+        if any(
+            differs(attachment.to, hops[-1]) for differs in (self._is_other_role, self._is_no_time, self._is_no_one)
+        ):
             return Join(attachment, hops, 0.0, frozenset())
         words = {at: self._parse.words[at] for at in [*self._joining(attachment), *self._named_ends(attachment, hops)]}
         besides = self._besides(attachment)
@@ -423,9 +425,8 @@ class Joiner:
 
     def _is_no_one(self, number: int, hop: Hop) -> bool:
         """Whether a hop leads to texts in lower case, such as "clover", where a question asks for a person."""
-        relation = hop.relation
-        is_text = hop.forward and hop.end == THING and not relation.kind
-        return is_text and relation.example.islower() and self.asks(number, "person")
+        is_text = hop.forward and hop.end == THING and not hop.relation.kind
+        return is_text and hop.relation.example.islower() and self.asks(number, "person")
 
     def is_deed(self, at: int, name: str) -> bool:
         """Whether a verb says what things of a class are: "who rented the van", where the van has rentals."""
