@@ -239,15 +239,19 @@ class GraphLinker:
 
     def _add_loose(self, form: str, found: dict[int, Candidate]) -> None:
         """Names that contain the text, or are similar in meaning."""
-        # A number is no part of a name: 2025 of a day, or the 10 of "less than 10 euros" of S-10.
-        if self._trigrams is not None and len(form) <= _LONGEST_PART and not form.isdigit():
+        if self._trigrams is not None and len(form) <= _LONGEST_PART:
             for named, fit in self._partial(form):
-                self._keep(found, named, "partial", _PART_OF_NAME * fit * _SOURCE_WEIGHT[named.source])
+                if not form.isdigit() or self._has_number(named, form):
+                    self._keep(found, named, "partial", _PART_OF_NAME * fit * _SOURCE_WEIGHT[named.source])
         if self._name_vectors is not None and self._encoder is not None:
             rows, cosines = self._name_vectors.search(self._encoder.encode([form])[0], _DENSE_CANDIDATES)
             for node, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):
                 if cosine >= _LEAST_COSINE:
                     self._keep(found, NamedNode(node, "label"), "dense", 0.8 * cosine)
+
+    def _has_number(self, named: NamedNode, form: str) -> bool:
+        """Whether a number is a word of a name, 747 of Boeing 747, and not the year of a day or the 10 of S-10."""
+        return named.source != "value" and form in self._graph.label(named.node).split()
 
     def _partial(self, form: str) -> list[tuple[NamedNode, float]]:
         """Names that contain all words of the text ("Obama"), or are contained in it, with the fit of each.

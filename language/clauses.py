@@ -302,7 +302,7 @@ class _Reader:
         """The attachments that a word belongs to: on whose way the nearest token above it is, or its unit; the word
         between a value and its noun belongs to the value, "a heather honey harvest"."""
         parse, before = self._parse, self._unit_at.get(at - 1)
-        if before is not None and self._units[before].kind == "topic" and parse.is_a(at, "compound"):
+        if before is not None and parse.is_value(at - 1) and parse.is_a(at, "compound"):
             own = [n for n, one in enumerate(found) if one.unit == before]
             if own and parse.tokens[at - 1].head == parse.tokens[at].head:
                 return own

@@ -37,8 +37,9 @@ from triplecheck.language.operations import (
     reflexives,
 )
 from triplecheck.language.parse import Parse
+from triplecheck.language.pipeline import pipeline
 from triplecheck.language.question import Question
-from triplecheck.language.roles import same_stem
+from triplecheck.language.roles import names_deed
 from triplecheck.language.text import words_of
 from triplecheck.language.times import TimeLimit
 
@@ -133,7 +134,9 @@ def left_out(
         fit = _fit(parse.words[at], names, likeness)
         if parse.pos(at) == "NOUN" and fit < least:  # "worker" is more like an employee than "workers"
             fit = max(fit, _fit(parse.lemma(at), kinds, likeness))
-        if parse.pos(at) == "NOUN" and fit < least and (phrase := _phrase(parse, at)):  # "hourly pay", `hourly rate`
+        if (
+            parse.pos(at) == "NOUN" and ROUGHLY <= fit < least and (phrase := _phrase(parse, at))
+        ):  # "hourly pay", `hourly rate`
             whole = max((likeness.of_words(phrase, own) for own in said.relations), default=0.0)
             fit = max(fit, least if whole >= SURELY else 0.0)
         weakest = min(weakest, fit)
@@ -192,10 +195,15 @@ def without_named_order(question: Question, names: Sequence[str]) -> Question:
     if not is_named and any(parse.pos(i) == "PRON" for i in parse.dependents(found.at + 1, "nmod:poss")):
         said = (name.casefold().split() for name in names)
         is_named = any(
-            len(two) == 2 and any(same_stem(two[1], one) for one in noun) and _takes(parse, two[0], found)
-            for two in said
+            len(two) == 2 and _is_deed(two[1], noun, question.language) and _takes(parse, two[0], found) for two in said
         )
     return replace(question, compares=None) if is_named else question
+
+
+def _is_deed(word: str, nouns: Collection[str], language: str) -> bool:
+    """Whether a word is one of some forms of a noun, or a form of the verb for which that stands: "inspected"."""
+    verb = pipeline(language).lemma(word, "VERB")
+    return word in nouns or any(names_deed(verb, noun, language) for noun in nouns)
 
 
 def _takes(parse: Parse, word: str, found: Comparison) -> bool:

@@ -42,6 +42,7 @@ def least_likeness(pos: str) -> float:
     return {"NOUN": NAMES_NOUN, "PROPN": 1.0}.get(pos, NAMES)
 
 
+_PLURAL = re.compile(r"(?<=\w)\(e?s\)$")  # "page(s)" is in no seconds
 _LAST_WORD = re.compile(r"([^\s()\[\]]+)[)\]\s]*$")
 
 
@@ -107,7 +108,8 @@ class Likeness:
         reader = pipeline(self._language)
         said = self.lexicon.meanings.get(reader.lemma(word, "VERB"), "").split()
         noun = reader.lemma(word, "NOUN")
-        return said + [one for wording in wordings for one in words_of(wording) if does(noun, one, self._language)]
+        verbs = [one for wording in wordings for one in words_of(wording) if does(noun, one, self._language)]
+        return said + [one for one in verbs if reader.lemma(one, "VERB") != one]  # an engineer is no "engine"
 
     def _of_written(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
         phrase = " ".join(words)
@@ -206,7 +208,7 @@ class Likeness:
 def unit_of_name(name: str) -> str:
     """The last word of a name, which may be the unit of its values: "min" of `running time [min]`, "m" of `height m`;
     empty of an empty name."""
-    return next(iter(_LAST_WORD.findall(name)), "")
+    return next(iter(_LAST_WORD.findall(_PLURAL.sub("", name))), "")
 
 
 @functools.lru_cache(20_000)

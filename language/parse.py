@@ -268,15 +268,31 @@ def _missed_verb(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> i
 def _missed_noun(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> int | None:
     """The place of a noun that was taken for another word; None if there is none: a determiner stands before it, and
     no noun after it ("every apiary that lies higher", "which peaks can be climbed")."""
+    if not all(words.known_nouns):
+        return None
     for at, (before, token) in enumerate(itertools.pairwise(tokens), 1):
         asks = words.questions.get(before.text.casefold()) == "thing"
-        is_led = before.pos == "DET" or (asks and any(one.pos in ("VERB", "AUX") for one in tokens[at + 1 :]))
+        is_led = (
+            _is_subject(tokens, at)
+            if asks
+            else before.pos == "DET" and (token.pos != "VERB" or _is_article(before, words))
+        )
         after = tokens[at + 1] if at + 1 < len(tokens) else None
         is_last = after is None or not (_may_be_before_noun(after) or after.text == "-")  # "a first-aid kit"
         may_be = token.pos in _BEFORE_NOUN and reader.lists_noun(reader.lemma(token.text, "NOUN"))
         if is_led and is_last and may_be and not _stands_alone(token, words):
             return at
     return None
+
+
+def _is_article(token: Token, words: Lexicon) -> bool:
+    return token.text.casefold() in words.articles
+
+
+def _is_subject(tokens: Sequence[Token], at: int) -> bool:
+    """Whether a verb of the same clause follows a word."""
+    ends = (one for one in tokens[at + 1 :] if one.pos in ("VERB", "AUX", "PRON", "SCONJ") or one.is_punct)
+    return next((one.pos in ("VERB", "AUX") for one in ends), False)
 
 
 def _may_be_before_noun(token: Token) -> bool:
@@ -370,8 +386,7 @@ def _asked_nouns(tokens: list[Token], words: Lexicon, reader: Pipeline) -> list[
     """The tokens; one after "which" is a noun, though it may look like a verb, if a verb of the same clause follows."""
     for at, token in enumerate(tokens[1:], 1):
         asks = words.questions.get(tokens[at - 1].text.lower()) == "thing"
-        after = next((t for t in tokens[at + 1 :] if t.pos in ("VERB", "AUX", "PRON", "SCONJ") or t.is_punct), None)
-        if asks and token.pos == "VERB" and after is not None and after.pos in ("VERB", "AUX"):
+        if asks and token.pos == "VERB" and _is_subject(tokens, at):
             lemma = reader.lemma(token.text, "NOUN")
             number = "Sing" if lemma == token.text.lower() else "Plur"
             tokens[at] = replace(token, pos="NOUN", lemma=lemma, features=(("Number", number),))

@@ -151,17 +151,15 @@ class Pipeline:
     def _nouns(self) -> Collection[str]:
         if "lemmatizer" not in self._spacy.pipe_names:
             return ()
-        lookups = self._spacy.get_pipe("lemmatizer").lookups
-        table = lookups.get_table("lemma_index") if lookups.has_table("lemma_index") else {}
+        lookups = getattr(self._spacy.get_pipe("lemmatizer"), "lookups", None)  # a trained lemmatizer has none
+        table = lookups.get_table("lemma_index") if lookups and lookups.has_table("lemma_index") else {}
         return frozenset(table.get("noun", ()))
 
     def base_form(self, word: str) -> str:
         """The base form of a word alone, of which nothing else is known: of a noun, else of a verb."""
-        noun = self.lemma(word, "NOUN")
-        verb = self.lemma(noun, "VERB")
-        # "Bookings" as "booking" is a form of "book", "rents" none of "rend"; "thing" is read as one of a verb "the".
-        is_form = noun == word.lower() or noun.startswith(verb.removesuffix("e"))
-        return verb if is_form and verb not in self.stop_words else noun
+        noun, verb = self.lemma(word, "NOUN"), self.lemma(word, "VERB")
+        # "thing" is read as a form of a verb "the".
+        return noun if noun != word.lower() or verb in self.stop_words else verb
 
     def _lemma(self, word: str, pos: str) -> str:
         if "lemmatizer" not in self._spacy.pipe_names or not word:

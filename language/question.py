@@ -351,9 +351,8 @@ def _is_asked_to(grammar: Parse, at: int) -> bool:
     """Whether a verb says what "you" are asked to do: "could you add up ..."."""
     asked = any(grammar.tokens[i].feature("Person") == "2" for i in grammar.dependents(at, "nsubj"))
     asks = grammar.pos(0) == "AUX" and grammar.lemma(0) not in grammar.lexicon.supports  # not "do you know"
-    may_do = grammar.dependents(at, "obl") and not grammar.dependents(
-        at, "obj", "iobj", "ccomp"
-    )  # "can you get into it"
+    names_place = any(map(grammar.is_topic, grammar.dependents(at, "obl")))  # "can you get into it"
+    may_do = names_place and not grammar.dependents(at, "obj", "iobj", "ccomp")
     return asked and asks and grammar.pos(at) == "VERB" and not may_do
 
 

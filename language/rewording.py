@@ -87,7 +87,7 @@ def _once(text: str, known: Lexicon) -> str:
 
 def _in_digits(text: str, known: Lexicon) -> str:
     """The text with amounts of a unit in digits that it has in words."""
-    one = "|".join(sorted(known.articles))
+    one = _any_of(known.articles.intersection(known.clauses.get("indefinite", ())))
     shares = {phrase: f"{share} " for phrase, share in known.fractions.items()} | {
         word: f"{word} 1 " for word in known.than
     }

@@ -117,7 +117,9 @@ def _is_role(question: Question, place: Place) -> bool:
 
 def _is_infinitive(parse: Parse, at: int) -> bool:
     """Whether a word is what is done, "an hour to cook", and not who does it."""
-    return parse.pos(at) == "VERB" and any(parse.pos(i) == "PART" for i in parse.children(at))
+    return parse.pos(at) == "VERB" and any(
+        parse.pos(i) == "PART" and parse.words[i] not in parse.lexicon.negations for i in parse.children(at)
+    )
 
 
 def _topics(parse: Parse) -> Iterator[Unit]:

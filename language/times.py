@@ -49,7 +49,7 @@ class TimeLimit:
     @property
     def is_bound(self) -> bool:
         """Whether it is more than a year in which something holds: "since 1990", "in the nineties"."""
-        return self.during != "within" or self.start != self.end
+        return self.during != "within" or self.start != self.end or bool(self.month)
 
 
 def time_limits(parse: Parse) -> tuple[TimeLimit, ...]:
@@ -70,13 +70,15 @@ def _time_limit(parse: Parse, at: int) -> TimeLimit | None:
     if not ends:
         return None
     during = max(ends, key=lambda one: ends[one])
-    first = _behind_articles(parse, ends[during])
+    said_until = ends[during]
+    first = _behind_articles(parse, said_until)
     for edge, phrases in parse.lexicon.edges.items():
         if behind := max((parse.said(first, phrase) for phrase in phrases), default=0):
             during, first = _OF_EDGE.get((during, edge), during), _behind_articles(parse, behind)
     if (dated := _dated(parse, at, first, during)) is not None:
         return dated
-    if during == "within" and (month := _month(parse, first)):
+    is_whole = all(parse.words[i] in parse.lexicon.articles for i in range(said_until, first))  # not "in early May"
+    if during == "within" and is_whole and (month := _month(parse, first)):
         return TimeLimit(parse.written(at, first + 1), "within", None, None, (at, first + 1), month=month)
     decade = _decade(parse, first)
     year, end = _year(parse, first, is_far=during in ("before", "after"))

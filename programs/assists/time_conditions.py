@@ -69,8 +69,8 @@ def time_condition(graph: Graph, question: Question) -> TimeCondition | None:
     """The condition of time of a question; None if it has none, or nothing is said about any edge of the graph."""
     if not question.times or not (graph.has_edge_properties or _has_blank_nodes(graph)):
         return None
-    limit = question.times[0]
-    if limit.month:  # of any year
+    limit = next((one for one in question.times if not one.month), None)
+    if limit is None:  # a month of any year
         return None
     start = _FIRST if limit.start is None else (limit.start, 1, 1)
     end = _LAST if limit.end is None else (limit.end, 12, 31)

@@ -63,10 +63,12 @@ class TestSources:
         found = kb.linker.candidates("obama", union=True)
         assert [(c.id, c.source) for c in found] == [("Obama", "label"), ("Malia Ann Obama", "partial")]
 
-    def test_a_number_is_no_part_of_a_name(self, tmp_path: Path) -> None:
+    def test_a_number_is_a_name_only_as_a_word_of_it(self, tmp_path: Path) -> None:
         kb = built(tmp_path, "S-10\tnext to\tS-11\n")
         assert [c.source for c in candidates(kb, "S-10")] == ["label"]
         assert candidates(kb, "10") == []
+        (plane,) = candidates(built(tmp_path / "planes", "Boeing 747\tmade in\tEverett\n"), "747")
+        assert (plane.id, plane.source) == ("Boeing 747", "partial")
 
     def test_misspelt_names_and_parts_are_not_searched_if_there_is_an_exact_one(self, people: KnowledgeBase) -> None:
         assert {c.source for c in candidates(people, "Paris")} == {"label"}

@@ -350,3 +350,17 @@ class TestOtherConditions:
     )
     def test_courtesy_and_what_is_said_again(self, text: str, asked: str) -> None:
         assert asking_for_things(text) == asked
+
+
+@pytest.mark.parametrize(
+    ("text", "months"),
+    [
+        ("Which trips were held in May?", [5]),
+        ("Which trips took place in a December?", [12]),
+        ("Which trips were held in early May?", []),
+        ("Which trips were held in May 2019?", [0]),
+        ("Which trips may be held in Riga?", []),
+    ],
+)
+def test_a_month_may_be_of_any_year(text: str, months: list[int]) -> None:
+    assert [time.month for time in read_question(text, ()).times] == months

@@ -83,14 +83,6 @@ def test_sentences_end_at_the_signs_of_other_scripts() -> None:
     assert Pipeline("zh").sentences("他是谁？我不知道。") == ["他是谁？", "我不知道。"]
 
 
-@pytest.mark.parametrize(
-    ("word", "base"),
-    [("bookings", "book"), ("booking", "book"), ("founded", "found"), ("rents", "rent"), ("things", "thing")],
-)
-def test_a_word_alone_has_one_base_form(word: str, base: str) -> None:
-    assert pipeline("en").base_form(word) == base
-
-
 def test_texts_are_read_the_same_in_many_threads() -> None:
     english = Pipeline("en")
     texts = [f"Who taught Number{i} and wrote {i} symphonies, the longest of them in {i}?" for i in range(60)]

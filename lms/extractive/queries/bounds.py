@@ -260,6 +260,9 @@ def _timed(draft: Draft, owner: int, words: Sequence[str], limit: TimeLimit) -> 
         classes = reading.joiner.ends.classes(one)
         measure = measure_of_words(reading.measures(one), words, reading.likeness, ("time",))
         times = [r for r in reading.schema.relations if r.kind == "time" and classes and fits(classes, r.head)]
+        if limit.month:  # years have none
+            times = [r for r in times if r.tail == "date"]
+            measure = measure if measure is not None and measure.relation.tail == "date" else None
         measure = measure or _only(times) or nearest_time(measures_of_words(times, words, reading.likeness))
         if measure is not None:
             return one, measure

@@ -56,7 +56,7 @@ def _times_of_deed(draft: Draft, owner: int, found: Comparison) -> list[Measure]
     compares_times = all(sense.kind == "time" for sense in found.senses)
     if verb not in draft.unsaid or not compares_times or len(times) < 2:
         return []
-    words = reading.words([verb])
+    words = reading.words([verb, *parse.dependents(verb, "compound:prt")])  # "came out"
     return measures_of_words(list(times.values()), words, reading.likeness)
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from typing import Literal
 
 from triplecheck.language.clauses import Clauses
 from triplecheck.language.likeness import ROUGHLY, Likeness
 from triplecheck.language.parse import Parse
+from triplecheck.language.pipeline import pipeline
+from triplecheck.language.roles import head_for, is_mutual
+from triplecheck.language.text import words_of
 from triplecheck.language.things import Unit
 from triplecheck.lms.extractive.queries.schema import MEASURES, TIMES, Relation, Schema, Topic, fits
 from triplecheck.signatures.query_notation import THING
@@ -169,3 +173,29 @@ class Ends:
         if unit.kind == "topic" and end == "text":
             return not known
         return fits(known, end, loosely=loosely and unit.kind == "topic")
+
+    def is_other(self, number: int, hop: Hop, *, asks_person: bool) -> bool:
+        """Whether a hop leads to something else than a unit says, which may be a word that asks for a person."""
+        is_noun = self._is_other_role(number, hop) or self._is_only_rated(number, hop)
+        return is_noun or (asks_person and self._is_no_one(hop))
+
+    def _is_other_role(self, number: int, hop: Hop) -> bool:
+        """Whether a noun stands for those at the other end of a relation than a hop leads to: a player plays, and is
+        not played."""
+        unit, label = self._clauses.units[number], hop.relation.label
+        if unit.kind != "noun" or is_mutual(unit.names[-1], label, self._parse.lexicon.mutual):
+            return False
+        return head_for(unit.names[-1], [label], self._likeness.language) == ("subject" if hop.forward else "object")
+
+    def _is_only_rated(self, number: int, hop: Hop) -> bool:
+        """Whether a noun asks for a time, and only says what a rate is for: "on what day" asks for no rent per day."""
+        unit, known = self._clauses.units[number], self._parse.lexicon
+        words = words_of(hop.relation.label)
+        rated = {word for before, word in itertools.pairwise(words) if before in known.rates}
+        return unit.kind == "noun" and hop.relation.kind == "number" and unit.names[-1] in rated
+
+    def _is_no_one(self, hop: Hop) -> bool:
+        """Whether a hop leads to common nouns, such as "clover"."""
+        last, reader = hop.relation.example.split()[-1:], pipeline(self._likeness.language)
+        are_nouns = bool(last) and last[0].islower() and reader.lists_noun(last[0])
+        return hop.forward and hop.end == THING and are_nouns

@@ -12,7 +12,7 @@ from triplecheck.language.likeness import NAMES, NAMES_NOUN, Likeness, least_lik
 from triplecheck.language.operations import degree
 from triplecheck.language.parse import Parse
 from triplecheck.language.parse import parse as parsed
-from triplecheck.language.roles import does, head_for, head_of, is_mutual, names_deed, says_converse
+from triplecheck.language.roles import does, head_of, is_mutual, names_deed, says_converse
 from triplecheck.language.things import Unit, requested_value
 from triplecheck.lms.extractive.queries.ends import Ends, Hop, Related, hops
 from triplecheck.lms.extractive.queries.schema import MEASURES, Relation, Schema
@@ -367,9 +367,7 @@ class Joiner:
             hops: the relations that may join it.
             alternatives: how many relations may join it.
         """
-        if any(
-            differs(attachment.to, hops[-1]) for differs in (self._is_other_role, self._is_no_time, self._is_no_one)
-        ):
+        if self.ends.is_other(attachment.to, hops[-1], asks_person=self.asks(attachment.to, "person")):
             return Join(attachment, hops, 0.0, frozenset())
         words = {at: self._parse.words[at] for at in [*self._joining(attachment), *self._named_ends(attachment, hops)]}
         besides = self._besides(attachment)
@@ -408,25 +406,6 @@ class Joiner:
         whole, names = self._likeness.of_words(words, relation.wordings, besides), relation.wordings
         single = [name for name in names if len(self._likeness.bases(name)) == 1] if len(words) == 1 else []
         return max(whole, self._likeness.of_form(words[0], single)) if single else whole
-
-    def _is_other_role(self, number: int, hop: Hop) -> bool:
-        """Whether a noun stands for those at the other end of a relation than a hop leads to: a player plays, and is
-        not played."""
-        unit, label = self._clauses.units[number], hop.relation.label
-        if unit.kind != "noun" or is_mutual(unit.names[-1], label, self._parse.lexicon.mutual):
-            return False
-        return head_for(unit.names[-1], [label], self._likeness.language) == ("subject" if hop.forward else "object")
-
-    def _is_no_time(self, number: int, hop: Hop) -> bool:
-        """Whether a noun asks for a time and a hop leads to numbers: "on what day" asks for no rent per day."""
-        unit, known = self._clauses.units[number], self._parse.lexicon
-        asks_time = unit.kind == "noun" and known.nouns.get(unit.names[-1]) == "time"
-        return asks_time and hop.relation.kind == "number" and self._parse.find(known.quantities) is None
-
-    def _is_no_one(self, number: int, hop: Hop) -> bool:
-        """Whether a hop leads to texts in lower case, such as "clover", where a question asks for a person."""
-        is_text = hop.forward and hop.end == THING and not hop.relation.kind
-        return is_text and hop.relation.example.islower() and self.asks(number, "person")
 
     def is_deed(self, at: int, name: str) -> bool:
         """Whether a verb says what things of a class are: "who rented the van", where the van has rentals."""

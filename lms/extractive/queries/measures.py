@@ -16,7 +16,7 @@ _LEAST_PERSONS, _CLEARLY_PERSONS = 0.25, 0.05
 _ONLY_TIME = 0.5
 """Of the only date of some things, where a word compares times: the oldest bridge, by the year in which it opened."""
 
-_LEAST_TIME, _NEARER_TIME = 0.3, 0.03
+_LEAST_TIME, _NEARER_TIME = 0.32, 0.04
 """Likeness of a verb and the time that it means, and by how much it must be greater than that of all other times."""
 
 
@@ -64,7 +64,9 @@ def nearest_time(times: Sequence[Measure]) -> Measure | None:
     """Of some times the one that a verb means, by its likeness; None if it is unclear."""
     near = sorted(times, key=lambda one: (-one.score, one.relation.label))
     scores = [one.score for one in near if one.relation.label != near[0].relation.label]
-    return near[0] if near and near[0].score >= max(_LEAST_TIME, *(score + _NEARER_TIME for score in scores)) else None
+    return (
+        near[0] if near and near[0].score >= max((_LEAST_TIME, *(score + _NEARER_TIME for score in scores))) else None
+    )
 
 
 def measure_of_persons(relations: Sequence[Relation], words: Sequence[str], likeness: Likeness) -> Measure | None:

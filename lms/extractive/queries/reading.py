@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
+from triplecheck.kg.readable import singular
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words, fillers
 from triplecheck.language.coverage import compared_words, operation_words, unnamed_settings, without_named_order
@@ -155,7 +156,7 @@ def _named_by_relations(
     "Teacher" is the relation where the graph has music teachers only, and "sponsoring" is though there are sponsors.
     """
     known = {likeness.bases(name) for name in names} - {frozenset()}
-    whole = {likeness.bases(name) for name in classes}
+    whole = {likeness.bases(one) for name in classes for one in (name, singular(name))}  # "booking" of bookings
     found = []
     for start in range(len(parse)):
         for end in range(start + 1, min(start + _LONGEST_NAME, len(parse)) + 1):
