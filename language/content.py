@@ -62,7 +62,17 @@ def settings(parse: Parse) -> frozenset[int]:
     If no name of the graph has the noun, it is no condition.
     """
     known = parse.lexicon.settings
-    return frozenset(at for at in range(len(parse)) if parse.lemma(at) in known and _is_setting(parse, at))
+    return frozenset(
+        at
+        for at in range(len(parse))
+        if (parse.lemma(at) in known or _is_of_superlative(parse, at)) and _is_setting(parse, at)
+    )
+
+
+def owners(parse: Parse) -> frozenset[int]:
+    """The nouns that may have all that is asked for: "how many boats does the school have"."""
+    subjects = (at for at in range(len(parse)) if parse.is_a(at, "nsubj") and _is_setting(parse, at))
+    return frozenset(at for at in subjects if parse.is_stop(parse.tokens[at].head))
 
 
 def _is_setting(parse: Parse, noun: int) -> bool:
@@ -76,12 +86,16 @@ def _is_setting(parse: Parse, noun: int) -> bool:
     )
     others = {*parse.dependents(noun, "amod", "compound", "nmod", "acl", "appos", "nummod", "flat")} - {*determiners}
     owns = parse.is_a(noun, "nmod:poss")
-    of_all = parse.is_a(noun, "nmod") and any(
-        degree(parse, i) == "Sup" for i in parse.dependents(parse.tokens[noun].head, "amod")
-    )  # "the oldest rider in the club"
-    is_apart = parse.is_a(noun, "obj", "obl", "nsubj") or owns or of_all
+    is_apart = parse.is_a(noun, "obj", "obl", "nsubj") or owns or _is_of_superlative(parse, noun)
     is_bare = is_definite and not others and (owns or not _is_told_apart(parse, noun)) and not parse.is_plural(noun)
     return parse.pos(noun) == "NOUN" and is_apart and is_bare
+
+
+def _is_of_superlative(parse: Parse, noun: int) -> bool:
+    """Whether a noun only says among what something is the first: "the oldest rider in the club"."""
+    head = parse.tokens[noun].head
+    orders = degree(parse, head) == "Sup" or any(degree(parse, i) == "Sup" for i in parse.dependents(head, "amod"))
+    return orders and parse.is_a(noun, "nmod", "obl") and bool(parse.dependents(noun, "case"))
 
 
 def _is_told_apart(parse: Parse, noun: int) -> bool:

@@ -9,7 +9,7 @@ from fractions import Fraction
 
 from triplecheck.kg.readable import singular
 from triplecheck.kg.values import converted
-from triplecheck.language.content import content_words, settings, told_by_clause
+from triplecheck.language.content import content_words, owners, settings, told_by_clause
 from triplecheck.language.described import places
 from triplecheck.language.likeness import (
     COMPARED,
@@ -178,7 +178,7 @@ def unnamed_settings(parse: Parse, names: Iterable[str], likeness: Likeness) -> 
     Args:
         names: of its relations and classes.
     """
-    found = settings(parse)
+    found = settings(parse) | {at for at in owners(parse) if likeness.is_group(parse.lemma(at))}
     known = {word for name in names for word in likeness.bases(name)} if found else set()
     return {at for at in found if likeness.bases(parse.words[at]).isdisjoint(known)}
 

@@ -127,7 +127,9 @@ def without_things(query: str) -> str:
 
 def variable(label: str) -> str:
     """The name of a variable for things of a class."""
-    return re.sub(r"\W+", "_", label).strip("_") or "x"
+    # SPARQL has no "m²" in a variable.
+    plain = "".join(one if one.isalpha() or one.isdecimal() else "_" for one in label)
+    return re.sub("_+", "_", plain).strip("_") or "x"
 
 
 def read_patterns(lines: Iterable[str]) -> tuple[list[WrittenPattern], list[str]]:

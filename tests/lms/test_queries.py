@@ -1066,3 +1066,34 @@ def test_a_bound_is_of_the_time_that_its_verb_is_most_like(encode: Encode) -> No
 def test_who_is_no_text_in_lower_case(encode: Encode) -> None:
     relations = ["?bridge <kind of stone> ?thing (e.g. granite)", "?visit <bridge> ?bridge (e.g. Old Arch)"]
     assert "kind of stone" not in reply(encode, "Whose bridge is Old Arch?", relations)[0]
+
+
+@pytest.mark.parametrize(
+    ("question", "query"),
+    [
+        (
+            "What is the longest bridge on the register?",
+            "SELECT ?bridge { ?bridge a <bridge> . ?bridge <length> ?length } ORDER BY DESC(?length) LIMIT 1",
+        ),
+        (
+            "How many bridges does the school have?",
+            "SELECT (COUNT(DISTINCT ?bridge) AS ?number) { ?bridge a <bridge> }",
+        ),
+        (
+            "Which bridges are more than 300 m long?",
+            of("bridge", '?bridge <length> ?length . FILTER(?length > "300 m")'),
+        ),
+    ],
+)
+def test_what_the_whole_graph_is_about_is_no_condition(encode: Encode, question: str, query: str) -> None:
+    assert reply(encode, question) == (query, "")
+
+
+def test_a_unit_with_a_sign_is_no_part_of_a_variable(encode: Encode) -> None:
+    relations = ["?hall <floor area[m\u00b2]> ?number (e.g. 450)"]
+    query, _ = reply(encode, "Which halls cover more than 200 m\u00b2?", relations, ["?hall a <hall> (9)"])
+    assert query == of("hall", "?hall <floor area[m\u00b2]> ?floor_area_m . FILTER(?floor_area_m > 200)")
+
+
+def test_one_who_may_be_one_of_several_is_a_condition(encode: Encode) -> None:
+    assert reply(encode, "How many bridges does the captain have?")[0] == "none"

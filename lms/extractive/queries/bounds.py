@@ -119,7 +119,7 @@ def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: st
     verbs = [parse.tokens[noun].head] if noun is not None and parse.is_a(noun, "obj") else []
     options: list[tuple[Sequence[str], Sequence[int]]] = [
         (reading.words(nouns), nouns),
-        (graded, ()),
+        *(([word], ()) for word in graded),
         (reading.words(verbs), [*verbs, *nouns]),  # "serves more than 6 people"
         (reading.words(left), left),
     ]

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from functools import partial
 
 from triplecheck.kg.plans.notation import write_label
+from triplecheck.signatures.query_notation import variable
 
-_NOT_IN_A_NAME = re.compile(r"\W+")
 _NAME_OR_VARIABLE = re.compile(r"<[^<>]*>|\?\w+")
 
 
@@ -21,7 +21,7 @@ class QueryText:
 
     def variable(self, name: str) -> str:
         """A new variable, named after what it stands for."""
-        base = _NOT_IN_A_NAME.sub("_", name.casefold()).strip("_") or "x"
+        base = variable(name.casefold())
         base = f"x_{base}" if base[0].isdigit() else base
         found, number = base, 1
         while found in self._taken:
