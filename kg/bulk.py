@@ -231,7 +231,7 @@ class Triples:
         return found[numbering.has_values(*found.T[1:])][:, 0].tolist()  # type: ignore[no-any-return]
 
     def _kinds_of_amounts(self) -> str:
-        """The codes of datatypes that an amount in a unit of the graph may have, as a list of SQL."""
+        """A list in SQL: the codes of the datatypes that an amount in a unit of the graph may have."""
         return _listed([code for name, code in self._kinds.items() if own_units.may_be_amount(name)])
 
     def _amounts(self, datatypes: Sequence[str]) -> list[str]:

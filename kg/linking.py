@@ -151,7 +151,7 @@ class GraphLinker:
         return others if any(mention.forms for mention in others) else found
 
     def _is_relation(self, mention: Mention) -> bool:
-        """Whether all nodes that a mention names are relations of an ontology, and used in the graph."""
+        """Whether a mention names only relations: nodes that an ontology declares as such, and that the graph uses."""
         graph, nodes = self._graph, {named.node for form in mention.forms for named in self._names.nodes(form)}
         return bool(nodes) and all(
             graph.find_relation(graph.node_id(node)) is not None and not _PROPERTIES.isdisjoint(graph.types(node))

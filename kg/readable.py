@@ -12,7 +12,8 @@ from urllib.parse import unquote
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINTS = re.compile(r"[_\s]+")
-_PLURAL = re.compile(r"(?<=\w)(?<!time)(?<!duration)\(e?s\)", re.IGNORECASE)  # "Director(s)", no seconds
+PLURAL = re.compile(r"(?<=\w)(?<!time)(?<!duration)\(e?s\)", re.IGNORECASE)
+"""The mark of a plural, as in "Director(s)"; the one of "lap time(s)" says seconds."""
 _RDF, _RDFS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#"
 _OWL, _SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
 
@@ -97,7 +98,7 @@ def relation_alias(id: str) -> str | None:
 
 
 def _distinct_words(text: str) -> str:
-    words = _JOINTS.sub(" ", _CAMEL.sub(" ", _PLURAL.sub("", text))).replace("-", " ").strip().split()
+    words = _JOINTS.sub(" ", _CAMEL.sub(" ", PLURAL.sub("", text))).replace("-", " ").strip().split()
     return " ".join(dict.fromkeys(w if w.isupper() and len(w) > 1 else w.lower() for w in words))
 
 

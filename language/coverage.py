@@ -134,11 +134,8 @@ def left_out(
         fit = _fit(parse.words[at], names, likeness)
         if parse.pos(at) == "NOUN" and fit < least:  # "worker" is more like an employee than "workers"
             fit = max(fit, _fit(parse.lemma(at), kinds, likeness))
-        if (
-            parse.pos(at) == "NOUN" and ROUGHLY <= fit < least and (phrase := _phrase(parse, at))
-        ):  # "hourly pay", `hourly rate`
-            whole = max((likeness.of_words(phrase, own) for own in said.relations), default=0.0)
-            fit = max(fit, least if whole >= SURELY else 0.0)
+        if parse.pos(at) == "NOUN" and ROUGHLY <= fit < least and _phrase_fits(parse, at, said, likeness):
+            fit = least
         weakest = min(weakest, fit)
         if fit >= max(least, SURELY):
             continue
@@ -158,10 +155,12 @@ def left_out(
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe), weakest)
 
 
-def _phrase(parse: Parse, noun: int) -> list[str]:
-    """The words of a noun and of what stands before it and says of what kind it is; empty if nothing does."""
+def _phrase_fits(parse: Parse, noun: int, said: QuerySays, likeness: Likeness) -> bool:
+    """Whether a noun with the words before it that say of what kind it is surely means a relation: "hourly pay", of
+    `hourly rate`."""
     own = [at for at in parse.dependents(noun, "amod", "compound") if not parse.is_topic(at) and not degree(parse, at)]
-    return [parse.words[at] for at in (*own, noun)] if own else []
+    phrase = [parse.words[at] for at in (*own, noun)]
+    return bool(own) and any(likeness.of_words(phrase, names) >= SURELY for names in said.relations)
 
 
 def _follows_name(parse: Parse, at: int, names: Iterable[str]) -> bool:
@@ -201,7 +200,7 @@ def without_named_order(question: Question, names: Sequence[str]) -> Question:
 
 
 def _is_deed(word: str, nouns: Collection[str], language: str) -> bool:
-    """Whether a word is one of some forms of a noun, or a form of the verb for which that stands: "inspected"."""
+    """Whether a word is one of some forms of a noun, or a form of its verb: "inspected" of "inspection"."""
     verb = pipeline(language).lemma(word, "VERB")
     return word in nouns or any(names_deed(verb, noun, language) for noun in nouns)
 

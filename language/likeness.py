@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from rapidfuzz.distance import Prefix
 
+from triplecheck.kg.readable import PLURAL
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity
 from triplecheck.language.kinds import fit, kinds_of
@@ -42,7 +43,6 @@ def least_likeness(pos: str) -> float:
     return {"NOUN": NAMES_NOUN, "PROPN": 1.0}.get(pos, NAMES)
 
 
-_PLURAL = re.compile(r"(?<=\w)\(e?s\)$")  # "page(s)" is in no seconds
 _LAST_WORD = re.compile(r"([^\s()\[\]]+)[)\]\s]*$")
 
 
@@ -104,7 +104,8 @@ class Likeness:
         return max(best, 1 - share + share * self._of_written(rest, wordings, besides) if rest else 1.0)
 
     def _meanings(self, word: str, wordings: Sequence[str]) -> list[str]:
-        """What a verb says in words of relations, and what those do that a noun stands for: a keeper keeps."""
+        """Other words that the names of a relation may have for a word: for a verb those of `Lexicon.meanings`, for a
+        noun such as "keeper" the verb "keeps"."""
         reader = pipeline(self._language)
         said = self.lexicon.meanings.get(reader.lemma(word, "VERB"), "").split()
         noun = reader.lemma(word, "NOUN")
@@ -208,7 +209,7 @@ class Likeness:
 def unit_of_name(name: str) -> str:
     """The last word of a name, which may be the unit of its values: "min" of `running time [min]`, "m" of `height m`;
     empty of an empty name."""
-    return next(iter(_LAST_WORD.findall(_PLURAL.sub("", name))), "")
+    return next(iter(_LAST_WORD.findall(PLURAL.sub("", name))), "")
 
 
 @functools.lru_cache(20_000)

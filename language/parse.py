@@ -8,7 +8,6 @@ ClearNLP and TIGER, the tree is turned: content words are heads, as in https://u
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -270,26 +269,25 @@ def _missed_noun(tokens: Sequence[Token], reader: Pipeline, words: Lexicon) -> i
     no noun after it ("every apiary that lies higher", "which peaks can be climbed")."""
     if not all(words.known_nouns):
         return None
-    for at, (before, token) in enumerate(itertools.pairwise(tokens), 1):
-        asks = words.questions.get(before.text.casefold()) == "thing"
-        is_led = (
-            _is_subject(tokens, at)
-            if asks
-            else before.pos == "DET" and (token.pos != "VERB" or _is_article(before, words))
-        )
+    for at, token in enumerate(tokens[1:], 1):
+        if token.pos not in _BEFORE_NOUN or _stands_alone(token, words) or not _is_led(tokens, at, words):
+            continue
         after = tokens[at + 1] if at + 1 < len(tokens) else None
         is_last = after is None or not (_may_be_before_noun(after) or after.text == "-")  # "a first-aid kit"
-        may_be = token.pos in _BEFORE_NOUN and reader.lists_noun(reader.lemma(token.text, "NOUN"))
-        if is_led and is_last and may_be and not _stands_alone(token, words):
+        if is_last and reader.lists_noun(reader.lemma(token.text, "NOUN")):
             return at
     return None
 
 
-def _is_article(token: Token, words: Lexicon) -> bool:
-    return token.text.casefold() in words.articles
+def _is_led(tokens: Sequence[Token], at: int, words: Lexicon) -> bool:
+    """Whether a determiner stands before a word that may be its noun: before a verb, an article or a question word."""
+    before = tokens[at - 1]
+    if words.questions.get(before.text.casefold()) == "thing":
+        return _comes_before_verb(tokens, at)
+    return before.pos == "DET" and (tokens[at].pos != "VERB" or before.text.casefold() in words.articles)
 
 
-def _is_subject(tokens: Sequence[Token], at: int) -> bool:
+def _comes_before_verb(tokens: Sequence[Token], at: int) -> bool:
     """Whether a verb of the same clause follows a word."""
     ends = (one for one in tokens[at + 1 :] if one.pos in ("VERB", "AUX", "PRON", "SCONJ") or one.is_punct)
     return next((one.pos in ("VERB", "AUX") for one in ends), False)
@@ -386,7 +384,7 @@ def _asked_nouns(tokens: list[Token], words: Lexicon, reader: Pipeline) -> list[
     """The tokens; one after "which" is a noun, though it may look like a verb, if a verb of the same clause follows."""
     for at, token in enumerate(tokens[1:], 1):
         asks = words.questions.get(tokens[at - 1].text.lower()) == "thing"
-        if asks and token.pos == "VERB" and _is_subject(tokens, at):
+        if asks and token.pos == "VERB" and _comes_before_verb(tokens, at):
             lemma = reader.lemma(token.text, "NOUN")
             number = "Sing" if lemma == token.text.lower() else "Plur"
             tokens[at] = replace(token, pos="NOUN", lemma=lemma, features=(("Number", number),))

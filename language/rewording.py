@@ -87,18 +87,18 @@ def _once(text: str, known: Lexicon) -> str:
 
 def _in_digits(text: str, known: Lexicon) -> str:
     """The text with amounts of a unit in digits that it has in words."""
-    one = _any_of(known.articles.intersection(known.clauses.get("indefinite", ())))
-    shares = {phrase: f"{share} " for phrase, share in known.fractions.items()} | {
-        word: f"{word} 1 " for word in known.than
-    }
+    if not known.fractions:
+        return text
+    indefinite = _any_of(known.articles.intersection(known.clauses.get("indefinite", ())))
+    shares = {phrase: str(share) for phrase, share in known.fractions.items()}
+    shares |= {word: f"{word} 1" for word in known.than}
 
     def digits(said: re.Match[str]) -> str:
         measured = quantity(Literal(f"1 {said[2]}"))
-        return said[0] if measured is None or measured.kind == "number" else f"{shares[said[1]]}{said[2]}"
+        return said[0] if measured is None or measured.kind == "number" else f"{shares[said[1]]} {said[2]}"
 
     of = _any_of(known.prepositions)  # "dearer than a pint of ale"
-    said = rf"\b({_any_of(shares)})\s+(?:{one})\s+([^\W\d_]+)\b(?!\s+(?:{of})\b)"
-    return re.sub(said, digits, text) if known.fractions else text
+    return re.sub(rf"\b({_any_of(shares)})\s+(?:{indefinite})\s+([^\W\d_]+)\b(?!\s+(?:{of})\b)", digits, text)
 
 
 def _which_there_is(text: str, known: Lexicon) -> str:

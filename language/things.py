@@ -258,6 +258,7 @@ def requested_value(parse: Parse) -> tuple[int, int] | None:
         at, verb = value, parse.tokens[value].head
         if parse.is_a(at, "nsubj") and parse.is_a(verb, "ccomp"):  # "list all dogs born in 2019", as a parser reads it
             at, verb = verb, parse.tokens[verb].head
+        # "list all dogs" is parsed with each of these.
         if parse.is_a(at, "obj", "ccomp", "obl:npmod") and parse.lemma(verb) in parse.lexicon.requests:
             return verb, value
     return None

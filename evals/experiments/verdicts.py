@@ -97,9 +97,10 @@ def confidence_tables(report: VerdictReport) -> list[str]:
         for way, model in ways.items()
     ]
     parts.append(
-        f"An answer is given by default if it is proved, or supported with a confidence of at least "
-        f"{report.models.bar:.2f}, which was chosen on graphs that were left out in turn. The "
-        f"models of all graphs call an answer proved from these confidences ({'; '.join(levels)}).\n"
+        "By default an answer is given if it is proved, or if it is supported with a confidence of at least "
+        f"{report.models.bar:.2f}. This bound was chosen with one graph left out at a time. The models that were "
+        f"fitted on all graphs call an answer proved if its confidence is at least the bound of its kind "
+        f"({'; '.join(levels)}).\n"
     )
     if LANGUAGE_MODEL not in report.models.models:
         parts.append(

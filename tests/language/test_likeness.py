@@ -38,6 +38,11 @@ def test_a_name_may_end_with_the_unit_of_its_values(likeness: Likeness, name: st
     assert likeness.of_word("minutes", [name]) == 1
 
 
+@pytest.mark.parametrize(("name", "unit"), [("page(s)", "page"), ("lap time(s)", "s"), ("Director(s)", "Director")])
+def test_the_mark_of_a_plural_is_no_unit(name: str, unit: str) -> None:
+    assert unit_of_name(name) == unit
+
+
 def test_the_nearest_of_several_names_counts(likeness: Likeness) -> None:
     one, both = (likeness.of_word("cost", names) for names in (["height"], ["height", "cost"]))
     assert one < both == 1

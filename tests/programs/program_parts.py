@@ -74,7 +74,7 @@ def build_rows(rows: Sequence[tuple[str, str, str]], folder: Path, encoder: str 
 
 
 def written_tables(tables: Mapping[str, str], folder: Path) -> list[Path]:
-    """CSV files of tables that are written with bars between the cells, by the name of the table."""
+    """The CSV file of each table. `tables` has the text of each by its name, with bars between the cells."""
     paths = []
     for name, text in tables.items():
         lines = (line.strip().split("|") for line in text.strip().splitlines())

@@ -188,7 +188,7 @@ class Ends:
         return head_for(unit.names[-1], [label], self._likeness.language) == ("subject" if hop.forward else "object")
 
     def _is_only_rated(self, number: int, hop: Hop) -> bool:
-        """Whether a noun asks for a time, and only says what a rate is for: "on what day" asks for no rent per day."""
+        """Whether a relation has a noun only as the time of its rate: "on what day" asks for no rent per day."""
         unit, known = self._clauses.units[number], self._parse.lexicon
         words = words_of(hop.relation.label)
         rated = {word for before, word in itertools.pairwise(words) if before in known.rates}

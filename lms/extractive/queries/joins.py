@@ -218,7 +218,7 @@ class Joiner:
         return [replace(join, score=_LEAST, said=join.said | verbs) for join in right]
 
     def _is_of_deed(self, join: Join) -> bool:
-        """Whether a table joins two things by what was done, and its keys say no more: members, enrolments, courses."""
+        """Whether the rows of a table are deeds, such as enrolments, and join two things by keys that say no more."""
         endings = tuple(one for one in self._parse.lexicon.deed_endings if len(one) > 1)
         return self._is_bare(join) and singular(join.hops[0].end.casefold()).endswith(endings)
 

@@ -63,10 +63,11 @@ def measures_of_words(
 def nearest_time(times: Sequence[Measure]) -> Measure | None:
     """Of some times the one that a verb means, by its likeness; None if it is unclear."""
     near = sorted(times, key=lambda one: (-one.score, one.relation.label))
-    scores = [one.score for one in near if one.relation.label != near[0].relation.label]
-    return (
-        near[0] if near and near[0].score >= max((_LEAST_TIME, *(score + _NEARER_TIME for score in scores))) else None
-    )
+    if not near:
+        return None
+    others = (one.score for one in near if one.relation.label != near[0].relation.label)
+    is_clear = near[0].score >= max((_LEAST_TIME, *(score + _NEARER_TIME for score in others)))
+    return near[0] if is_clear else None
 
 
 def measure_of_persons(relations: Sequence[Relation], words: Sequence[str], likeness: Likeness) -> Measure | None:

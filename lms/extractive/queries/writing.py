@@ -76,7 +76,7 @@ def _is_measured(draft: Draft) -> bool:
 
 
 def _is_only_time(draft: Draft) -> bool:
-    """Whether a question asks no more than when a topic was, and it has one time alone."""
+    """Whether a question asks only when its topic was, and the topic has only one time."""
     reading = draft.reading
     if reading.content or reading.question.asked.kind != "time" or len(reading.topics) != 1:
         return False
@@ -198,7 +198,7 @@ def _is_own(parse: Parse, at: int) -> bool:
 
 
 def _whole_of(parse: Parse, at: int) -> int:
-    """The "all" of "all of its trucks"; a noun itself if no such word stands before it."""
+    """The place of "all" in "all of its trucks"; of a noun without such a word, its own place."""
     head = parse.tokens[at].head
     return head if parse.is_a(at, "nmod") and parse.pos(head) == "PRON" else at
 
@@ -244,12 +244,13 @@ def _asks_amount(draft: Draft) -> bool:
 def _ask_for(draft: Draft, number: int) -> None:
     """Make another unit the root: what the question word asks for is its value."""
     before, draft.root = draft.root, number
-    is_topic = draft.reading.units[before].kind == "topic"  # "what did X pay for its trucks" joins the trucks with X
-    if not is_topic:
-        draft.say_units([before])
-    own = [replace(one, unit=before, to=number, words=()) for one in draft.attachments if one.unit == number]
     others = [replace(one, to=number) if one.to == before else one for one in draft.attachments if one.unit != number]
-    draft.attachments = (*(own if is_topic else ()), *others)
+    if draft.reading.units[before].kind == "topic":  # "what did X pay for its trucks" joins the trucks with X
+        own = (replace(one, unit=before, to=number, words=()) for one in draft.attachments if one.unit == number)
+        others = [*own, *others]
+    else:
+        draft.say_units([before])
+    draft.attachments = tuple(others)
 
 
 def _answer(draft: Draft) -> str:
