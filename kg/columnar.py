@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -422,6 +422,21 @@ class ColumnarGraph:
         graph._schema_rows = {
             relation: sorted(own, key=lambda row: (-row["count"], row["type"])) for relation, own in rows.items()
         }
+        return graph
+
+    def with_names(self, relations: Mapping[int, Sequence[str]], classes: Mapping[str, str]) -> ColumnarGraph:
+        """The same graph with other names.
+
+        Args:
+            relations: further names of relations, before their aliases.
+            classes: the name of each class that is called otherwise, by its id.
+        """
+        graph = copy.copy(self)
+        graph._relations = [
+            replace(one, aliases=(*relations[number], *one.aliases)) if number in relations else one
+            for number, one in enumerate(self._relations)
+        ]
+        graph._type_labels = {**self._type_labels, **classes}
         return graph
 
     # --- all nodes and edges, to build indices and to copy -------------------------------------

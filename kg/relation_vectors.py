@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
@@ -74,6 +74,16 @@ class RelationVectors:
             return self
         owners = np.concatenate([self._owners, [owner for owner, _ in texts]])
         vectors = np.concatenate([self._vectors, self._encoder.encode([text for _, text in texts])])
+        return RelationVectors(vectors, owners, self._encoder)
+
+    def named(self, names: Mapping[int, Sequence[str]]) -> RelationVectors:
+        """The same with vectors of further names of relations, which stand behind their labels."""
+        added = [(number, name) for number, own in names.items() for name in own]
+        if not added or len(self._vectors) == 0:
+            return self
+        places = [int(self._starts[number]) + 1 for number, _ in added]
+        vectors = np.insert(self._vectors, places, self._encoder.encode([name for _, name in added]), axis=0)
+        owners = np.insert(self._owners, places, [number for number, _ in added])
         return RelationVectors(vectors, owners, self._encoder)
 
     def _cosines(self, text: str) -> FloatArray:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from triplecheck.language.lexicon import lexicon
-from triplecheck.language.operations import compares
-from triplecheck.language.parse import Parse
 from triplecheck.language.pipeline import pipeline
 from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
@@ -34,13 +32,6 @@ def nouns(question: Question, names: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(name for place in places(question, names) for name in place.names))
 
 
-def says_only(question: Question, noun: str) -> bool:
-    """Whether a question says nothing but its topics and a class noun."""
-    own = {form for word in words_of(noun) for form in _forms(word, question.language)}
-    said = (word for i, word in enumerate(question.words) if _says_something(question.parse, i))
-    return all(own & _forms(word, question.language) for word in said)
-
-
 def asked_class(question: Question, names: Sequence[str], *, one: bool = False) -> tuple[str, ...]:
     """The names of the class of things that a question asks for: "which lakes ...", "how many lakes ...".
 
@@ -59,13 +50,6 @@ def asked_class(question: Question, names: Sequence[str], *, one: bool = False) 
     copula = any(grammar.lemma(i) in grammar.lexicon.copulas for i in range(noun.start))
     # "Who was the teacher of ...": the noun names a relation, not a class.
     return noun.names if (one and asked.kind != "person") or not copula or asked.is_list else ()
-
-
-def _says_something(grammar: Parse, at: int) -> bool:
-    """Whether a word says more than what the graph has: "there", "in the database", "listed"."""
-    if grammar.is_topic(at) or grammar.is_stop(at) or compares(grammar, at):
-        return False
-    return {grammar.lemma(at), grammar.words[at]}.isdisjoint(grammar.lexicon.containers)
 
 
 # --- classes ---------------------------------------------------------------------------------------

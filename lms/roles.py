@@ -22,7 +22,10 @@ from triplecheck.lms.ledger import Budget, Ledger
 from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model, suited
 
-ROLES = ("answer", "extract", "link", "prune", "judge", "query", "rerank")
+LINK = "link"
+"""The role that says what words of a question mean in a graph (schema linking)."""
+
+ROLES = ("answer", "extract", LINK, "prune", "judge", "query", "rerank")
 """The roles that programs use, in addition to `knowledge.1`, `knowledge.2` ... (one per knowledge model)."""
 
 DEFAULT_MODEL = "extractive"

@@ -118,6 +118,18 @@ class Sources:
         base, documents = self.knowledge_base, self._documents
         return Sources(self.graph, self.linker, self.relations, base, ranker, documents, self.language)
 
+    def renamed(self, graph: Graph, relations: RelationVectors | None) -> Sources:
+        """The same sources with other names of relations and classes.
+
+        Args:
+            graph: the same nodes and edges with other names.
+            relations: vectors of the relations with these names.
+        """
+        base, ranker, documents = self.knowledge_base, self.given_ranker, self._documents
+        other = Sources(graph, self.linker, relations, base, ranker, documents, self.language)
+        other._dense = self._dense
+        return other
+
     def with_functions(
         self, functions: Iterable[FunctionSource | Function], limits: CallLimits | None = None
     ) -> Sources:
@@ -343,16 +355,19 @@ class Program(dspy.Module, metaclass=_ProgramType):
     def judged(self, question: str, trace: Trace) -> Outcome:
         """Answer one question and judge the answer; each step is recorded in the trace."""
         question = asked_part(self.assists, self.graph, self.sources.linker, question, self.sources.language, trace)
-        try:
-            found = self.run(question, trace)
-        except ModelReplyError as error:
-            # The step has already asked the model twice; the question ends here, the run goes on.
-            trace.add(Stopped("unreadable_reply", str(error)))
-            found = Outcome(abstained="unreadable_reply")
-        found = self.sure_enough(question, found, trace)
+        found = self.sure_enough(question, self.attempt(question, trace), trace)
         if found.abstained is None:
             trace.add(Answered(found.answer, found.grounded, found.verdict))
         return found
+
+    def attempt(self, question: str, trace: Trace) -> Outcome:
+        """The outcome of `run`; an abstention if a reply cannot be read."""
+        try:
+            return self.run(question, trace)
+        except ModelReplyError as error:
+            # The step has already asked the model twice; the question ends here, the run goes on.
+            trace.add(Stopped("unreadable_reply", str(error)))
+            return Outcome(abstained="unreadable_reply")
 
     async def aforward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
         """Like `forward`, without blocking: `await program.acall(question=...)`.
@@ -443,8 +458,10 @@ class Program(dspy.Module, metaclass=_ProgramType):
         if found.abstained is not None:
             return judge.with_nearest(question, found, trace.steps)
         doubted = self._doubted(question, found, trace)
-        if doubted is not found or found.verdict != "proved":  # else `with_verdict` has judged it already
+        if found.verdict == "unknown":  # else it was judged before
             found = judge.judge(question, doubted, trace.steps)
+        elif doubted is not found:
+            found = replace(doubted, verdict="supported" if found.verdict == "proved" else found.verdict)
         if self.abstain_below is not None:
             return self.above_threshold(question, found, trace)
         bar = self.options.verdict

@@ -10,7 +10,8 @@ import dspy
 
 from triplecheck.kg import UserError
 from triplecheck.lms import Roles, session
-from triplecheck.lms.roles import Model
+from triplecheck.lms.kinds import is_no_language_model
+from triplecheck.lms.roles import LINK, Model, name_of
 from triplecheck.programs.base import Program, Sources, make_program
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
@@ -54,7 +55,8 @@ class Cascade(Program):
     Args:
         members: at least two programs over the same graph, the cheapest first; `(program, roles)` gives a program its
             own models: `Cascade([(kerag, "extractive"), (kerag, "openai/gpt-4o-mini")])`. A program without models
-            has those of the session. Members that are the same object share their prompts.
+            has those of the session. Rules without a model for the role `link` ask that of the session what words mean
+            (the assist `matched_words`). Members that are the same object share their prompts.
         sure: the confidence from which an answer stands, from 0 to 1; None: a proved answer does.
 
     Raises:
@@ -128,7 +130,8 @@ class Cascade(Program):
         for number, (place, roles) in enumerate(zip(self.places, self.roles, strict=True), 1):
             program = self.programs[place]
             branch = trace.branch()
-            with session(roles, ranker=program.sources.own_ranker, language=program.sources.language):
+            models = None if roles is None else with_link(roles)
+            with session(models, ranker=program.sources.own_ranker, language=program.sources.language):
                 trace.add(Asked(number, program.name, dspy.settings.lm_roles.to_json()))
                 try:
                     found.append(program.judged(question, branch))
@@ -145,6 +148,15 @@ class Cascade(Program):
     def run(self, question: str, trace: Trace) -> Outcome:
         """As `judged`: the members judge their answers themselves."""
         return self.judged(question, trace)
+
+
+def with_link(roles: Roles) -> Roles:
+    """The models of a member. To rules without a model for it, that of the session says what words mean."""
+    outer: Roles | None = dspy.settings.get("lm_roles")
+    model = dspy.settings.lm if outer is None else outer.by_role.get(LINK, outer.default)
+    if model is None or is_no_language_model(name_of(model)) or not is_no_language_model(name_of(roles.default)):
+        return roles
+    return Roles(roles.default, {LINK: model, **roles.by_role})
 
 
 def _pair(member: Member) -> tuple[Program, Roles | None]:

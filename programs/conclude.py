@@ -16,6 +16,7 @@ from triplecheck.language.question import Question
 from triplecheck.lms import ModelReplyError, RolePredict
 from triplecheck.programs.aggregation import NotComputableError, aggregate, is_measured, terminal
 from triplecheck.programs.assists.doubts import YES_NO, opposite_extreme
+from triplecheck.programs.assists.matched_words import WordMatcher, in_matched_words
 from triplecheck.programs.assists.plans import query_step
 from triplecheck.programs.assists.shared import without_topics
 from triplecheck.programs.base import AnySources, Program
@@ -64,6 +65,11 @@ class AnsweringProgram(Program):
     def __init__(self, sources: AnySources, **options: Any) -> None:
         super().__init__(sources, **options)
         self.write_query = query_step(self.assists)
+        self.words = WordMatcher(self.options)
+
+    def attempt(self, question: str, trace: Trace) -> Outcome:
+        """As `Program.attempt`; where that proves nothing, with the help of `assists.matched_words`."""
+        return in_matched_words(self.assists, self, self.words.step, question, super().attempt(question, trace), trace)
 
 
 def answer_from_facts(program: AnsweringProgram, step: RolePredict, reading: Reading, trace: Trace) -> Outcome:

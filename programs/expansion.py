@@ -65,21 +65,6 @@ def unlikeness(likeness: npt.NDArray[np.float32] | None, path: Path, edges: int)
     return float(edges) if likeness is None else -float(likeness[path.hops[-1].relation])
 
 
-def edges_of(graph: Graph, starts: IntArray | Sequence[int], hop: Hop, limit: int | None) -> Edges:
-    """The edges of a hop at some nodes, at most `limit` for each node."""
-    if hop.kind is None:
-        return graph.expand(starts, hop.relation, hop.direction, limit)
-    edges = graph.expand(starts, hop.relation, hop.direction)
-    near, far = (edges.heads, edges.tails) if hop.direction is Direction.OUT else (edges.tails, edges.heads)
-    kept = np.flatnonzero(np.isin(far, np.concatenate([graph.nodes_of_type(id) for id in hop.types])))
-    total = len(kept)
-    if limit is not None:
-        order = np.argsort(near[kept], kind="stable")
-        starts_at = np.searchsorted(near[kept][order], near[kept][order])
-        kept = np.sort(kept[order][np.arange(total) - starts_at < limit])
-    return Edges(edges.heads[kept], edges.relations[kept], edges.tails[kept], total)
-
-
 def is_schema(graph: Graph, relation: int, patterns: Iterable[str | re.Pattern[str]]) -> bool:
     """Whether one of some patterns finds the id of a relation."""
     id = graph.relation(relation).id
@@ -89,8 +74,6 @@ def is_schema(graph: Graph, relation: int, patterns: Iterable[str | re.Pattern[s
 def note_at_end(graph: Graph, path: Path, edges: int, *, by_schema: bool) -> str:
     """What is at the end of an offered path: the number of edges, and the types or examples they lead to."""
     hop = path.hops[-1]
-    if hop.kind is not None:
-        return write_end(edges)
     if by_schema or is_function(graph, hop.relation):
         return write_end(edges, types=end_text(graph, hop.relation, hop.direction))
     sample = graph.expand(path.ends[:_EXAMPLES_SHOWN], hop.relation, hop.direction, _EXAMPLES_SHOWN)
@@ -119,7 +102,7 @@ def fetch(
     if len(starts) < len(path.ends):
         trace.add(Truncated(f"frontier: {label}", len(starts), len(path.ends)))
         subgraph.cut.add(path.key)
-    edges = edges_of(graph, starts, hop, values)
+    edges = graph.expand(starts, hop.relation, hop.direction, values)
     _note_calls(graph, starts, hop, label, trace)
     if subgraph.condition is not None:
         edges = _holding(graph, edges, subgraph.condition, trace)
@@ -130,7 +113,7 @@ def fetch(
         found = far[near == anchor].tolist()
         total = len(found)
         if total >= values:
-            total = edges_of(graph, [anchor], hop, 0).total
+            total = graph.expand([anchor], hop.relation, hop.direction, 0).total
         kept = tuple(found[: room - len(ends)])
         if kept:
             subgraph.add(Fact(anchor, hop, kept, total, path.key))

@@ -18,15 +18,12 @@ from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.assists.kerag import (
-    AskedClass,
     PathScores,
     all_topics,
-    class_asked_for,
     path_scores,
     ranked_paths,
     stops_early,
     suggested_paths,
-    typed_paths,
 )
 from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
@@ -107,7 +104,6 @@ class Plan:
         shown: the topics as prompts show them, with the question's spelling.
         mentions: the question's spelling of each topic; homonyms share it.
         relations: the wording of each relation in prompts.
-        asked: the class of things that the question asks for; None if it names none.
         scores: the trained ranker's scores of paths, and how far to go.
     """
 
@@ -116,7 +112,6 @@ class Plan:
     shown: list[str]
     mentions: Mapping[int, str]
     relations: RelationNames
-    asked: AskedClass | None
     scores: PathScores
 
 
@@ -170,9 +165,8 @@ class KERAG(AnsweringProgram):
         read = self.read(question, shown)
         relations = RelationNames(self.graph, self.sources.relations, read.bare)
         mentions = {topic.node: topic.written for topic in topics}
-        asked = class_asked_for(self.graph, read)
         scores = path_scores(self.assists, self.sources, read, names, _HOPS, self.options.hops)
-        return Plan(read, names, shown, mentions, relations, asked, scores)
+        return Plan(read, names, shown, mentions, relations, scores)
 
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
@@ -188,7 +182,6 @@ class KERAG(AnsweringProgram):
     def offer(self, plan: Plan, frontier: list[Path], trace: Trace) -> list[tuple[Path, int]]:
         """Each path extended by one relation that has a name, with its number of edges."""
         offers = with_names(self.graph, one_hop_paths(self.graph, frontier))
-        offers = typed_paths(self.assists, self.graph, offers, plan.asked)
         if self.options.filtering == "none":
             return offers
         vectors = self.sources.relations

@@ -26,7 +26,6 @@ from triplecheck.signatures.notation import (
     WrittenHop,
     WrittenPath,
     clean,
-    with_kind,
     with_note,
     write_fact,
     write_path,
@@ -47,16 +46,10 @@ class RelationTexts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Hop:
-    """One relation followed in one direction.
-
-    Attributes:
-        kind: label of the type to which it is followed; None for everything.
-    """
+    """One relation followed in one direction."""
 
     relation: int
     direction: Direction
-    kind: str | None = None
-    types: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -197,8 +190,7 @@ def _said_of(graph: Graph, edge: Edge) -> str:
 
 
 def _written(hop: Hop, relations: RelationTexts) -> WrittenHop:
-    label = relations[hop.relation]
-    return WrittenHop(label if hop.kind is None else with_kind(label, hop.kind), ARROWS[hop.direction])
+    return WrittenHop(relations[hop.relation], ARROWS[hop.direction])
 
 
 class RelationNames:

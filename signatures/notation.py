@@ -4,7 +4,6 @@
     fact       Alien → directed by → Ridley Scott | ... 2 more       anchor, relation, values; ← where it is followed
                                                                      backwards
     edge       Ada → works in → Billing {from: 2017}                 what is said of the edge to a value
-    typed hop  Norway ← located in [lake] ← Mjøsa                    only values of this type
     topic      Satchmo = Louis Armstrong                             as the question writes it = as in the graph
     known name Satchmo = Louis Armstrong (Musician)                  the same with types
     relation   directed by / director: Film to Person                label / aliases: types at both ends
@@ -117,7 +116,7 @@ def split_kind(label: str) -> tuple[str, str]:
 
 
 def by_label(hop: WrittenHop) -> WrittenHop:
-    """The hop by the label of its relation alone: without another name of it, and to things of every type."""
+    """The hop by the label of its relation alone, without another name of it."""
     return WrittenHop(wordings(hop.label)[0], hop.arrow)
 
 

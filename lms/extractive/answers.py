@@ -12,7 +12,6 @@ from triplecheck.kg.ranker import PathRanker
 from triplecheck.kg.types import Literal as Value
 from triplecheck.kg.values import quantity
 from triplecheck.language.coverage import lacks_attribute
-from triplecheck.language.described import says_only
 from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import Comparison
 from triplecheck.language.question import Question, spelling
@@ -30,7 +29,7 @@ from triplecheck.lms.conclusions import (
 )
 from triplecheck.lms.fact_paths import FactPath, follow, is_quantity, misfits
 from triplecheck.lms.prompt import Prompt
-from triplecheck.signatures.notation import BACKWARD, Hops, read_facts, read_topic, split_kind, wordings
+from triplecheck.signatures.notation import BACKWARD, Hops, read_facts, read_topic, wordings
 
 # Of two conditions with a common answer, one may have less support: the common answer is evidence for it.
 _LEAST_CONDITION = 0.2
@@ -99,7 +98,7 @@ class _Reader:
             return found
         if len(self._subjects) > 1 and (found := self._common()):
             return found
-        best = self._general() or self._ranked[0]
+        best = self._ranked[0]
         if question.asks_whether or self._relevance.support(best.path.hops) < LEAST_SUPPORT:
             return Conclusion()
         if self._lacks(best.path):
@@ -117,21 +116,10 @@ class _Reader:
         for what a ranker that knows the graph prefers."""
         if len(self._question.chain) > 1 or self._relevance.prefers(path.hops):
             return False
-        names = [name for hop in path.hops for name in (*wordings(hop.label), split_kind(hop.label)[1]) if name]
+        names = [name for hop in path.hops for name in wordings(hop.label) if name]
         backwards = any(hop.arrow == BACKWARD for hop in path.hops)
         likeness = Likeness(self._encode, self._question.language)
         return lacks_attribute(self._question, names, likeness, backwards=backwards)
-
-    def _general(self) -> _Scored | None:
-        """For "which lakes are in Norway", the relation that leads to the most lakes: no word names it."""
-        best = None
-        for scored in self._ranked:
-            kind = split_kind(scored.path.hops[-1].label)[1]
-            if not kind or len(scored.path.hops) > 1 or not says_only(self._question, kind):
-                continue
-            if best is None or len(scored.path.ends) > len(best.path.ends):
-                best = scored
-        return best
 
     def _plain(self, path: FactPath) -> Conclusion:
         ends = path.ends

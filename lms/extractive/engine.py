@@ -85,6 +85,7 @@ _SOLVERS: dict[type[Step], Solver] = {
     steps.JudgeProof: _without_ranker(judging.judge_proof),
     steps.RewriteFollowUp: _without_vectors(conversation.rewrite_follow_up),
     steps.ParaphraseQuestion: _always(paraphrases=[]),
+    steps.MatchWords: _always(meanings=[]),
 }
 
 

@@ -14,7 +14,7 @@ from triplecheck.kg import Words, normalize
 from triplecheck.kg.values import mentions
 from triplecheck.language.parse import stop_words
 from triplecheck.language.pipeline import ENGLISH
-from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic, split_kind, split_note, wordings
+from triplecheck.signatures.notation import WrittenFact, read_facts, read_topic, split_note, wordings
 
 Gap = Literal["fact_not_named", "answer_not_named", "question_not_named"]
 """What a reasoning leaves out: a cited fact, an answer, or, where nothing is answered, what is missing."""
@@ -62,7 +62,7 @@ def _enough(named: Iterable[bool]) -> bool:
 
 def _names_fact(words: _Words, text: str, fact: WrittenFact, aliases: Mapping[str, str]) -> bool:
     thing = _names_thing(words, [fact.anchor, aliases.get(fact.anchor, "")])
-    relation = any(words.hold_some(wording) for wording in wordings(split_kind(fact.hop.label)[0]))
+    relation = any(words.hold_some(wording) for wording in wordings(fact.hop.label))
     value = any(_names_value(text, value) for value in fact.values)
     return thing + relation + value >= 2
 

@@ -30,6 +30,7 @@ from triplecheck.optimize.tuning.state import State
 from triplecheck.optimize.tuning.steps import StepChoice, best_demos, rewritten, sample, scores
 from triplecheck.programs import Cascade, Program
 from triplecheck.programs.base import make_program
+from triplecheck.programs.cascade import with_link
 
 TOO_DEAR = "the budget does not allow it"
 STUDENT, DEMONSTRATIONS, INSTRUCTION, CASCADE = "student", "demonstrations", "instruction", "cascade"
@@ -195,7 +196,7 @@ class Tries:
             return Try(title, None, "no model is asked anyway")
         if isinstance(state.program, Cascade):
             return Try(title, None, "it is a cascade already")
-        rule = best_rule(self.measured(State(state.program, first)), measured)
+        rule = best_rule(self.measured(State(state.program, with_link(first))), measured)
         return Try(title, lambda to: replace(to, first=first, sure=rule.sure), str(rule), kind=CASCADE)
 
     def _of_step(self, name: str, what: str, takes: int, find: Callable[[], StepChoice | None]) -> Try:

@@ -52,7 +52,6 @@ ASSISTS = (
     ),
     Assist("ranked_paths", "paths", "Offer paths in the order that the trained ranker prefers.", _KERAG),
     Assist("ranked_depth", "paths", "Go as many hops as a ranker trained on the graph reads in the question.", _KERAG),
-    Assist("typed_paths", "paths", "Offer hops that lead only to things of the class that is asked for.", _KERAG),
     Assist("suggested_paths", "paths", "Also follow the paths that the trained ranker prefers.", _KERAG),
     Assist("stop_early", "paths", "Go no further where the ranker finds all further paths unlikely.", _KERAG),
     Assist("named_first", "paths", "Where entities are cut off, go on from those that the question names.", _ANCHORRAG),
@@ -72,6 +71,7 @@ ASSISTS = (
         "likely_answers", "answer", "Answer with the nodes that score about best; none if all score low.", _FOUR_STEPS
     ),
     Assist("graph_values", "answer", "Give a value as the graph writes it.", _KNOW3RAG),
+    Assist("matched_words", "answer", "Ask a model what words mean that no name has, and answer again.", _READING),
 )
 """All assists, in the order in which a question meets them."""
 

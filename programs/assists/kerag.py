@@ -1,25 +1,21 @@
-"""Assists of KERAG: `all_topics`, and those that choose the paths by a trained ranker or a class."""
+"""Assists of KERAG: `all_topics`, and those that choose the paths by a trained ranker."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 
 from triplecheck.kg import Direction, Graph, Words, normalize
 from triplecheck.kg.functions import is_function
 from triplecheck.kg.ranker import Hops, load_ranker
-from triplecheck.language.described import asked_class
 from triplecheck.language.names import find_names
 from triplecheck.language.parse import stop_words
 from triplecheck.language.question import Question
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.base import Sources
-from triplecheck.programs.expansion import edges_of
 from triplecheck.programs.steps import Pruned, Trace
 from triplecheck.programs.subgraph import Path
 from triplecheck.programs.topics import TopicLinker
-from triplecheck.signatures.notation import clean
 
 
 # --- `all_topics`: a small model often names one topic too few.
@@ -118,44 +114,6 @@ def ranked_paths(assists: Assists, scores: PathScores, offers: list[tuple[Path, 
 
 def _steps(path: Path) -> list[tuple[int, bool]]:
     return [(hop.relation, hop.direction is Direction.IN) for hop in path.hops]
-
-
-# --- `typed_paths`: "which lakes are in Norway" asks for the lakes among all that is in Norway.
-_MOST_TYPED = 100_000  # edges that are looked at to tell which lead to things of a type
-
-
-AskedClass = tuple[str, tuple[str, ...]]
-"""A class of a graph in words, and the ids of its types."""
-
-
-def class_asked_for(graph: Graph, read: Question) -> AskedClass | None:
-    """The class of things that a question asks for; None if it names none."""
-    labels: dict[str, list[str]] = {}
-    for id in graph.type_ids:
-        labels.setdefault(clean(graph.type_label(id)), []).append(id)
-    names = asked_class(read, list(labels))
-    return (names[0], tuple(id for name in names for id in labels[name])) if names else None
-
-
-def typed_paths(
-    assists: Assists, graph: Graph, offers: list[tuple[Path, int]], asked: AskedClass | None
-) -> list[tuple[Path, int]]:
-    """The offers, with hops to things of the asked class in place of those that lead to these alone, or after them."""
-    if asked is None or "typed_paths" not in assists:
-        return offers
-    kind, types = asked
-    found = []
-    for path, edges in offers:
-        hop = replace(path.hops[-1], kind=kind, types=types)
-        schema = graph.schema(hop.relation)
-        side = dict(schema.range if hop.direction is Direction.OUT else schema.domain)
-        fits = edges <= _MOST_TYPED and not side.keys().isdisjoint(types)
-        number = edges_of(graph, path.ends, hop, 0).total if fits else 0
-        if number < edges:
-            found.append((path, edges))
-        if number:
-            found.append((Path(path.topic, (*path.hops[:-1], hop), path.ends), number))
-    return found
 
 
 # --- `suggested_paths`: a small model often selects one path too few.

@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 
 from triplecheck.kg.ranker import load_ranker
+from triplecheck.language.described import asked_class
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.kerag import class_asked_for
 from triplecheck.programs.base import Program
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Trace
 from triplecheck.signatures import WriteQuery
+from triplecheck.signatures.notation import clean
 
 
 def query_step(assists: Assists) -> RolePredict | None:
@@ -74,7 +75,8 @@ def planned(
 def _is_look_up(program: Program, read: Question) -> bool:
     """Whether a question asks for the end of a path from its one topic."""
     one = len({topic.spelling or topic.name for topic in read.topics}) == 1
-    return one and not read.computes and not class_asked_for(program.graph, read)
+    graph = program.graph
+    return one and not read.computes and not asked_class(read, [clean(graph.type_label(id)) for id in graph.type_ids])
 
 
 def _has_own_ranker(program: Program) -> bool:

@@ -91,6 +91,15 @@ def reader() -> Iterator[str]:
 
 
 @pytest.fixture
+def second_reader() -> Iterator[str]:
+    """Name of a model that first says that words mean no name of the graph, and then does what `reader` does."""
+    from model_stand_ins import scripted_model
+
+    with scripted_model([fields(meanings="none"), *READS_THE_GRAPH], "reader") as engine:
+        yield engine.name
+
+
+@pytest.fixture
 def ignorant() -> Iterator[str]:
     """Name of a model that finds no answer in the facts."""
     from model_stand_ins import scripted_model

@@ -112,15 +112,15 @@ def test_the_extractive_engine_is_named(run: Run, kb: Path) -> None:
 
 
 def test_a_cascade_asks_the_model_only_where_nothing_is_proved(
-    run: Run, kb: Path, reader: str, monkeypatch: pytest.MonkeyPatch
+    run: Run, kb: Path, second_reader: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     unproved = "Which country is Bernhard Heiden's teacher from?"
-    words = ["ask", unproved, "--kb", kb, "--lm", reader, "--json"]
+    words = ["ask", unproved, "--kb", kb, "--lm", second_reader, "--json"]
     found = json.loads(run(*words, "--cascade", "extractive").stdout)
     asked = [step["models"] for step in found["steps"] if step["kind"] == "asked"]
     assert (found["program"], found["answer"]) == ("cascade", "Germany")
-    assert asked == [{"default": "extractive"}, {"default": reader}]
-    assert set(found["usage"]["by_model"]) == {"extractive", reader}
+    assert asked == [{"default": "extractive", "link": second_reader}, {"default": second_reader}]
+    assert set(found["usage"]["by_model"]) == {"extractive", second_reader}
     monkeypatch.setenv("TRIPLECHECK_CASCADE", "extractive, extractive?ranker=none")
     refused(run("ask", QUESTION, "--kb", kb, "--lm", "extractive?ranker=none", "--json"), "asked twice")
 

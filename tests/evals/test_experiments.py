@@ -282,7 +282,7 @@ def test_pairs_are_won_lost_and_tested_over_all_graphs_and_without_each() -> Non
 
 
 def test_a_row_stands_for_one_row_without_each_assist_and_one_without_all() -> None:
-    table, trained = read_experiment("assists").tables
+    table, trained, *_ = read_experiment("assists").tables
     for program in ("kerag", "anchorrag"):
         own = [row for row in table.rows if row.program == program]
         left_out = [assist.name for assist in ASSISTS if program in assist.programs]

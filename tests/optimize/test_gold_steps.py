@@ -160,6 +160,7 @@ def test_every_step_there_is_can_be_computed_or_it_is_said_why_not() -> None:
     assert set(reasons) == {
         "AnswerDirectly",
         "AnswerWithTriples",
+        "MatchWords",
         "ParaphraseQuestion",
         "RewriteFollowUp",
     }

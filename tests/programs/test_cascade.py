@@ -129,7 +129,10 @@ class TestModels:
             assert engine.left == 0
         assert set(result.usage.by_model) == {"extractive", engine.name}
         assert result.usage.calls == ledger.usage().calls == sum(kind == "wrote" for kind in kinds(result))
-        assert [set(one.models.values()) for one in steps(result, Asked)] == [{"extractive"}, {engine.name}]
+        assert [set(one.models.values()) for one in steps(result, Asked)] == [
+            {"extractive", engine.name},
+            {engine.name},
+        ]
         assert len(steps(result, Answered)) == 2
         assert "2. kerag with" in in_words(steps(result, Asked)[1])
         assert "none is proved" in in_words(steps(result, Chosen)[0])

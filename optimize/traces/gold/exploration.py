@@ -15,7 +15,6 @@ from triplecheck.signatures.notation import (
     read_facts,
     read_path,
     read_reached,
-    split_kind,
     without_note,
     write_path,
 )
@@ -59,18 +58,8 @@ def leading(known: KnownGold, prompt: Prompt, field: str = "paths", topics: Coll
     for name, path in known.starts(prompt):
         for length in range(1, len(path.hops) + 1) if topics is None or path.topic in topics else ():
             text = known.path_text(name, path.hops[:length])
-            fitting = {
-                n: _kind(line) for n, line in enumerate(lines, 1) if text in (without_note(line), _by_label(line))
-            }
-            # A path to things of one type is right if the answers are of this type, or if there is no other.
-            wanted = {kind for kind in fitting.values() if kind in known.kinds} or {""} & set(fitting.values())
-            found += [n for n, kind in fitting.items() if kind in wanted or not wanted]
+            found += [n for n, line in enumerate(lines, 1) if text in (without_note(line), _by_label(line))]
     return list(dict.fromkeys(found))
-
-
-def _kind(line: str) -> str:
-    hops = read_path(line).hops
-    return split_kind(hops[-1].label)[1] if hops else ""
 
 
 def _by_label(line: str) -> str:

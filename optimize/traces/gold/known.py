@@ -88,12 +88,6 @@ class KnownGold:
         """Whether the paths continue from the answers, or from what is compared, to values."""
         return self.derivation is not None and self.derivation.beyond
 
-    @cached_property
-    def kinds(self) -> frozenset[str]:
-        """The types of the answers, as prompts write them."""
-        types = {kind for node in self.answers for kind in self.graph.types(node)}
-        return frozenset(clean(self.graph.type_label(kind)) for kind in types)
-
     def alone(self, path: GoldPath) -> bool:
         """Whether a path leads only to the answers, so no other condition is needed."""
         ends = set(ends_of(self.graph, path)[-1].tolist())
