@@ -13,7 +13,7 @@ from urllib.parse import unquote
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINTS = re.compile(r"[_\s]+")
 PLURAL = re.compile(r"(?<=\w)(?<!time)(?<!duration)\(e?s\)", re.IGNORECASE)
-"""The mark of a plural, as in "Director(s)"; the one of "lap time(s)" says seconds."""
+"""The mark of a plural, as in "Director(s)". In "lap time(s)" the (s) means seconds, so it is no such mark."""
 _RDF, _RDFS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#"
 _OWL, _SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
 

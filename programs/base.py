@@ -115,20 +115,21 @@ class Sources:
 
     def with_ranker(self, ranker: Path) -> Sources:
         """The same sources with another ranker of paths."""
-        base, documents = self.knowledge_base, self._documents
-        return Sources(self.graph, self.linker, self.relations, base, ranker, documents, self.language)
+        return self._with(self.graph, self.linker, self.relations, ranker)
 
     def renamed(self, graph: Graph, relations: RelationVectors | None) -> Sources:
-        """The same sources with other names of relations and classes.
+        """The same sources, in which relations and classes have other names.
 
         Args:
-            graph: the same nodes and edges with other names.
+            graph: the same nodes and edges with the other names.
             relations: vectors of the relations with these names.
         """
-        base, ranker, documents = self.knowledge_base, self.given_ranker, self._documents
-        other = Sources(graph, self.linker, relations, base, ranker, documents, self.language)
+        other = self._with(graph, self.linker, relations, self.given_ranker)
         other._dense = self._dense
         return other
+
+    def _with(self, graph: Graph, linker: Linker, relations: RelationVectors | None, ranker: Path | None) -> Sources:
+        return Sources(graph, linker, relations, self.knowledge_base, ranker, self._documents, self.language)
 
     def with_functions(
         self, functions: Iterable[FunctionSource | Function], limits: CallLimits | None = None
@@ -151,15 +152,8 @@ class Sources:
             raise UserError(f"two functions are called {twice[0]!r}; rename one")
         graph = FunctionGraph(self.graph, self.linker, given, limits)
         relations = None if self.relations is None else self.relations.extended(graph.added)
-        return Sources(
-            cast(Graph, graph),  # type checkers do not see what `__getattr__` passes on
-            FunctionLinker(self.linker, graph),
-            relations,
-            self.knowledge_base,
-            self.given_ranker,
-            self._documents,
-            self.language,
-        )
+        seen = cast(Graph, graph)  # type checkers do not see what `__getattr__` passes on
+        return self._with(seen, FunctionLinker(self.linker, graph), relations, self.given_ranker)
 
     @property
     def documents(self) -> Documents | None:
@@ -232,17 +226,21 @@ AnySources = Sources | KnowledgeBase | str | Path
 """What a program can be made of: see `Sources.of`."""
 
 
+def apply_options(options: ProgramOptions, step: RolePredict) -> None:
+    """Give a step the demonstrations and the signature that the options `demos` and `prompts` name."""
+    if options.demos == "none":
+        step.without_worked_examples()
+    if options.prompts == "plain":
+        step.signature = plain(step.signature)
+
+
 class _ProgramType(ProgramMeta):
     """Applies the options `demos` and `prompts` to all steps of a program, once it is made."""
 
     def __call__(cls, *args: Any, **kwargs: Any) -> Any:  # noqa: N805 - it is the class of programs
         program = super().__call__(*args, **kwargs)
-        if program.options.demos == "none":
-            for _, step in program.named_sub_modules(RolePredict):
-                step.without_worked_examples()
-        if program.options.prompts == "plain":
-            for _, step in program.named_sub_modules(RolePredict):
-                step.signature = plain(step.signature)
+        for _, step in program.named_sub_modules(RolePredict):
+            apply_options(program.options, step)
         return program
 
 

@@ -3,7 +3,7 @@
 People ask for kit where a graph has equipment, and who looks after it where it has a custodian. The rules compare
 words with names by their vectors, which is seldom enough to be sure. So where they prove nothing, the model of the
 role `link` is asked once what the words mean that no name has. The rules then answer over the graph with these words as
-names. Such an answer is never called proved: that the words mean this is the model's word alone.
+names. Such an answer is never called proved, because nothing but the model says that the words mean this.
 
 A model that does other steps, too, is not asked: it has read the names beside the question already.
 """
@@ -31,7 +31,7 @@ from triplecheck.lms import RolePredict
 from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.roles import LINK
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.base import Program
+from triplecheck.programs.base import Program, apply_options
 from triplecheck.programs.offers import described
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
@@ -46,13 +46,12 @@ from triplecheck.signatures.notation import (
     write_relation,
     write_topic,
 )
-from triplecheck.signatures.plain import plain
 
 _CLASSES, _RELATIONS = 30, 60
-"""Most that a prompt shows: of more those that are nearest to the words."""
-_COMPARED = 500  # classes, the most frequent ones
+"""How many a prompt shows at most. Where the graph has more, it shows those that are nearest to the words."""
+_COMPARED = 500  # classes that are compared with the words, the most frequent ones
 LEAST = 0.25
-"""Least cosine of a word and the name that a model gives it."""
+"""The least cosine between a word and the name that a model gives it."""
 TRUST = 0.84
 """The share of these answers that is right, divided by their mean confidence.
 
@@ -63,20 +62,17 @@ _NONE = "none"
 
 
 class WordMatcher:
-    """Holds the step that says what words mean. It is no step of a program: there is no metric to tune it by."""
+    """The step that says what words mean. DSPy's optimizers do not see it here, because no metric scores it."""
 
     def __init__(self, options: ProgramOptions) -> None:
         self.step = RolePredict(MatchWords, role=LINK)
-        if options.demos == "none":
-            self.step.without_worked_examples()
-        if options.prompts == "plain":
-            self.step.signature = plain(self.step.signature)
+        apply_options(options, self.step)
 
 
 def in_matched_words(
     assists: Assists, program: Program, step: RolePredict, question: str, found: Outcome, trace: Trace
 ) -> Outcome:
-    """The outcome, with its verdict; or that of the same program over a graph with further names, if that is surer.
+    """The outcome, with its verdict. If it is surer, the outcome of the same program over a graph with further names.
 
     Nothing is asked if the answer is proved, if nothing but a proved answer is wanted, if the model does other steps,
     too, or if the graph is on a server or has functions beside it.
@@ -153,7 +149,7 @@ def _rests_on(found: Outcome, graph: ColumnarGraph, meaning: Meaning) -> bool:
 
 
 def _as_said(found: Outcome, graph: ColumnarGraph, meanings: Sequence[Meaning]) -> Outcome:
-    """An outcome with the names of the graph in its query, and with what it takes the model's word for."""
+    """An outcome with the names of the graph in its query, and with a doubt for each meaning that a model gave."""
     own = {write_label(one.word): write_label(clean(graph.type_label(id))) for one in meanings for id in one.classes}
 
     def in_own_names(text: str) -> str:
@@ -210,7 +206,7 @@ def _unknown_words(program: Program, graph: ColumnarGraph, read: Question, liken
     """The words of a question that say something, and that no class, relation, thing or value has in its name.
 
     Returns:
-        Each as the rules read it, in lower case and without accents, with its spelling in the question; see `_phrase`.
+        The words or phrases (`_phrase`) in lower case and without accents, each with its spelling in the question.
     """
     known = _words_of_names(graph, likeness)
     mentions = program.sources.linker.mentions(read_text(read.text, read.language))
@@ -262,7 +258,7 @@ def _nearest_classes(graph: ColumnarGraph, words: Sequence[str], likeness: Liken
 
 
 def _line(graph: ColumnarGraph, number: int, classes: Sequence[str]) -> str:
-    """A relation with what is at both ends and an example; empty for one that says only a class or an id."""
+    """A relation with what is at both ends and an example; empty if it only gives a class or an id."""
     line = next(iter(described(graph, number, classes)), None)
     if line is None:
         return ""
@@ -280,7 +276,7 @@ def _meanings(
     classes: Collection[str],
     likeness: Likeness,
 ) -> list[Meaning]:
-    """What a reply says, without names that the prompt does not have and those that are too unlike their words.
+    """The meanings in a reply. It leaves out names that the prompt does not have or that are too unlike their words.
 
     Args:
         words: as the rules read them, by their normalised spellings.
@@ -304,16 +300,16 @@ def _meanings(
 def _meaning(
     word: str, written: str, graph: ColumnarGraph, relations: Sequence[int], classes: Collection[str]
 ) -> Meaning | None:
-    """The class or the relations of a name that a model wrote: with what stands behind it in the prompt, or without its
-    unit."""
+    """The relations, or the classes, of a name that a model wrote. It may copy the ends behind the name, or leave out
+    its unit."""
     labels = {number: clean(graph.relation(number).label) for number in relations}
     for form in (str.casefold, lambda text: _bare(text).casefold()):
         for name in map(form, possible_labels(written)):
-            of_name = [number for number, label in labels.items() if form(label) == name]
-            own = next((label for label in classes if form(label) == name), "")
-            ids = [id for id in graph.type_ids if own and clean(graph.type_label(id)) == own]
-            if of_name or ids:
-                return Meaning(word, labels[of_name[0]] if of_name else own, of_name, [] if of_name else ids)
+            if of_name := [number for number, label in labels.items() if form(label) == name]:
+                return Meaning(word, labels[of_name[0]], of_name, ())
+            if (own := next((label for label in classes if form(label) == name), None)) is not None:
+                ids = [id for id in graph.type_ids if clean(graph.type_label(id)) == own]
+                return Meaning(word, own, (), ids)
     return None
 
 

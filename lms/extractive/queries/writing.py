@@ -198,7 +198,7 @@ def _is_own(parse: Parse, at: int) -> bool:
 
 
 def _whole_of(parse: Parse, at: int) -> int:
-    """The place of "all" in "all of its trucks"; of a noun without such a word, its own place."""
+    """The position of "all" in "all of its trucks"; that of the noun itself if no such word stands before it."""
     head = parse.tokens[at].head
     return head if parse.is_a(at, "nmod") and parse.pos(head) == "PRON" else at
 
