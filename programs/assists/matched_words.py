@@ -51,7 +51,11 @@ _CLASSES, _RELATIONS = 30, 60
 """How many a prompt shows at most. Where the graph has more, it shows those that are nearest to the words."""
 _COMPARED = 500  # classes that are compared with the words, the most frequent ones
 LEAST = 0.25
-"""The least cosine between a word and the name that a model gives it."""
+"""The least cosine between a word and the name that a model gives it.
+
+Of 0, .15, .25 and .35, with the answers of Qwen2.5-Coder-1.5B on 1,242 questions, it has the most right answers less
+wrong ones (873; the others 865, 867 and 857), also with each of the 23 graphs left out.
+"""
 TRUST = 0.84
 """The share of these answers that is right, divided by their mean confidence.
 
