@@ -21,9 +21,7 @@ from triplecheck.programs.assists.kerag import (
     PathScores,
     all_topics,
     path_scores,
-    ranked_paths,
     stops_early,
-    suggested_paths,
 )
 from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
@@ -49,7 +47,6 @@ class KERAGLimits:
     Attributes:
         candidates: nodes that one mention may mean if their names fit equally well.
         offered: paths shown to the model at one hop.
-        suggested: paths of each topic that the assist `suggested_paths` follows.
         values: edges fetched per (entity, relation).
         frontier: entities expanded at one hop of one path.
         triples: triples in all.
@@ -58,7 +55,6 @@ class KERAGLimits:
 
     candidates: int = 3
     offered: int = 80
-    suggested: int = 2
     values: int = 200
     frontier: int = 300
     triples: int = 2_000
@@ -185,9 +181,7 @@ class KERAG(AnsweringProgram):
         if self.options.filtering == "none":
             return offers
         vectors = self.sources.relations
-        offers = ranked_paths(self.assists, plan.scores, offers) or most_similar(
-            offers, None if vectors is None else vectors.against(plan.question.text)
-        )
+        offers = most_similar(offers, None if vectors is None else vectors.against(plan.question.text))
         if len(offers) > (limit := self.options.limits.offered):
             trace.add(Truncated("offered paths", limit, len(offers)))
         return offers[:limit]
@@ -205,8 +199,6 @@ class KERAG(AnsweringProgram):
             return []
         reply = self.ask(trace, self.select_paths, question=plan.question.text, topics=plan.shown, paths=lines)
         keep = valid_numbers("path", reply.keep, len(lines), trace)
-        limit = self.options.limits.suggested
-        keep = suggested_paths(self.assists, self.graph, plan.scores, paths, lines, keep, limit, trace)
         trace.add(Pruned(hop, lines, [lines[n - 1] for n in keep], "schema" if by_schema else "instances"))
         return [paths[n - 1] for n in keep]
 

@@ -50,12 +50,9 @@ ASSISTS = (
         "In a graph without classes, treat things with similar relations as a class.",
         _READING,
     ),
-    Assist("ranked_paths", "paths", "Offer paths in the order that the trained ranker prefers.", _KERAG),
     Assist("ranked_depth", "paths", "Go as many hops as a ranker trained on the graph reads in the question.", _KERAG),
-    Assist("suggested_paths", "paths", "Also follow the paths that the trained ranker prefers.", _KERAG),
     Assist("stop_early", "paths", "Go no further where the ranker finds all further paths unlikely.", _KERAG),
     Assist("named_first", "paths", "Where entities are cut off, go on from those that the question names.", _ANCHORRAG),
-    Assist("telling_relations", "paths", "Show relations by the alias and the types that tell most.", _FOUR_STEPS),
     Assist("loosened_patterns", "facts", "Loosen triplets that nothing satisfies before any is dropped.", _FOUR_STEPS),
     Assist(
         "time_conditions", "facts", "Fetch only edges that hold at the time that is asked about.", _KERAG + _ANCHORRAG

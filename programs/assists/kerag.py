@@ -1,4 +1,4 @@
-"""Assists of KERAG: `all_topics`, and those that choose the paths by a trained ranker."""
+"""Assists of KERAG: `all_topics`, and those that choose the hops by a trained ranker."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import math
 from collections.abc import Mapping, Sequence
 
 from triplecheck.kg import Direction, Graph, Words, normalize
-from triplecheck.kg.functions import is_function
 from triplecheck.kg.ranker import Hops, load_ranker
 from triplecheck.language.names import find_names
 from triplecheck.language.parse import stop_words
@@ -45,8 +44,8 @@ def _is_name(written: str, linker: TopicLinker) -> bool:
     return len(set(normalize(written).split()) - stop_words(linker.language)) > 1
 
 
-# --- `ranked_paths` and `ranked_depth`: a trained ranker (`kg.ranker`) scores the paths of a question.
-_BY_RANKER = ("ranked_paths", "ranked_depth", "suggested_paths", "stop_early")
+# --- `ranked_depth`: a trained ranker (`kg.ranker`) reads in a question how many hops it asks for.
+_BY_RANKER = ("ranked_depth", "stop_early")
 
 
 class PathScores:
@@ -105,54 +104,8 @@ def path_scores(
     return PathScores(hops, at_most or depth)
 
 
-def ranked_paths(assists: Assists, scores: PathScores, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
-    """The offered paths in the order that the ranker prefers; empty if no ranker scores them."""
-    if not scores or "ranked_paths" not in assists:
-        return []
-    return sorted(offers, key=lambda offer: -scores.ahead(offer[0]))
-
-
 def _steps(path: Path) -> list[tuple[int, bool]]:
     return [(hop.relation, hop.direction is Direction.IN) for hop in path.hops]
-
-
-# --- `suggested_paths`: a small model often selects one path too few.
-def suggested_paths(
-    assists: Assists,
-    graph: Graph,
-    scores: PathScores,
-    offered: Sequence[Path],
-    lines: Sequence[str],
-    keep: Sequence[int],
-    limit: int,
-    trace: Trace,
-) -> list[int]:
-    """The numbers of the paths that the model selected, and of those that are followed besides.
-
-    The paths that it selects are followed from every topic. So are, at the first hop, the first `limit` paths of each
-    topic in the ranker's order. At later hops the first of these is followed, and the others only if the ranker prefers
-    them to all shorter paths. Where the model selects nothing, nothing is followed.
-
-    Args:
-        graph: of the paths; a function is called only if the model selects its path.
-        offered: the paths that the model read, in their order.
-        keep: the numbers that the model selected, from 1.
-    """
-    if not keep or not limit or "suggested_paths" not in assists:
-        return list(keep)
-    best = scores.best_of_shorter(offered) if scores else 0.0
-    kept = {offered[number - 1].hops for number in keep}
-    found = [*keep, *(number for number, path in enumerate(offered, 1) if path.hops in kept)]
-    for topic in scores.hops:
-        first = [
-            number
-            for number, path in enumerate(offered, 1)
-            if path.topic == topic and not is_function(graph, path.hops[-1].relation)
-        ][:limit]
-        found += [number for at, number in enumerate(first) if not at or scores.path(offered[number - 1]) > best]
-    found = list(dict.fromkeys(found))
-    assists.note(trace, "suggested_paths", "SelectPaths", *([lines[n - 1] for n in some] for some in (keep, found)))
-    return found
 
 
 # --- `stop_early`: retrieval ends where further paths are unlikely.

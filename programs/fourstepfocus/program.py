@@ -20,7 +20,7 @@ from triplecheck.kg.skb import NodeSearch, NodeSearches, described
 from triplecheck.kg.skb.search import ENCODED_AT_FIRST
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import unknown_missing
-from triplecheck.programs.assists.fourstepfocus import likely_answers, telling_relations
+from triplecheck.programs.assists.fourstepfocus import likely_answers
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.candidates import RankedNode, candidate_texts
 from triplecheck.programs.fourstepfocus.options import PAPER, FourStepFocusOptions
@@ -29,9 +29,13 @@ from triplecheck.programs.fourstepfocus.substitution import Substituted, substit
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
+from triplecheck.programs.subgraph import RelationNames
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.programs.triplets import Triplets, read_triplets
 from triplecheck.signatures import TripletsFromQuery
+from triplecheck.signatures.notation import WrittenRelation, clean, write_relation
+
+_AS_COMMON = 0.9  # of the edges of the commonest type: then a type is about as common
 
 
 class FourStepFocus(Program):
@@ -86,7 +90,24 @@ class FourStepFocus(Program):
             if vectors is not None:
                 scores = vectors.against(question)
                 numbers.sort(key=lambda relation: -float(scores[relation]))
-        return telling_relations(self.assists, graph, vectors, numbers[:limit], question, trace)
+        names = RelationNames(graph, vectors, question)
+        rarity = {kind: place for place, kind in enumerate(graph.type_ids)}  # most frequent first
+        return [self._relation(number, names[number], rarity) for number in numbers[:limit]]
+
+    def _relation(self, number: int, label: str, rarity: Mapping[str, int]) -> str:
+        """A relation on one line, with the type at each end if the graph has types.
+
+        The type is the commonest there. Of several that are about as common, such as a class and its superclasses, it
+        is the one that is rarest in the graph.
+        """
+        schema = self.graph.schema(number) if self.graph.has_types else None
+
+        def end(side: Sequence[tuple[str, int]]) -> str:
+            common = [kind for kind, edges in side if edges >= _AS_COMMON * side[0][1]]
+            return clean(self.graph.type_label(max(common, key=lambda kind: rarity.get(kind, len(rarity)))))
+
+        ends = [end(side) for side in (schema.domain, schema.range) if side] if schema else []
+        return write_relation(WrittenRelation(label, *ends)) if len(ends) == 2 else label
 
     # --- 2 substitution (Algorithm 1, line 2) ----------------------------------------------------
     def substitute(self, triplets: Triplets, linker: TopicLinker, trace: Trace) -> Substituted:

@@ -161,7 +161,7 @@ def steps(result: Any, kind: type[TraceEvent]) -> list[Any]:
 
 def kerag(base: KnowledgeBase | Sources, **options: Any) -> KERAG:
     """KERAG that follows nothing but what the scripted model names and selects."""
-    return KERAG(base, **{"assist": "-all_topics -suggested_paths -plans", **options})
+    return KERAG(base, **{"assist": "-all_topics -plans", **options})
 
 
 class WatchedGraph:

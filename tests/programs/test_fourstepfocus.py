@@ -444,12 +444,12 @@ def test_the_types_at_the_ends_of_a_relation_are_telling_ones(
 ) -> None:
     """Every thing of the bundled graph also has the superclasses of its type, such as agent and thing."""
     monkeypatch.delattr(type(bundled.graph), "nodes_of_type")  # a remote store would send all things of a type
-    four_step, plain = program(bundled), program(bundled, assist="none")
+    four_step = program(bundled, assist="none")
     (asked,) = [line for line in four_step._relations("Who directed Vertigo?", Trace()) if "directed by" in line]
     assert asked.endswith(": film to film director")
-    assert asked not in plain._relations("Who directed Vertigo?", Trace())
     lines = four_step._relations("Whose parents are known?", Trace())
-    assert {"parent: person to person", "place of birth / birthplace: person to city"} <= set(lines)
+    assert "parent: person to person" in lines
+    assert any(line.startswith("place of birth") and line.endswith(": person to city") for line in lines)
 
 
 # --- triplets as models write them can be read back, whatever the names are

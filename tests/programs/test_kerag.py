@@ -430,9 +430,8 @@ def test_prompt_tokens_are_limited(hub: KnowledgeBase) -> None:
     assert run(hub, limits, keep("member of"), keep("age"), conclude_with("9"))[0].grounded
 
 
-@pytest.mark.parametrize("ranker", [True, False])
-def test_offered_paths_are_those_most_similar_to_the_question(sources: Sources, ranker: bool) -> None:
-    program = kerag(sources, assist="ranked_paths" if ranker else "none", limits=KERAGLimits(offered=1), hops=1)
+def test_offered_paths_are_those_most_similar_to_the_question(sources: Sources) -> None:
+    program = kerag(sources, limits=KERAGLimits(offered=1), hops=1)
     replies = [topics("Bernhard Heiden"), fields(keep="1"), conclude_with("Paul Hindemith")]
     result, engine = play(program, "Who was the teacher of Bernhard Heiden?", *replies)
     assert items(engine.requests[1], "paths") == ["Bernhard Heiden → student of / teacher (1 × Composer)"]
@@ -462,30 +461,6 @@ def test_without_filtering_no_path_is_left_out(hub: KnowledgeBase) -> None:
     result, _ = run(hub, KERAGLimits(offered=1), conclude_with("1960"), hops=1, filtering="none")
     assert cut(result) == []
     assert len(steps(result, Expanded)) == 3
-
-
-def test_paths_that_the_ranker_prefers_are_followed_with_those_that_a_model_selects(sources: Sources) -> None:
-    which, replies = "Who taught Bernhard Heiden?", [topics("Bernhard Heiden"), keep("date of birth")]
-    followed = {}
-    for suggested in (0, 2):
-        program = kerag(sources, assist="-all_topics -plans", limits={"suggested": suggested}, hops=1)
-        result, _ = play(program, which, *replies, conclude_with())
-        followed[suggested] = steps(result, Pruned)[0].kept
-    assert len(followed[0]) == 1 and followed[0] == followed[2][:1]
-    assert any("student of" in path for path in followed[2])
-    (assisted,) = steps(result, Assisted)
-    assert (assisted.name, len(assisted.before), assisted.after) == ("suggested_paths", 1, followed[2])
-    nothing, _ = play(program, which, replies[0], fields(keep="none"))
-    assert nothing.reason == "no_facts", "a model that selects nothing follows nothing"
-
-
-def test_a_further_hop_follows_the_first_path_of_the_ranker(sources: Sources) -> None:
-    program = kerag(sources, assist="suggested_paths ranked_paths", hops=2)
-    replies = [topics("Bernhard Heiden"), keep("→ student of"), keep("← student of"), conclude_with()]
-    result, _ = play(program, "Who taught Bernhard Heiden?", *replies)
-    second = steps(result, Pruned)[1]
-    assert second.kept == [second.offered[1], second.offered[0]]
-    assert "← student of" in second.kept[0], "the ranker prefers shorter paths to all of these"
 
 
 def test_within_the_limits_nothing_is_truncated(hub: KnowledgeBase) -> None:
