@@ -71,7 +71,8 @@ class RowSpec:
     questions: int | None = None
     """Train `students` on so many questions of the other half of the data set, and run the row with them."""
     students: tuple[str, ...] = ("ranker",)
-    """What is trained on `questions`: `ranker`, a ranker of paths, or `reader`, a reader of answers."""
+    """What is trained on `questions`: `ranker`, a ranker of paths, `reader`, a reader of answers, or `kept`, those that
+    `triplecheck compile` keeps of them for the baseline."""
     lm: str | None = None
     """The model of this row in place of the table's; `given` is that of `--lm`, without which the row is left out."""
     cascade: bool = False

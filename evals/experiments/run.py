@@ -164,10 +164,12 @@ class Trained:
     Attributes:
         ranker: the file of the ranker of paths; None: the general one.
         roles: the model strings of the others, by role.
+        program: compiled with students, for the baseline's models; None: that of the row.
     """
 
     ranker: Path | None = None
     roles: Mapping[str, str] = field(default_factory=dict)
+    program: Program | None = None
 
 
 Trainer = Callable[[str, KnowledgeBase, Sequence[Question], int, Path], Trained]
@@ -333,7 +335,9 @@ def _trained(
     asked = opener.training(experiment.data[data], row.questions, experiment.seed)
     found = [trainer(name, base, asked, experiment.seed, place / name) for name in row.students]
     rankers = [one.ranker for one in found if one.ranker is not None]
-    return Trained(next(iter(rankers), None), {role: lm for one in found for role, lm in one.roles.items()})
+    programs = [one.program for one in found if one.program is not None]
+    roles = {role: lm for one in found for role, lm in one.roles.items()}
+    return Trained(next(iter(rankers), None), roles, next(iter(programs), None))
 
 
 def _program(row: RowSpec, base: KnowledgeBase, trained: Trained) -> Program:
@@ -342,7 +346,8 @@ def _program(row: RowSpec, base: KnowledgeBase, trained: Trained) -> Program:
         sources = sources.with_ranker(trained.ranker)
     sources, options = withhold(sources) if row.withheld else sources, check_options(kind, row.options)
     program = kind(sources, **options)
-    return Cascade([(program, Roles(EXTRACTIVE, trained.roles)), program]) if row.cascade else program
+    first = trained.program or program
+    return Cascade([(first, Roles(EXTRACTIVE, trained.roles)), program]) if row.cascade else first
 
 
 def _roles(row: RowSpec, model: ModelSpec, trained: Trained) -> Roles:

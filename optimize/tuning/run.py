@@ -25,6 +25,7 @@ from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.bracket import Bracket, bracket
 from triplecheck.optimize.bundle import save_bundle
+from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.paired import Measured, answered, gain_over, measure, resumable
 from triplecheck.optimize.state import steps_of
@@ -85,6 +86,16 @@ def tune(
             tuned = run.tuned(ledger)
         run.directory.write("report.json", tuned.to_json())
     return tuned
+
+
+def is_worth_it(gain: Gain, before: float, after: float) -> bool:
+    """Whether a result becomes a bundle: it wins by more than chance, or loses nothing and saves half of the calls.
+
+    Args:
+        before, after: calls of language models for a question.
+    """
+    wins = gain.is_clear and gain.won > gain.lost
+    return wins or (gain.won >= gain.lost and before > 0 and after <= SAVING * before)
 
 
 def estimated(
@@ -202,9 +213,7 @@ class _Run:
         test = self._measured(first, _TEST)
         lines[0] = replace(lines[0], test=test)
         total = gain_over(self._kept, written)
-        won = total.is_clear and total.won > total.lost
-        saves = total.won >= total.lost and self._kept.calls <= SAVING * written.calls
-        won = won or (saves and self._best is not first)
+        won = is_worth_it(total, written.calls, self._kept.calls)
         best = self._best if won else first
         found = {WRITTEN: first}
         if plan.each:

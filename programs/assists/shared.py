@@ -63,7 +63,7 @@ def homonyms(
         if len(equal) < 2:
             continue
         before, _, after = normalize(question).partition(normalize(written))
-        spelt = [c for c in equal if c.label == written != written.lower()] or equal
+        spelt = _as_spelt(equal, written)
         typed = [c for c in equal if _has_type_beside(graph, c, f" {before.strip()}", f"{after.strip()} ")] or spelt
         years = {c: year for c in typed for year in _YEAR.findall(f"{before} {after}") if _has_year(graph, c, year)}
         found = list(years) or typed
@@ -79,6 +79,13 @@ def equally_written(candidates: Sequence[Candidate]) -> list[Candidate]:
     """The candidates whose names fit nearly as well as the best."""
     best = max(c.lexical for c in candidates)
     return [c for c in candidates if c.lexical >= best - _EQUAL]
+
+
+def _as_spelt(candidates: Sequence[Candidate], written: str) -> list[Candidate]:
+    """The candidates without those whose labels differ by capitals alone from the written name, if that is a label."""
+    if written == written.lower() or all(c.label != written for c in candidates):
+        return list(candidates)
+    return [c for c in candidates if c.label == written or c.label.casefold() != written.casefold()]
 
 
 def _has_type_beside(graph: Graph, candidate: Candidate, before: str, after: str) -> bool:

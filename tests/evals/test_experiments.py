@@ -20,7 +20,7 @@ from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.ranker import GENERAL
-from triplecheck.programs import resolve_program
+from triplecheck.programs import KERAG, resolve_program
 from triplecheck.programs.assists import ASSISTS
 from triplecheck.programs.options import check_options
 
@@ -438,6 +438,22 @@ metric = "hits_at_1"
 kind = "points"
 over = "seconds"
 """
+
+
+def test_a_compiled_program_stands_in_place_of_that_of_the_row(tmp_path: Path, opener: SetOpener) -> None:
+    def trainer(name: str, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Trained:
+        assert (name, place.name) == ("kept", "kept")
+        return Trained(program=KERAG(kb, hops=1))
+
+    file = tmp_path / "students.toml"
+    file.write_text(STUDENTS.replace('["reader"]', '["kept"]'), "utf-8")
+    with costly_rules():
+        chosen = Selection(model="costly")
+        cells = run_experiment(read_experiment(file), opener, tmp_path / "runs", chosen, trainer=trainer)
+    options = {cell.row.label: cell.summary.configuration["switches"] for cell in cells}
+    assert (options["rules"]["hops"], options["a student"]["hops"]) == (None, 1)
+    hops = [given["hops"] for _, given in options["both"]["programs"]]
+    assert hops == [1, None]
 
 
 def test_students_stand_beside_their_teacher_and_before_it(tmp_path: Path, opener: SetOpener) -> None:

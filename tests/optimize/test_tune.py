@@ -14,12 +14,13 @@ from triplecheck.evals.questions import question_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
 from triplecheck.lms import Budget, BudgetExceededError, Roles, session
 from triplecheck.optimize.bundle import load_bundle
+from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.cost import Cost, Purse
 from triplecheck.optimize.tuning.result import Tuned
 from triplecheck.optimize.tuning.rows import ALL, WRITTEN
-from triplecheck.optimize.tuning.run import tune
+from triplecheck.optimize.tuning.run import is_worth_it, tune
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import Sources, resolve_program
 from triplecheck.signatures.demonstrations import is_worked
@@ -77,6 +78,22 @@ def test_where_nothing_wins_there_is_no_bundle(bundled: KnowledgeBase, tmp_path:
     assert [line.name for line in result.choices if line.kept] == [WRITTEN]
     assert result.choices[0].test is not None
     assert {one.step for one in result.brackets} == {"name_topics", "select_paths", "summarize"}
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "p", "before", "after", "is_kept"),
+    [
+        (9, 1, 0.02, 4.0, 4.0, True),
+        (3, 0, 0.25, 4.0, 4.0, False),
+        (0, 0, 1.0, 4.0, 2.0, True),
+        (1, 2, 1.0, 4.0, 1.0, False),
+        (3, 0, 0.25, 0.0, 0.0, False),
+    ],
+)
+def test_a_result_wins_by_more_than_chance_or_saves_calls(
+    won: int, lost: int, p: float, before: float, after: float, is_kept: bool
+) -> None:
+    assert is_worth_it(Gain(won, lost, 52, p), before, after) is is_kept
 
 
 @pytest.mark.parametrize(

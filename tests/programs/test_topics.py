@@ -227,6 +227,13 @@ class TestHomonymsSingledOut:
         base = build(":a rdfs:label 'Recipe' ; a :Class ; :p 'x' . :b rdfs:label 'recipe' ; a :Property ; :p 'x' .")
         assert set(linked(base, f"Which name does {name} have?", name)) == meant
 
+    def test_a_further_name_is_as_good_as_a_label(self, build: Build) -> None:
+        base = build(
+            ":a rdfs:label 'Mercury' ; a :Planet ; :p 'x' ."
+            ":b rdfs:label 'Freddie Mercury' ; skos:altLabel 'Mercury' ; a :Singer ; :p 'x' ."
+        )
+        assert set(linked(base, "Which band was Mercury in?", "Mercury")) == {"a", "b"}
+
     def test_without_the_assist_all_are_kept_and_with_it_the_trace_says_which(self, build: Build) -> None:
         base, trace = build(self.ROWS), Trace()
         asked = "Who wrote the play Macbeth?"
