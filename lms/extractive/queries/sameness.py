@@ -41,10 +41,11 @@ def sharing_with(draft: Draft) -> str | None:
     ):
         return None
     topic = reading.topics[0]
-    ends = [reading.joiner.ends.classes(topic)]
+    ends, of_class = [reading.joiner.ends.classes(topic)], list[int]()
     if reading.units[draft.root].kind == "class":
         ends.append(reading.joiner.ends.classes(draft.root))
-    relation = _shared(draft, ends)
+        of_class = [at for at, unit in reading.unit_at.items() if unit == draft.root]
+    relation = _shared(draft, ends, besides=of_class)
     variable, own = term(draft, draft.root), name(reading, topic)
     _write_shared(draft, [variable, own], relation)
     draft.text.add(f"FILTER({variable} != {own})")
