@@ -558,6 +558,19 @@ def test_a_thing_is_no_answer_about_itself(encode: Encode, question: str, query:
 
 
 @pytest.mark.parametrize(
+    ("question", "relation"),
+    [
+        ("Which bridge cost the same as Old Arch?", "total cost"),
+        ("Which other bridge opened in the same year as Old Arch?", "bridge since"),
+    ],
+)
+def test_what_is_shared_is_named_with_or_without_the_class(encode: Encode, question: str, relation: str) -> None:
+    relations = [f"?bridge <{relation}> ?year (e.g. 1931)"]
+    shared = f"?bridge <{relation}> ?same . <Old Arch> <{relation}> ?same . FILTER(?bridge != <Old Arch>)"
+    assert reply(encode, question, relations=relations) == (of("bridge", shared), "")
+
+
+@pytest.mark.parametrize(
     ("question", "names", "relation", "way"),
     [
         ("Which is longer, the Long Span or Old Arch?", "<Long Span> <Old Arch>", "length", "DESC"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from triplecheck.language.likeness import NAMES
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, select
@@ -45,7 +45,7 @@ def sharing_with(draft: Draft) -> str | None:
     if reading.units[draft.root].kind == "class":
         ends.append(reading.joiner.ends.classes(draft.root))
         of_class = [at for at, unit in reading.unit_at.items() if unit == draft.root]
-    relation = _shared(draft, ends, besides=of_class)
+    relation = _shared(draft, ends, of_class=of_class)
     variable, own = term(draft, draft.root), name(reading, topic)
     _write_shared(draft, [variable, own], relation)
     draft.text.add(f"FILTER({variable} != {own})")
@@ -93,12 +93,15 @@ def _is_same(draft: Draft, at: int) -> bool:
     return not parse.lexicon.same.isdisjoint({parse.lemma(at), parse.words[at]})
 
 
-def _shared(draft: Draft, ends: Sequence[tuple[str, ...]], besides: Sequence[int] = ()) -> str:
+def _shared(
+    draft: Draft, ends: Sequence[tuple[str, ...]], besides: Sequence[int] = (), of_class: Collection[int] = ()
+) -> str:
     """The relation that things are asked to share.
 
     Args:
         draft: nothing of it is said yet.
         besides: tokens that say something else.
+        of_class: tokens of the class that is asked for, which the relation may name, too: `client since`.
 
     Raises:
         UnsaidError: no relation of all of them is what the question names.
@@ -107,11 +110,12 @@ def _shared(draft: Draft, ends: Sequence[tuple[str, ...]], besides: Sequence[int
     asked = [at for at in sorted(reading.content.difference(besides)) if not _is_same(draft, at)]
     named = [at for at in asked if parse.lexicon.nouns.get(parse.lemma(at)) != "time"]
     words, timed = reading.words(named), len(named) < len(asked)
+    bare = reading.words(at for at in named if at not in of_class)
     by_label: dict[str, list[Relation]] = {}
     for relation in reading.schema.relations:
         by_label.setdefault(relation.label, []).append(relation)
     options = [
-        (*max(_likeness(reading, one, words) for one in own), label)
+        (*max(_likeness(reading, one, some) for one in own for some in (words, bare)), label)
         for label, own in by_label.items()
         if all(any(fits(classes, one.head) for one in own) for classes in ends) and (not timed or own[0].kind == "time")
     ]
