@@ -201,6 +201,11 @@ def compared(parse: Parse, at: int) -> Comparison | None:
     return _of_scale(parse, at, token.lemma, grade, scale(parse, at))
 
 
+def equal_in(parse: Parse, at: int) -> Comparison:
+    """What the adjective at a position compares where things are equal: "as old as"."""
+    return _of_scale(parse, at, parse.lemma(at), "", scale(parse, at))
+
+
 def _leading(parse: Parse, at: int) -> Comparison | None:
     """What "top 3" compares, by the noun after "by": "the top 3 boats by length"; None without such a noun."""
     by = next((i for i in range(at + 2, len(parse)) if parse.words[i] in parse.lexicon.agents), len(parse))

@@ -570,6 +570,17 @@ def test_what_is_shared_is_named_with_or_without_the_class(encode: Encode, quest
     assert reply(encode, question, relations=relations) == (of("bridge", shared), "")
 
 
+def test_what_is_as_much_as_another_thing_has_the_same_value(encode: Encode) -> None:
+    equal = "?bridge <length> ?same . <Old Arch> <length> ?same . FILTER(?bridge != <Old Arch>)"
+    assert reply(encode, "Which other bridge is as long as Old Arch?") == (of("bridge", equal), "")
+
+
+@pytest.mark.parametrize("how", ["not", "twice", "3 times"])
+def test_what_is_not_as_much_is_declined(encode: Encode, how: str) -> None:
+    query, unsaid = reply(encode, f"Which bridges are {how} as long as Old Arch?")
+    assert query == "none" and unsaid
+
+
 @pytest.mark.parametrize(
     ("question", "names", "relation", "way"),
     [

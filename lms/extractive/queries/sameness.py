@@ -1,13 +1,16 @@
-"""What things share: "do A and B have the same owner", "who lives in the same city as A", "... as their teacher"."""
+"""What things share: "do A and B have the same owner", "who lives in the same city as A", "... as their teacher",
+"who is as old as A"."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
 from triplecheck.language.likeness import NAMES
+from triplecheck.language.operations import Comparison, equal_in
 from triplecheck.lms.extractive.queries.draft import Draft, UnsaidError, select
+from triplecheck.lms.extractive.queries.measures import measure_of
 from triplecheck.lms.extractive.queries.patterns import name, named_relation, term
-from triplecheck.lms.extractive.queries.reading import Reading
+from triplecheck.lms.extractive.queries.reading import Reading, is_denied
 from triplecheck.lms.extractive.queries.schema import Relation, fits
 
 _SAME_CLASS = 0.55
@@ -31,21 +34,23 @@ def shared_by_two(draft: Draft) -> str | None:
 
 
 def sharing_with(draft: Draft) -> str | None:
-    """The query for the things that have the same of something as a topic; None if they are not asked for."""
+    """The query for the things that have the same of something as a topic; None if they are not asked for.
+
+    Raises:
+        UnsaidError: no relation is what they share.
+    """
     reading = draft.reading
-    if (
-        not _says_same(draft)
-        or reading.question.asks_whether
-        or len(reading.topics) != 1
-        or draft.root in reading.topics
-    ):
+    if reading.question.asks_whether or len(reading.topics) != 1 or draft.root in reading.topics:
+        return None
+    equal = _as_much(draft)
+    if equal is None and not _says_same(draft):
         return None
     topic = reading.topics[0]
     ends, of_class = [reading.joiner.ends.classes(topic)], list[int]()
     if reading.units[draft.root].kind == "class":
         ends.append(reading.joiner.ends.classes(draft.root))
         of_class = [at for at, unit in reading.unit_at.items() if unit == draft.root]
-    relation = _shared(draft, ends, of_class=of_class)
+    relation = _shared(draft, ends, of_class=of_class) if equal is None else _equal(draft, equal, ends)
     variable, own = term(draft, draft.root), name(reading, topic)
     _write_shared(draft, [variable, own], relation)
     draft.text.add(f"FILTER({variable} != {own})")
@@ -73,6 +78,38 @@ def sharing_with_own(draft: Draft) -> str | None:
     _write_shared(draft, [variable, other], shared)
     draft.text.add(f"FILTER({variable} != {other})")
     return select([f"DISTINCT {variable}"], draft)
+
+
+def _as_much(draft: Draft) -> Comparison | None:
+    """What "as old as" compares; None if the question does not say so.
+
+    Raises:
+        UnsaidError: it says that two things are not equal, or how far: "not as old as", "twice as old as".
+    """
+    reading, parse = draft.reading, draft.reading.parse
+    as_ = parse.lexicon.clauses.get("as", ())
+    for at in range(2, len(parse) - 1):
+        if parse.lemma(at) in parse.lexicon.scales and parse.words[at - 1] in as_ and parse.words[at + 1] in as_:
+            before = {parse.words[at - 2], parse.lemma(at - 2)}
+            if not before.isdisjoint(parse.lexicon.amounting) or parse.pos(at - 2) == "NUM" or is_denied(reading, at):
+                raise UnsaidError(f"What is not {parse.words[at]!r} alike is not compared.")
+            return equal_in(parse, at)
+    return None
+
+
+def _equal(draft: Draft, found: Comparison, ends: Sequence[tuple[str, ...]]) -> str:
+    """The relation to the values that two things have alike.
+
+    Raises:
+        UnsaidError: no relation of both is what is compared.
+    """
+    reading = draft.reading
+    measure = measure_of(reading.measures(draft.root), found, reading.likeness, are_theirs=True)
+    if measure is None or not all(fits(classes, measure.relation.head) for classes in ends):
+        raise UnsaidError(f"No relation is what {found.text!r} compares.")
+    draft.said.add(found.at)
+    draft.say_units([draft.root, *reading.topics])
+    return measure.relation.label
 
 
 def _is_theirs(draft: Draft, at: int) -> bool:
