@@ -20,7 +20,7 @@ from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.cost import Cost, Purse
 from triplecheck.optimize.tuning.result import Tuned
 from triplecheck.optimize.tuning.rows import ALL, WRITTEN
-from triplecheck.optimize.tuning.run import is_worth_it, tune
+from triplecheck.optimize.tuning.run import is_kept, is_worth_it, tune
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import Sources, resolve_program
 from triplecheck.signatures.demonstrations import is_worked
@@ -78,6 +78,16 @@ def test_where_nothing_wins_there_is_no_bundle(bundled: KnowledgeBase, tmp_path:
     assert [line.name for line in result.choices if line.kept] == [WRITTEN]
     assert result.choices[0].test is not None
     assert {one.step for one in result.brackets} == {"name_topics", "select_paths", "summarize"}
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "is_enough"), [(0, 0, False), (1, 0, False), (2, 0, True), (9, 6, False), (12, 6, True)]
+)
+def test_a_choice_that_saves_nothing_wins_by_a_margin(won: int, lost: int, is_enough: bool) -> None:
+    gain = Gain(won, lost, 100, 1.0)
+    assert is_kept(gain, saves=False) is is_enough
+    assert is_kept(gain, saves=True)
+    assert not is_kept(Gain(won, won + 1, 100, 1.0), saves=True)
 
 
 @pytest.mark.parametrize(

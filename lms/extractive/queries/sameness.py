@@ -92,7 +92,7 @@ def _as_much(draft: Draft) -> Comparison | None:
         if parse.lemma(at) in parse.lexicon.scales and parse.words[at - 1] in as_ and parse.words[at + 1] in as_:
             before = {parse.words[at - 2], parse.lemma(at - 2)}
             if not before.isdisjoint(parse.lexicon.amounting) or parse.pos(at - 2) == "NUM" or is_denied(reading, at):
-                raise UnsaidError(f"What is not {parse.words[at]!r} alike is not compared.")
+                raise UnsaidError(f"Only 'as {parse.words[at]} as' can be asked, without 'not' or 'twice'.")
             return equal_in(parse, at)
     return None
 
