@@ -197,7 +197,7 @@ class Likeness:
         least = max((least, *(self._of_unit(word, wording) for wording in wordings)))
         parts = [part for wording in wordings for part in (wording, *self._measured(wording))]
         self.prepare([word, *parts])
-        return max(least, *(self.cosine(word, part) for part in parts))
+        return max((least, *(self.cosine(word, part) for part in parts)))
 
     def _measured(self, wording: str) -> list[str]:
         """The words of a name, without what a rate is for: a running cost per year is no year."""

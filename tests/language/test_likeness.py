@@ -93,3 +93,7 @@ def test_a_general_noun_is_the_only_class_of_its_kind(
     likeness: Likeness, noun: str, classes: list[str], name: str
 ) -> None:
     assert likeness.general_class(noun, classes) == name
+
+
+def test_a_relation_without_names_is_unlike_any_word(likeness: Likeness) -> None:
+    assert likeness.of_word("age", []) == 0
