@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from triplecheck.programs import Program
 
 _LINKING = "linking"
-_KEPT = "kept"
 _RESULTS = "results"
 _RESULTS_TITLE = "The page of results: its tables and pictures from the published reports"
 _REPORTS = Path("reports")
@@ -187,11 +186,12 @@ def _train(
     tell: ProgressCallback, name: str, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path
 ) -> Trained:
     """The student that an earlier run has trained, or a new one."""
+    from triplecheck.evals.experiments.config import KEPT
     from triplecheck.evals.experiments.run import Trained
     from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_ranker
     from triplecheck.optimize.students import resolve_students, taught
 
-    if name == _KEPT:
+    if name == KEPT:
         return Trained(program=_kept(tell, kb, questions, seed, place))
     (student,) = resolve_students([name])
     if student.role is None:
@@ -209,8 +209,9 @@ def _kept(tell: ProgressCallback, kb: KnowledgeBase, questions: Sequence[Questio
     from triplecheck.optimize.tuning.compiled import compile as compiled
     from triplecheck.programs import KERAG
 
-    # The report measures the result, so as few questions as can be are spent on that here.
-    rest, tested = questions[LEAST_PART:], questions[:LEAST_PART]
+    # The report measures the result, so compile tests on the fewest questions that it accepts.
+    usable = list({one.question: one for one in questions if one.answers_known}.values())
+    rest, tested = usable[LEAST_PART:], usable[:LEAST_PART]
     found = compiled(KERAG(kb), rest, testset=tested, roles=EXTRACTIVE, out=place, seed=seed, progress=tell)
     found.abstain_below = None  # the other rows have no threshold
     return found

@@ -24,6 +24,8 @@ FOLDER = Path(__file__).parent.parent / "configs"
 Part = Literal["train", "dev"]
 GIVEN = "given"
 """The model string of a table that stands for the model of `--lm`."""
+KEPT = "kept"
+"""In place of the name of a student: those that `triplecheck compile` keeps for KERAG with the rule-based baseline."""
 
 Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts", "paired", "directions"]
 Sign = Literal["+", "0", "-"]
@@ -71,8 +73,7 @@ class RowSpec:
     questions: int | None = None
     """Train `students` on so many questions of the other half of the data set, and run the row with them."""
     students: tuple[str, ...] = ("ranker",)
-    """What is trained on `questions`: `ranker`, a ranker of paths, `reader`, a reader of answers, or `kept`, those that
-    `triplecheck compile` keeps of them for the baseline."""
+    """What is trained on `questions`: `ranker`, a ranker of paths, `reader`, of answers, or `kept` (`KEPT`)."""
     lm: str | None = None
     """The model of this row in place of the table's; `given` is that of `--lm`, without which the row is left out."""
     cascade: bool = False

@@ -12,7 +12,7 @@ from typing import Any
 
 from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.datasets.folder import DataFolder, DataFolderOptions, bundled_case, find_cases
-from triplecheck.evals.experiments.config import DataSpec, Experiment, ModelSpec, RowSpec, TableSpec
+from triplecheck.evals.experiments.config import KEPT, DataSpec, Experiment, ModelSpec, RowSpec, TableSpec
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question, part_of, sampled
 from triplecheck.evals.run_directory import read_rows
@@ -301,6 +301,8 @@ def _check(experiment: Experiment) -> None:
     for table in experiment.tables:
         for row in table.rows:
             check_options(resolve_program(row.program), row.options)
+            if KEPT in row.students and (row.program != "kerag" or row.options or row.withheld):
+                raise UserError(f"row {row.label!r}: students {KEPT!r} are those of program kerag without options")
 
 
 def _forget(base: KnowledgeBase) -> None:

@@ -43,6 +43,8 @@ BRACKETED = 30
 """Validation questions that each step is bracketed on, at most."""
 ROWS = 8
 """States that `TunePlan.each` measures on the test questions, at most, but for further students."""
+CHEAPER = 0.95
+"""The share of the calls or tokens up to which a choice saves some: small differences come by chance."""
 SAVING = 0.5
 """The share of the calls of the program as written up to which what answers no fewer questions is worth a bundle."""
 _BRACKETS, _VALIDATION, _TEST = "brackets", "validation", "test"
@@ -64,9 +66,10 @@ def tune(
     each role that loses nothing clear by it, on recorded calls, is given to the rule-based baseline; and answers that
     are less sure than a threshold are left out. Each choice is tried on top of those that were kept, and
     is kept if the whole program wins more validation questions with it than it loses, by more than one standard
-    deviation of chance; what saves calls or tokens is kept if it wins as many as it loses.
-    The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05); the
-    test questions choose nothing. An interrupted run is resumed by the same call.
+    deviation of chance; what saves calls or tokens is kept if it wins at least as many as it loses.
+    The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05), or
+    loses no more than it wins at half of the calls; the test questions choose nothing. An interrupted run is resumed by
+    the same call.
 
     Args:
         knowledge_base: of the program's graph; without one no student is trained.
@@ -91,16 +94,25 @@ def tune(
 
 
 def is_kept(gain: Gain, *, saves: bool) -> bool:
-    """Whether a choice is kept: it wins by more than one standard deviation of chance, or saves and loses nothing.
-
-    Of many choices some win by chance. Without a margin a reader that won one of 150 validation questions of MetaQA was
-    kept, and lost 7 of 200 others.
+    """Whether a choice is kept: it wins by more than one standard deviation of chance, as of many choices some win by
+    chance; or it saves, and loses no more than it wins.
     """
     return gain.won >= gain.lost if saves else gain.won - gain.lost > math.sqrt(gain.won + gain.lost)
 
 
+def is_cheaper(before: tuple[float, float], after: tuple[float, float]) -> bool:
+    """Whether a program takes clearly fewer calls or tokens for a question, and no more of either.
+
+    Args:
+        before, after: calls of language models, and tokens of prompts.
+    """
+    shares = [new / old if old else float(new > 0) + 1 for old, new in zip(before, after, strict=True)]
+    return max(shares) <= 1 and min(shares) <= CHEAPER
+
+
 def is_worth_it(gain: Gain, before: float, after: float) -> bool:
-    """Whether a result becomes a bundle: it wins by more than chance, or loses nothing and saves half of the calls.
+    """Whether a result becomes a bundle: it wins by more than chance, or saves half of the calls and loses no more than
+    it wins.
 
     Args:
         before, after: calls of language models for a question.
@@ -251,8 +263,8 @@ class _Run:
         line = self._line(one.name, state, one.note)
         assert line.validation is not None and line.tokens is not None
         gain = gain_over(line.validation, self._kept)
-        saves = line.validation.calls < self._kept.calls or line.tokens < self._best.tokens(self.train, self._kept)
-        keep = is_kept(gain, saves=saves)
+        before = (self._kept.calls, self._best.tokens(self.train, self._kept))
+        keep = is_kept(gain, saves=is_cheaper(before, (line.validation.calls, line.tokens)))
         if keep:
             self._best, self._kept = state, line.validation
         return replace(line, kept=keep, gain=gain_over(line.validation, written))

@@ -82,7 +82,10 @@ def equally_written(candidates: Sequence[Candidate]) -> list[Candidate]:
 
 
 def _as_spelt(candidates: Sequence[Candidate], written: str) -> list[Candidate]:
-    """The candidates without those whose labels differ by capitals alone from the written name, if that is a label."""
+    """The candidates without those whose labels differ by capitals alone from the written name, if that is a label.
+
+    A name in lower case tells nothing: people often write names so.
+    """
     if written == written.lower() or all(c.label != written for c in candidates):
         return list(candidates)
     return [c for c in candidates if c.label == written or c.label.casefold() != written.casefold()]

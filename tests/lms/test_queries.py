@@ -570,15 +570,60 @@ def test_what_is_shared_is_named_with_or_without_the_class(encode: Encode, quest
     assert reply(encode, question, relations=relations) == (of("bridge", shared), "")
 
 
-def test_what_is_as_much_as_another_thing_has_the_same_value(encode: Encode) -> None:
-    equal = "?bridge <length> ?same . <Old Arch> <length> ?same . FILTER(?bridge != <Old Arch>)"
-    assert reply(encode, "Which other bridge is as long as Old Arch?") == (of("bridge", equal), "")
+@pytest.mark.parametrize(
+    ("question", "kind", "shared"),
+    [
+        ("Which other bridge is as long as Old Arch?", "bridge", "?bridge <length> ?same . <Old Arch> <length> ?same"),
+        (
+            "Which bridge is as old as Old Arch?",
+            "bridge",
+            "?bridge <opened> ?year . <Old Arch> <opened> ?year2 . FILTER(YEAR(?year) = YEAR(?year2))",
+        ),
+    ],
+)
+def test_what_is_as_much_as_another_thing_has_the_same_value(
+    encode: Encode, question: str, kind: str, shared: str
+) -> None:
+    assert reply(encode, question) == (of(kind, f"{shared} . FILTER(?{kind} != <Old Arch>)"), "")
 
 
-@pytest.mark.parametrize("how", ["not", "twice", "3 times"])
-def test_what_is_not_as_much_is_declined(encode: Encode, how: str) -> None:
-    query, unsaid = reply(encode, f"Which bridges are {how} as long as Old Arch?")
-    assert query == "none" and unsaid
+def test_only_a_relation_that_both_have_is_compared(encode: Encode) -> None:
+    relations = ["?bridge <length> ?number (e.g. 240 m)", "?tunnel <length> ?number (e.g. 900 m)"]
+    topics = {"Grey Tunnel": "Grey Tunnel (tunnel)"}
+    equal = "?bridge <length> ?same . <Grey Tunnel> <length> ?same . FILTER(?bridge != <Grey Tunnel>)"
+    found = reply(
+        encode,
+        "Which bridge is as long as Grey Tunnel?",
+        relations,
+        ["?bridge a <bridge>", "?tunnel a <tunnel>"],
+        (),
+        topics,
+    )
+    assert found == (of("bridge", equal), "")
+
+
+@pytest.mark.parametrize(
+    ("question", "reason"),
+    [
+        *(
+            (f"Which bridges are {how} as long as Old Arch?", "Only 'is as long as' a named thing can be asked.")
+            for how in ("not", "twice", "almost", "about", "at least", "nearly")
+        ),
+        ("Which engineer is as old as those who trained Pia Holt?", "Only 'is as old as' a named thing can be asked."),
+        ("How many bridges are as long as Old Arch?", "What things share is not computed with other conditions."),
+        ("How many bridges cost the same as Old Arch?", "What things share is not computed with other conditions."),
+        (
+            "Which bridges that opened before 1950 are as long as Old Arch?",
+            "What things share is not computed with other conditions.",
+        ),
+        (
+            "Which bridges that opened before 1950 cost the same as Old Arch?",
+            "What things share is not computed with other conditions.",
+        ),
+    ],
+)
+def test_what_is_not_just_equal_is_declined(encode: Encode, question: str, reason: str) -> None:
+    assert reply(encode, question) == ("none", reason)
 
 
 @pytest.mark.parametrize(

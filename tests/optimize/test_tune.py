@@ -20,7 +20,7 @@ from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.cost import Cost, Purse
 from triplecheck.optimize.tuning.result import Tuned
 from triplecheck.optimize.tuning.rows import ALL, WRITTEN
-from triplecheck.optimize.tuning.run import is_kept, is_worth_it, tune
+from triplecheck.optimize.tuning.run import is_cheaper, is_kept, is_worth_it, tune
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import Sources, resolve_program
 from triplecheck.signatures.demonstrations import is_worked
@@ -81,13 +81,27 @@ def test_where_nothing_wins_there_is_no_bundle(bundled: KnowledgeBase, tmp_path:
 
 
 @pytest.mark.parametrize(
-    ("won", "lost", "is_enough"), [(0, 0, False), (1, 0, False), (2, 0, True), (9, 6, False), (12, 6, True)]
+    ("won", "lost", "is_enough"), [(0, 0, False), (1, 0, False), (2, 0, True), (10, 6, False), (11, 6, True)]
 )
 def test_a_choice_that_saves_nothing_wins_by_a_margin(won: int, lost: int, is_enough: bool) -> None:
     gain = Gain(won, lost, 100, 1.0)
     assert is_kept(gain, saves=False) is is_enough
     assert is_kept(gain, saves=True)
     assert not is_kept(Gain(won, won + 1, 100, 1.0), saves=True)
+
+
+@pytest.mark.parametrize(
+    ("before", "after", "saves"),
+    [
+        ((4.0, 3000), (2.0, 3000), True),
+        ((4.0, 3000), (3.99, 3000), False),
+        ((4.0, 3000), (2.0, 4000), False),
+        ((4.0, 3000), (4.0, 2000), True),
+        ((0.0, 0.0), (0.0, 0.0), False),
+    ],
+)
+def test_little_is_no_saving(before: tuple[float, float], after: tuple[float, float], saves: bool) -> None:
+    assert is_cheaper(before, after) is saves
 
 
 @pytest.mark.parametrize(

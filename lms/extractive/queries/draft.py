@@ -47,6 +47,7 @@ class Draft:
     joins: dict[int, Join] = field(default_factory=dict)
     having: str = ""
     standard: int | None = None
+    shares: bool = False
 
     @property
     def unsaid(self) -> list[int]:

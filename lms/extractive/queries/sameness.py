@@ -37,14 +37,16 @@ def sharing_with(draft: Draft) -> str | None:
     """The query for the things that have the same of something as a topic; None if they are not asked for.
 
     Raises:
-        UnsaidError: no relation is what they share.
+        UnsaidError: no relation is what they share, or the question computes or bounds something besides.
     """
-    reading = draft.reading
-    if reading.question.asks_whether or len(reading.topics) != 1 or draft.root in reading.topics:
+    reading, question = draft.reading, draft.reading.question
+    if question.asks_whether or len(reading.topics) != 1 or draft.root in reading.topics:
         return None
     equal = _as_much(draft)
     if equal is None and not _says_same(draft):
         return None
+    if question.aggregate or question.limits or question.compares or any(limit.is_bound for limit in question.times):
+        raise UnsaidError("What things share is not computed with other conditions.")
     topic = reading.topics[0]
     ends, of_class = [reading.joiner.ends.classes(topic)], list[int]()
     if reading.units[draft.root].kind == "class":
@@ -52,8 +54,9 @@ def sharing_with(draft: Draft) -> str | None:
         of_class = [at for at, unit in reading.unit_at.items() if unit == draft.root]
     relation = _shared(draft, ends, of_class=of_class) if equal is None else _equal(draft, equal, ends)
     variable, own = term(draft, draft.root), name(reading, topic)
-    _write_shared(draft, [variable, own], relation)
+    _write_shared(draft, [variable, own], relation, years=equal is not None)
     draft.text.add(f"FILTER({variable} != {own})")
+    draft.shares = True
     return select([f"DISTINCT {variable}"], draft)
 
 
@@ -81,18 +84,20 @@ def sharing_with_own(draft: Draft) -> str | None:
 
 
 def _as_much(draft: Draft) -> Comparison | None:
-    """What "as old as" compares; None if the question does not say so.
+    """What "as old as" compares with a topic; None if the question does not say so.
 
     Raises:
-        UnsaidError: it says that two things are not equal, or how far: "not as old as", "twice as old as".
+        UnsaidError: something else than the topic follows, or a word says that they are not quite equal: "not as old
+            as", "twice as old as".
     """
     reading, parse = draft.reading, draft.reading.parse
     as_ = parse.lexicon.clauses.get("as", ())
-    for at in range(2, len(parse) - 1):
+    for at in range(2, len(parse) - 2):
         if parse.lemma(at) in parse.lexicon.scales and parse.words[at - 1] in as_ and parse.words[at + 1] in as_:
-            before = {parse.words[at - 2], parse.lemma(at - 2)}
-            if not before.isdisjoint(parse.lexicon.amounting) or parse.pos(at - 2) == "NUM" or is_denied(reading, at):
-                raise UnsaidError(f"Only 'as {parse.words[at]} as' can be asked, without 'not' or 'twice'.")
+            after = at + 3 if parse.pos(at + 2) == "DET" else at + 2
+            is_plain = parse.lemma(at - 2) in parse.lexicon.copulas and not is_denied(reading, at)
+            if not is_plain or reading.unit_at.get(after) != reading.topics[0]:
+                raise UnsaidError(f"Only 'is as {parse.words[at]} as' a named thing can be asked.")
             return equal_in(parse, at)
     return None
 
@@ -103,9 +108,16 @@ def _equal(draft: Draft, found: Comparison, ends: Sequence[tuple[str, ...]]) -> 
     Raises:
         UnsaidError: no relation of both is what is compared.
     """
-    reading = draft.reading
-    measure = measure_of(reading.measures(draft.root), found, reading.likeness, are_theirs=True)
-    if measure is None or not all(fits(classes, measure.relation.head) for classes in ends):
+    reading, heads = draft.reading, dict[str, set[str]]()
+    for one in reading.schema.relations:
+        heads.setdefault(one.label, set()).add(one.head)
+    measures = [
+        one
+        for one in reading.measures(draft.root)
+        if all(any(fits(classes, head) for head in heads[one.label]) for classes in ends)
+    ]
+    measure = measure_of(measures, found, reading.likeness, are_theirs=True)
+    if measure is None:
         raise UnsaidError(f"No relation is what {found.text!r} compares.")
     draft.said.add(found.at)
     draft.say_units([draft.root, *reading.topics])
@@ -138,7 +150,7 @@ def _shared(
     Args:
         draft: nothing of it is said yet.
         besides: tokens that say something else.
-        of_class: tokens of the class that is asked for, which the relation may name, too: `client since`.
+        of_class: tokens of the class that is asked for. The relation's name may repeat it: `client since`.
 
     Raises:
         UnsaidError: no relation of all of them is what the question names.
@@ -148,11 +160,12 @@ def _shared(
     named = [at for at in asked if parse.lexicon.nouns.get(parse.lemma(at)) != "time"]
     words, timed = reading.words(named), len(named) < len(asked)
     bare = reading.words(at for at in named if at not in of_class)
+    ways = [words, bare] if len(bare) == 1 else [words]
     by_label: dict[str, list[Relation]] = {}
     for relation in reading.schema.relations:
         by_label.setdefault(relation.label, []).append(relation)
     options = [
-        (*max(_likeness(reading, one, some) for one in own for some in (words, bare)), label)
+        (*max(_likeness(reading, one, some) for one in own for some in ways), label)
         for label, own in by_label.items()
         if all(any(fits(classes, one.head) for one in own) for classes in ends) and (not timed or own[0].kind == "time")
     ]
@@ -171,11 +184,15 @@ def _likeness(reading: Reading, relation: Relation, words: Sequence[str]) -> tup
     return max(by_words, _SAME_CLASS if relation.tail in classes else 0.0), by_words
 
 
-def _write_shared(draft: Draft, ends: Sequence[str], relation: str) -> None:
-    """That things have the same value of a relation; dates are the same if their years are."""
+def _write_shared(draft: Draft, ends: Sequence[str], relation: str, *, years: bool = False) -> None:
+    """That things have the same value of a relation.
+
+    Args:
+        years: compare the years of dates, also where the question names no year.
+    """
     reading, parse, text = draft.reading, draft.reading.parse, draft.text
     dated = any(one.label == relation and one.tail == "date" for one in reading.schema.relations)
-    years = dated and any(parse.lemma(at) in parse.lexicon.years for at in range(len(parse)))
+    years = dated and (years or any(parse.lemma(at) in parse.lexicon.years for at in range(len(parse))))
     values = [text.variable("year") for _ in ends] if years else ["?same"] * len(ends)
     for end, same in zip(ends, values, strict=True):
         text.triple(end, relation, same)

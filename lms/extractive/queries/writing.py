@@ -42,7 +42,8 @@ def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
         draft, query = _written(reading)
     except UnsaidError as error:
         return {"reasoning": str(error) if needed else _BESIDE, "query": "none"}
-    if needed or _is_measured(draft) or _is_only_time(draft) or (_is_named(draft) and _fits_word(draft, encode)):
+    needed = needed or draft.shares or _is_measured(draft) or _is_only_time(draft)
+    if needed or (_is_named(draft) and _fits_word(draft, encode)):
         return {"reasoning": "", "query": query}
     return {"reasoning": _BESIDE, "query": "none"}
 
