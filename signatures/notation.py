@@ -110,7 +110,8 @@ def with_kind(label: str, kind: str) -> str:
 
 def split_kind(label: str) -> tuple[str, str]:
     """The label of a relation, and the type that is followed alone; empty if it is followed to everything."""
-    if label.endswith("]") and (at := label.rfind(" [")) > 0:
+    at = label.rfind(" [") if label.endswith("]") else -1
+    if at > 0 and not label[:at].endswith(_BETWEEN_WORDINGS.rstrip()):  # a further name may be in brackets
         return label[:at], label[at + 2 : -1]
     return label, ""
 

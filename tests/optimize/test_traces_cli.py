@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from triplecheck.kg import KnowledgeBase
+from triplecheck.optimize.traces import read_traces
 
 
 def run(*words: object) -> Result:
@@ -33,7 +34,9 @@ def test_made_questions_become_rows_to_train_on(bundled: KnowledgeBase, asked: P
     told = json.loads(result.stdout)
     (gold,) = [about for name, about in told["passes"].items() if name != "verified"]
     assert gold["kept"] == gold["asked"] == 8
-    assert told["rows"] == sum(len(Path(path).read_text("utf-8").splitlines()) for path in told["exported"])
+    assert told["rows"] == len(rows := read_traces(Path("traces")))
+    lines = sum(len(Path(path).read_text("utf-8").splitlines()) for path in told["exported"])
+    assert lines == sum(row.times for row in rows), "rows of rare kinds are repeated"
     assert told == json.loads(Path("traces/manifest.json").read_text()) | {
         key: told[key] for key in ("out", "exported")
     }

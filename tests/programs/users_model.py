@@ -43,7 +43,7 @@ def _line(name: str, prompt: str) -> str:
     """The value of a field in the format of labels, where items are named by their beginnings."""
     items = re.findall(r"^- (.+)$", prompt, re.M)
     if name == "keep":
-        return "\n".join(items[:6])
+        return "\n".join(items[:3])
     numbered = re.sub(
         r"^- ", "[1] ", prompt.replace("Known names:", "known_names").replace("Question:", "question"), flags=re.M
     )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from triplecheck.signatures.notation import (
@@ -158,6 +158,7 @@ class TestRelations:
         assert read_relation(write_relation(relation)) == relation
         assert label in possible_labels(write_relation(relation))
 
+    @example(["0", "[]"])
     @given(st.lists(names.filter(lambda name: "/" not in name), min_size=1, max_size=3, unique=True))
     def test_the_names_of_a_relation_are_read_back(self, labels: list[str]) -> None:
         assert wordings(write_wordings(labels)) == labels
