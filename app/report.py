@@ -205,12 +205,12 @@ def _train(
 def _kept(tell: ProgressCallback, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Program:
     """KERAG with the students that help the baseline on questions that they did not learn from."""
     from triplecheck.lms.kinds import EXTRACTIVE
-    from triplecheck.optimize.examples import LEAST_PART
+    from triplecheck.optimize.examples import LEAST_PART, distinct
     from triplecheck.optimize.tuning.compiled import compile as compiled
     from triplecheck.programs import KERAG
 
     # The report measures the result, so compile tests on the fewest questions that it accepts.
-    usable = list({one.question: one for one in questions if one.answers_known}.values())
+    usable = distinct(questions)
     rest, tested = usable[LEAST_PART:], usable[:LEAST_PART]
     found = compiled(KERAG(kb), rest, testset=tested, roles=EXTRACTIVE, out=place, seed=seed, progress=tell)
     found.abstain_below = None  # the other rows have no threshold

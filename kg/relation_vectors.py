@@ -77,7 +77,7 @@ class RelationVectors:
         return RelationVectors(vectors, owners, self._encoder)
 
     def named(self, names: Mapping[int, Sequence[str]]) -> RelationVectors:
-        """The same with vectors of further names of relations, which stand behind their labels."""
+        """The same, with vectors of further names of relations. The names come right after the labels."""
         added = [(number, name) for number, own in names.items() for name in own]
         if not added or len(self._vectors) == 0:
             return self

@@ -202,7 +202,7 @@ def compared(parse: Parse, at: int) -> Comparison | None:
 
 
 def equal_in(parse: Parse, at: int) -> Comparison:
-    """What the adjective at a position compares where things are equal: "as old as"."""
+    """What the adjective at a position compares in "as old as"."""
     return _of_scale(parse, at, parse.lemma(at), "", scale(parse, at))
 
 

@@ -288,7 +288,7 @@ def _is_led(tokens: Sequence[Token], at: int, words: Lexicon) -> bool:
 
 
 def _comes_before_verb(tokens: Sequence[Token], at: int) -> bool:
-    """Whether a verb stands behind a word, in the same clause."""
+    """Whether a verb follows a word in the same clause."""
     ends = (one for one in tokens[at + 1 :] if one.pos in ("VERB", "AUX", "PRON", "SCONJ") or one.is_punct)
     return next((one.pos in ("VERB", "AUX") for one in ends), False)
 

@@ -113,7 +113,7 @@ def three_parts(questions: Sequence[Question], held_out: Sequence[Question] | No
 
 def _usable(questions: Sequence[Question], least: int) -> list[Question]:
     """The questions with known answers, in an order that depends on their ids."""
-    found = {one.question: one for one in reversed(questions) if one.answers_known}
+    found = distinct(questions)
     if len(found) < least:
         unknown = sum(not question.answers_known for question in questions)
         without = f" ({unknown} more have no published answer)" if unknown else ""
@@ -121,7 +121,16 @@ def _usable(questions: Sequence[Question], least: int) -> list[Question]:
             f"{len(found)} questions with answers are too few to tell a gain from chance{without}: give {least} or "
             "more; 300 are better. `triplecheck synthesize` makes questions from a graph"
         )
-    return sorted(found.values(), key=lambda one: (_lot(one.id), one.id))
+    return sorted(found, key=lambda one: (_lot(one.id), one.id))
+
+
+def distinct(questions: Iterable[Question]) -> list[Question]:
+    """The questions with known answers; of several with the same text, the first."""
+    found: dict[str, Question] = {}
+    for one in questions:
+        if one.answers_known:
+            found.setdefault(one.question, one)
+    return list(found.values())
 
 
 def whole_examples(questions: Iterable[Question]) -> list[dspy.Example]:

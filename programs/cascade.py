@@ -151,7 +151,7 @@ class Cascade(Program):
 
 
 def with_link(roles: Roles) -> Roles:
-    """The models of a member. To rules without a model for it, that of the session says what words mean."""
+    """The models of a member. Rules that have no model for the role `link` take that of the session."""
     outer: Roles | None = dspy.settings.get("lm_roles")
     model = dspy.settings.lm if outer is None else outer.by_role.get(LINK, outer.default)
     if model is None or is_no_language_model(name_of(model)) or not is_no_language_model(name_of(roles.default)):

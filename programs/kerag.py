@@ -17,12 +17,7 @@ import numpy as np
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
-from triplecheck.programs.assists.kerag import (
-    PathScores,
-    all_topics,
-    path_scores,
-    stops_early,
-)
+from triplecheck.programs.assists.kerag import PathScores, all_topics, path_scores, stops_early
 from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
 from triplecheck.programs.base import AnySources

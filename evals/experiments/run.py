@@ -336,10 +336,11 @@ def _trained(
         return Trained()
     asked = opener.training(experiment.data[data], row.questions, experiment.seed)
     found = [trainer(name, base, asked, experiment.seed, place / name) for name in row.students]
-    rankers = [one.ranker for one in found if one.ranker is not None]
-    programs = [one.program for one in found if one.program is not None]
-    roles = {role: lm for one in found for role, lm in one.roles.items()}
-    return Trained(next(iter(rankers), None), roles, next(iter(programs), None))
+    return Trained(
+        ranker=next((one.ranker for one in found if one.ranker is not None), None),
+        roles={role: lm for one in found for role, lm in one.roles.items()},
+        program=next((one.program for one in found if one.program is not None), None),
+    )
 
 
 def _program(row: RowSpec, base: KnowledgeBase, trained: Trained) -> Program:

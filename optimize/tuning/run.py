@@ -94,8 +94,10 @@ def tune(
 
 
 def is_kept(gain: Gain, *, saves: bool) -> bool:
-    """Whether a choice is kept: it wins by more than one standard deviation of chance, as of many choices some win by
-    chance; or it saves, and loses no more than it wins.
+    """Whether a choice is kept.
+
+    Of many choices some win by chance. So it must win by more than one standard deviation of chance, or save calls or
+    tokens and lose no more than it wins.
     """
     return gain.won >= gain.lost if saves else gain.won - gain.lost > math.sqrt(gain.won + gain.lost)
 
@@ -106,8 +108,8 @@ def is_cheaper(before: tuple[float, float], after: tuple[float, float]) -> bool:
     Args:
         before, after: calls of language models, and tokens of prompts.
     """
-    shares = [new / old if old else float(new > 0) + 1 for old, new in zip(before, after, strict=True)]
-    return max(shares) <= 1 and min(shares) <= CHEAPER
+    pairs = list(zip(before, after, strict=True))
+    return all(new <= old for old, new in pairs) and any(old and new / old <= CHEAPER for old, new in pairs)
 
 
 def is_worth_it(gain: Gain, before: float, after: float) -> bool:

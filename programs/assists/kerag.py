@@ -65,12 +65,9 @@ class PathScores:
         return bool(self.hops)
 
     def path(self, path: Path) -> float:
-        """The score of a path: of one hop as a whole, of more as a beginning (`ahead`)."""
-        return self.hops[path.topic].path(_steps(path)) if len(path.hops) == 1 else self.ahead(path)
-
-    def ahead(self, path: Path) -> float:
-        """The score of a path as the beginning of one of at most `depth` hops."""
-        return self.hops[path.topic].ahead(_steps(path), self.depth)
+        """The score of a path: of one hop as a whole, of more as the beginning of a path of at most `depth` hops."""
+        hops, steps = self.hops[path.topic], [(hop.relation, hop.direction is Direction.IN) for hop in path.hops]
+        return hops.path(steps) if len(steps) == 1 else hops.ahead(steps, self.depth)
 
     def best_of_shorter(self, offered: Sequence[Path]) -> float:
         """The highest score of a path that was offered at an earlier hop."""
@@ -102,10 +99,6 @@ def path_scores(
     if at_most is None and hops and not ranker.is_general and "ranked_depth" in assists:
         at_most = max(of_topic.longest(ranker.longest) for of_topic in hops.values())
     return PathScores(hops, at_most or depth)
-
-
-def _steps(path: Path) -> list[tuple[int, bool]]:
-    return [(hop.relation, hop.direction is Direction.IN) for hop in path.hops]
 
 
 # --- `stop_early`: retrieval ends where further paths are unlikely.

@@ -144,7 +144,7 @@ def _with_names(program: Program, graph: ColumnarGraph, meanings: Sequence[Meani
 
 
 def _rests_on(found: Outcome, graph: ColumnarGraph, meaning: Meaning) -> bool:
-    """Whether an outcome has a relation that a word means. A class is not checked: other words may tell it."""
+    """Whether an outcome uses a relation that a word means. Classes are not checked: other words may name them."""
     if meaning.classes:
         return True
     labels = [write_label(clean(graph.relation(number).label)) for number in meaning.relations]
@@ -207,7 +207,7 @@ def _words_of_names(graph: ColumnarGraph, likeness: Likeness) -> frozenset[str]:
 
 
 def _unknown_words(program: Program, graph: ColumnarGraph, read: Question, likeness: Likeness) -> dict[str, str]:
-    """The words of a question that say something, and that no class, relation, thing or value has in its name.
+    """The content words of a question that are not in the name of any class, relation, thing or value.
 
     Returns:
         The words or phrases (`_phrase`) in lower case and without accents, each with its spelling in the question.

@@ -91,20 +91,19 @@ class FourStepFocus(Program):
                 scores = vectors.against(question)
                 numbers.sort(key=lambda relation: -float(scores[relation]))
         names = RelationNames(graph, vectors, question)
-        rarity = {kind: place for place, kind in enumerate(graph.type_ids)}  # most frequent first
-        return [self._relation(number, names[number], rarity) for number in numbers[:limit]]
+        return [self._relation(number, names[number]) for number in numbers[:limit]]
 
-    def _relation(self, number: int, label: str, rarity: Mapping[str, int]) -> str:
+    def _relation(self, number: int, label: str) -> str:
         """A relation on one line, with the type at each end if the graph has types.
 
         The type is the commonest there. Of several that are about as common, such as a class and its superclasses, it
         is the one that is rarest in the graph.
         """
-        schema = self.graph.schema(number) if self.graph.has_types else None
+        schema, places = self.graph.schema(number) if self.graph.has_types else None, self._places_of_types
 
         def end(side: Sequence[tuple[str, int]]) -> str:
             common = [kind for kind, edges in side if edges >= _AS_COMMON * side[0][1]]
-            return clean(self.graph.type_label(max(common, key=lambda kind: rarity.get(kind, len(rarity)))))
+            return clean(self.graph.type_label(max(common, key=lambda kind: places.get(kind, len(places)))))
 
         ends = [end(side) for side in (schema.domain, schema.range) if side] if schema else []
         return write_relation(WrittenRelation(label, *ends)) if len(ends) == 2 else label
@@ -119,6 +118,11 @@ class FourStepFocus(Program):
 
         how = self.options.matching
         return substitute(self.assists, self.sources, triplets, known, self._candidates, how, trace)
+
+    @cached_property
+    def _places_of_types(self) -> Mapping[str, int]:
+        """The place of each type among those of the graph, most frequent first."""
+        return {kind: place for place, kind in enumerate(self.graph.type_ids)}
 
     @cached_property
     def _type_ids(self) -> tuple[str, ...]:

@@ -92,7 +92,7 @@ def reader() -> Iterator[str]:
 
 @pytest.fixture
 def second_reader() -> Iterator[str]:
-    """Name of a model that first says that words mean no name of the graph, and then does what `reader` does."""
+    """Name of a model that finds no meaning for any word, and replies to all other steps as `reader` does."""
     from model_stand_ins import scripted_model
 
     with scripted_model([fields(meanings="none"), *READS_THE_GRAPH], "reader") as engine:

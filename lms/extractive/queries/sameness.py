@@ -103,19 +103,13 @@ def _as_much(draft: Draft) -> Comparison | None:
 
 
 def _equal(draft: Draft, found: Comparison, ends: Sequence[tuple[str, ...]]) -> str:
-    """The relation to the values that two things have alike.
+    """The relation whose values are equal for two things.
 
     Raises:
         UnsaidError: no relation of both is what is compared.
     """
-    reading, heads = draft.reading, dict[str, set[str]]()
-    for one in reading.schema.relations:
-        heads.setdefault(one.label, set()).add(one.head)
-    measures = [
-        one
-        for one in reading.measures(draft.root)
-        if all(any(fits(classes, head) for head in heads[one.label]) for classes in ends)
-    ]
+    reading, both = draft.reading, _of_all(draft.reading, ends)
+    measures = [one for one in reading.measures(draft.root) if one.label in both]
     measure = measure_of(measures, found, reading.likeness, are_theirs=True)
     if measure is None:
         raise UnsaidError(f"No relation is what {found.text!r} compares.")
@@ -161,13 +155,10 @@ def _shared(
     words, timed = reading.words(named), len(named) < len(asked)
     bare = reading.words(at for at in named if at not in of_class)
     ways = [words, bare] if len(bare) == 1 else [words]
-    by_label: dict[str, list[Relation]] = {}
-    for relation in reading.schema.relations:
-        by_label.setdefault(relation.label, []).append(relation)
     options = [
         (*max(_likeness(reading, one, some) for one in own for some in ways), label)
-        for label, own in by_label.items()
-        if all(any(fits(classes, one.head) for one in own) for classes in ends) and (not timed or own[0].kind == "time")
+        for label, own in _of_all(reading, ends).items()
+        if not timed or own[0].kind == "time"
     ]
     score, _, label = max(options, default=(0.0, 0.0, ""))
     if score < NAMES:
@@ -175,6 +166,22 @@ def _shared(
     draft.say_units(range(len(reading.units)))
     draft.said.update(reading.content)
     return label
+
+
+def _of_all(reading: Reading, ends: Sequence[tuple[str, ...]]) -> dict[str, list[Relation]]:
+    """The relations that all of some things may have, by label.
+
+    Args:
+        ends: the classes of each thing.
+    """
+    by_label: dict[str, list[Relation]] = {}
+    for relation in reading.schema.relations:
+        by_label.setdefault(relation.label, []).append(relation)
+    return {
+        label: own
+        for label, own in by_label.items()
+        if all(any(fits(classes, one.head) for one in own) for classes in ends)
+    }
 
 
 def _likeness(reading: Reading, relation: Relation, words: Sequence[str]) -> tuple[float, float]:

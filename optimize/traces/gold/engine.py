@@ -148,7 +148,7 @@ class GoldEngine:
             step = prompt.step((*KNOWN, steps.MatchWords))
         except ForeignPromptError as error:
             raise InvalidRequestError(f"the gold engine cannot answer this prompt: {error}") from error
-        # In a cascade the rules ask it what words mean, and go on without.
+        # The rules of a cascade ask it what words mean. It names no meaning, and they go on.
         right = GoldReply({"meanings": []}, taught=False) if step is steps.MatchWords else self.reply(step, prompt)
         if right is None:
             asked = prompt.text("question")
