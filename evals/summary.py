@@ -205,6 +205,11 @@ class Scores:
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     """95% bootstrap intervals of hits_at_1, f1 and accuracy, if there are scores."""
 
+    @property
+    def scored(self) -> int:
+        """Number of scored questions, see `coverage`."""
+        return round(self.n * (self.coverage or 0.0))
+
 
 def score(rows: Sequence[Row]) -> Scores:
     """Return the scores of a group of rows."""

@@ -251,7 +251,7 @@ def _blocks(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> 
     return [
         markdown_table(
             [place, "n", *map(title, table.metrics)],
-            [[name, str(cell.summary.scores.n), *figures(cell.summary.scores, table.metrics)] for name, cell in group],
+            [[name, _size(cell.summary.scores), *figures(cell.summary.scores, table.metrics)] for name, cell in group],
         )
         for place, group in groups.items()
     ]
@@ -273,9 +273,14 @@ def _matrix(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> 
     return markdown_table([f"{title(metric)} (n)", "model", *heads], rows)
 
 
+def _size(scores: Scores) -> str:
+    """The number of questions, and how many of them have a score if a run was stopped or met errors: "198 of 200"."""
+    return str(scores.n) if scores.scored == scores.n else f"{scores.scored} of {scores.n}"
+
+
 def _with_size(cell: Cell, metric: str) -> str:
     scores = cell.summary.scores
-    return f"{number(getattr(scores, metric), metric)} ({scores.n})"
+    return f"{number(getattr(scores, metric), metric)} ({_size(scores)})"
 
 
 def _drops(experiment: Experiment, table: TableSpec, cells: Sequence[Cell]) -> str:
@@ -308,7 +313,7 @@ def _drop(own: Mapping[str, bool], first: Mapping[str, bool], is_first: bool) ->
 def _breakdowns(experiment: Experiment, layout: str, cells: Sequence[Cell]) -> list[str]:
     """With one measure a table with a column per cell; else a table per cell with a column per measure."""
     kind = BREAKDOWNS[layout]
-    sizes = [cell.summary.scores.n for cell in cells]
+    sizes = [_size(cell.summary.scores) for cell in cells]
     found = dict(zip(names(experiment, cells), (breakdown(layout, cell) for cell in cells), strict=True))
     if len(kind.measures) == 1:
         (measure,) = kind.measures

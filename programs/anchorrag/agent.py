@@ -23,7 +23,6 @@ from triplecheck.lms import RolePredict
 from triplecheck.programs.anchorrag.options import AnchorRAGOptions
 from triplecheck.programs.anchorrag.predictor import Anchor
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.anchorrag import named_first
 from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.base import Ask
 from triplecheck.programs.expansion import (
@@ -265,10 +264,9 @@ class Retriever(ABC):
         limit = self.options.entities
         if len(path.ends) <= limit:
             return path
-        ends = named_first(self._briefing.assists, self._graph, self._briefing.question, path.ends, limit, trace)
         trace.add(Truncated(f"entities: {self.label(path)}", limit, len(path.ends)))
         self.facts.cut.add(path.key)
-        return replace(path, ends=ends)
+        return replace(path, ends=path.ends[:limit])
 
     # --- candidate triples filtering ----------------------------------------------------------
     def filter_triples(self, facts: list[Fact], trace: Trace) -> list[Fact]:

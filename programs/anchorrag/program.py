@@ -23,7 +23,7 @@ from triplecheck.programs.anchorrag.agent import Briefing, CallPerAgent, CallPer
 from triplecheck.programs.anchorrag.options import PAPER, AnchorRAGOptions, compiled
 from triplecheck.programs.anchorrag.predictor import Anchor, choose_anchors
 from triplecheck.programs.anchorrag.prompts import fact_lines, nearest_paths
-from triplecheck.programs.assists.anchorrag import kept_question, leading_facts, unjudged_facts
+from triplecheck.programs.assists.anchorrag import unjudged_facts
 from triplecheck.programs.assists.doubts import answering_step
 from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
@@ -131,7 +131,7 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
         found_by = sources.dense_linker() if self._union else sources.linker
         linker = TopicLinker(self.graph, found_by, question, sources.language, assists, trace, **scoring)
         reply = self.ask(trace, self.extract_keywords, question=question, known_names=linker.known_names())
-        corrected = kept_question(assists, question, reply.proofread, trace)
+        corrected = " ".join(reply.proofread.split()) or question
         anchors = choose_anchors(assists, self.graph, linker, reply.keywords, corrected, how.agents, trace)
         relations = self.sources.relations
         shown = [anchor.shown for anchor in anchors]
@@ -223,12 +223,11 @@ class AnchorRAG(AnsweringProgram, RecallingProgram):
             paths=[agent.offer(path, edges) for agent, path, edges in paths],
             most=self.options.width * max(1, len({(path.topic, path.hops[:-1]) for _, path, _ in paths})),
         )
-        relevant = [shown[n - 1] for n in valid_numbers("fact", reply.relevant, len(lines), trace)]
+        relevant = {id(shown[n - 1]) for n in valid_numbers("fact", reply.relevant, len(lines), trace)}
         follow = [paths[n - 1] for n in valid_numbers("path", reply.follow, len(paths), trace)]
-        ways = [(path.topic, path.hops[:-1]) for _, path, _ in follow]
         for agent, facts in found:
-            filtered = leading_facts(self.assists, facts, relevant, shown, ways, trace)
-            agent.keep(filtered if self.options.filter_triples else facts, hop, trace)
+            kept = [fact for fact in facts if id(fact) in relevant] if self.options.filter_triples else facts
+            agent.keep(kept, hop, trace)
         sufficient = _verdict(reply.sufficient, at)
         for agent, ahead in offers.items() if not sufficient else ():
             agent.follow([path for owner, path, _ in follow if owner is agent], ahead, hop, trace)

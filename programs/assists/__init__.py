@@ -41,7 +41,6 @@ ASSISTS = (
     Assist("asked_part", "topics", "Leave out talk beside the question if it names nothing of the graph.", _EVERY),
     Assist("all_topics", "topics", "Also start from names that the model left out and that are surely names.", _KERAG),
     Assist("homonyms", "topics", "Of things with one name take those whose type or year stands beside it.", _LINKING),
-    Assist("kept_question", "topics", "Keep the question where its correction is another question.", _ANCHORRAG),
     Assist("names_first", "topics", "Rank anchors by names, and by relations among similar names.", _ANCHORRAG),
     Assist("plans", "topics", "Compute by a query what the question counts, orders, excludes or bounds.", _READING),
     Assist(
@@ -52,12 +51,10 @@ ASSISTS = (
     ),
     Assist("ranked_depth", "paths", "Go as many hops as a ranker trained on the graph reads in the question.", _KERAG),
     Assist("stop_early", "paths", "Go no further where the ranker finds all further paths unlikely.", _KERAG),
-    Assist("named_first", "paths", "Where entities are cut off, go on from those that the question names.", _ANCHORRAG),
     Assist("loosened_patterns", "facts", "Loosen triplets that nothing satisfies before any is dropped.", _FOUR_STEPS),
     Assist(
         "time_conditions", "facts", "Fetch only edges that hold at the time that is asked about.", _KERAG + _ANCHORRAG
     ),
-    Assist("leading_facts", "facts", "Also keep facts that lead to a path that is followed.", _ANCHORRAG),
     Assist("near_relations", "facts", "Show relations that a text may state where triples are extracted.", _KNOW3RAG),
     Assist("stated_triples", "facts", "Refuse triples that the text does not state.", _KNOW3RAG),
     Assist("measured_theta", "facts", "Take theta_0 from the scores of true and of corrupted triples.", _KNOW3RAG),

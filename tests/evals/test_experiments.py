@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -359,6 +360,20 @@ def test_a_finished_cell_is_not_run_again(small: Path, opener: SetOpener, tmp_pa
     again = run_experiment(read_experiment(small), opener, tmp_path / "runs", chosen, lambda _, p: told.append(p))
     assert [cell.summary.scores for cell in again] == [cell.summary.scores for cell in first]
     assert told == []
+
+
+def test_a_report_says_how_many_questions_of_a_stopped_run_have_scores(
+    small: Path, opener: SetOpener, tmp_path: Path
+) -> None:
+    experiment = read_experiment(small)
+    chosen = Selection(only=("/films/KERAG/",), limit=3)
+    cells = [
+        replace(cell, summary=replace(cell.summary, scores=replace(cell.summary.scores, coverage=2 / 3)))
+        for cell in run_experiment(experiment, opener, tmp_path / "runs", chosen)
+    ]
+    report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
+    assert "| films | 2 of 3 |" in report  # a table
+    assert " (2 of 3) |" in report  # a matrix
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import dspy
-import numpy as np
 import pytest
 from dspy.lm15 import Request
 from model_stand_ins import STAND_IN, scripted_model, stand_in_server
@@ -24,10 +23,8 @@ from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.programs import AnchorRAG, Sources, replay, to_json
 from triplecheck.programs.anchorrag.prompts import fact_lines
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.anchorrag import named_first
 from triplecheck.programs.steps import (
     Answered,
-    Assisted,
     Checked,
     Expanded,
     Linked,
@@ -222,14 +219,6 @@ class TestPredictor:
         result = play(anchorrag(sources), TEACHER, teacher_talk(extract=keywords("Bernhard Heidne")))
         assert steps(result, Linked)[0].candidates[0]["source"] == "typo"
         assert result.answer == "German"
-
-    def test_a_rewritten_question_is_not_used_with_the_assist(self, sources: Sources) -> None:
-        other = "German, of course!"
-        for assist, read in (("all", TEACHER), ("-kept_question", other)):
-            talk = teacher_talk(extract=keywords("Bernhard Heiden", proofread=other))
-            result = play(anchorrag(sources, assist=assist), TEACHER, talk)
-            assert talk.prompts("go_on")[0].text("question") == read
-            assert [step.name for step in steps(result, Assisted)] == ["kept_question"] * (assist == "all")
 
     def test_without_grounding_only_the_name_counts(self, sources: Sources) -> None:
         result = play(anchorrag(sources, grounding=False), JORDAN, jordan_talk())
@@ -449,14 +438,6 @@ class TestSupervisor:
         assert result.answer == "German"
         assert "no_path" in reasons(result)
 
-    def test_facts_that_lead_to_a_followed_path_are_kept(self, sources: Sources) -> None:
-        going = [go_on((), ("→ nationality",)), go_on(("nationality",), enough=True)]
-        result = play(anchorrag(sources), TEACHER, teacher_talk(go_on=list(going)))
-        assert result.answer == "German"
-        assert "leading_facts" in {step.name for step in steps(result, Assisted)}
-        talk = teacher_talk(go_on=list(going), recall=recall("Swiss"))
-        assert play(anchorrag(sources, assist="-leading_facts"), TEACHER, talk).answer == "Swiss"
-
     def test_without_the_assist_facts_are_read_only_if_they_are_judged_sufficient(self, sources: Sources) -> None:
         for verdict, read, said in (("no", 0, "Swiss"), ("yes", 1, "Paul Hindemith")):
             talk = teacher_talk(
@@ -466,16 +447,6 @@ class TestSupervisor:
             )
             result = play(anchorrag(sources, assist="-unjudged_facts", depth=1), TEACHER, talk)
             assert (result.answer, talk.steps.count("answer")) == (said, read)
-
-
-def test_entities_that_the_question_names_are_not_cut_off(sources: Sources) -> None:
-    graph, trace = sources.graph, Trace()
-    nodes = np.array([node for node in range(graph.num_nodes) if graph.literal(node) is None])
-    question = f"Is it {graph.label(int(nodes[-1]))}?"
-    kept = named_first(Assists(), graph, question, nodes, 2, trace)
-    assert len(kept) == 2 and nodes[-1] in kept
-    assert [step.name for step in trace.steps if isinstance(step, Assisted)] == ["named_first"]
-    assert named_first(Assists("none"), graph, question, nodes, 2, trace).tolist() == nodes[:2].tolist()
 
 
 @pytest.mark.parametrize(

@@ -97,7 +97,10 @@ def _as_much(draft: Draft) -> Comparison | None:
             after = at + 3 if parse.pos(at + 2) == "DET" else at + 2
             is_plain = parse.lemma(at - 2) in parse.lexicon.copulas and not is_denied(reading, at)
             if not is_plain or reading.unit_at.get(after) != reading.topics[0]:
-                raise UnsaidError(f"Only 'is as {parse.words[at]} as' a named thing can be asked.")
+                equal = f"is as {parse.words[at]} as"
+                raise UnsaidError(
+                    f"A query needs '{equal}' with the name of a thing, and no 'not', 'twice' or 'almost'."
+                )
             return equal_in(parse, at)
     return None
 
