@@ -17,6 +17,7 @@ from triplecheck.optimize.distil import DistilOptions
 from triplecheck.optimize.distil.lesson import Lesson, LoraOptions
 from triplecheck.optimize.distil.lora import distil_lora
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
+from triplecheck.optimize.distil.lora.kept import KeptBackend
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
 from triplecheck.optimize.traces import TraceRow
 
@@ -131,8 +132,14 @@ def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> N
     assert written["scores"] == json.loads(json.dumps(report.to_json()))["scores"]
     assert "| towns: 1 | all answers right | chain of thought 0" in (tmp_path / "mine.report.md").read_text("utf-8")
     assert (tmp_path / "mine" / "adapter_model.safetensors").is_file()
-    lines = [json.loads(line) for line in (tmp_path / "replies.jsonl").read_text("utf-8").splitlines()]
+    lines = [json.loads(line) for line in (tmp_path / "mine.replies.jsonl").read_text("utf-8").splitlines()]
     assert len(lines) == 2 * 3 + 2 * 6 + 2
+    # The same call again writes nothing twice.
+    kept = (tmp_path / "completions.jsonl").read_bytes()
+    again: Any = distil_lora(Lesson(rows, tmp_path, "mine", str(base), STEPS, how, "cpu")).details
+    assert (again["chains"], again["answered"]) == (about["chains"], about["answered"])
+    assert (tmp_path / "completions.jsonl").read_bytes() == kept
+    assert len((tmp_path / "mine.replies.jsonl").read_text("utf-8").splitlines()) == len(lines)
 
 
 class Told:
@@ -162,6 +169,23 @@ def test_forms_differ_in_reasoning_and_examples() -> None:
         assert [one is not None and one.outputs is not None for one in found] == [True, True]
         assert len(told.asked[-1].fields) == fields and len(told.asked[-1].messages) == messages
     assert replies(told, CHAIN, rows, 1, until=0.0) == [None, None]
+
+
+def test_an_interrupted_model_is_asked_only_for_what_is_missing(tmp_path: Path) -> None:
+    rows, file = [gold_row(0), gold_row(1), gold_row(2)], tmp_path / "completions.jsonl"
+    for asked_rows, model, asked_for in ((rows[:2], "a", 2), (rows, "a", 1), (rows, "a", 0), (rows, "b", 3)):
+        told = Told()
+        with KeptBackend(told, file, model) as kept:
+            found = replies(kept, BASE, asked_rows, batch=2)
+        assert len(told.asked) == asked_for
+        assert [one is not None and one.finished for one in found] == [True] * len(asked_rows)
+        assert kept.seconds >= 0
+    # A line that was being written when the process was killed is written again.
+    file.write_bytes(file.read_bytes()[:-9])
+    told = Told()
+    with KeptBackend(told, file, "b") as kept:
+        replies(kept, BASE, rows, batch=2)
+    assert len(told.asked) == 1
 
 
 def test_wrong_input_says_what_would_do(base: Path, tmp_path: Path) -> None:

@@ -33,6 +33,7 @@ from triplecheck.optimize.distil.lora.forms import (
     Reply,
     replies,
 )
+from triplecheck.optimize.distil.lora.kept import KeptBackend
 from triplecheck.optimize.distil.lora.report import LoraReport, problem_of
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, StudentReport
 from triplecheck.optimize.distil.run import base_weights, check_libraries, distil_rows
@@ -44,15 +45,16 @@ from triplecheck.signatures import AnswerFromFacts
 if TYPE_CHECKING:
     from triplecheck.lms.local.transformers_backend import LoadedModel, TransformersBackend
 
-REPLIES = "replies.jsonl"
+COMPLETIONS = "completions.jsonl"
 _GPU_BATCH, _GPU_PIECE = 128, 4096
 
 
 def distil_lora(lesson: Lesson) -> StudentReport:
     """Let a model write chains, train an adapter on those that are proved, and measure base, chain and fine-tuned.
 
-    Writes the adapter as `distil_rows` does, and its report and `replies.jsonl` beside it, each as soon as there is
-    something to write.
+    Writes the adapter as `distil_rows` does, and its report and `NAME.replies.jsonl` beside it, each as soon as
+    there is something to write. What the model wrote is kept in `completions.jsonl`, so that the same call resumes an
+    interrupted run.
 
     Args:
         lesson: its rows with right replies are used.
@@ -115,6 +117,12 @@ class _Run:
         how = asdict(self._how) | {"temperature": TEMPERATURE}
         self.report = LoraReport({"base": self._weights.name, "device": device_name(place), "how": how})
         self._out.mkdir(parents=True, exist_ok=True)
+        self._replies = self._out / f"{self._name}.replies.jsonl"
+        self._replies.unlink(missing_ok=True)  # of an earlier run
+
+    @property
+    def _name(self) -> str:
+        return self._lesson.name or "lora"
 
     @property
     def _until(self) -> float | None:
@@ -143,7 +151,8 @@ class _Run:
         with self._phase("chains"):
             todo = list(rows)
             for sample in range(self._how.samples + 1):
-                for row, reply in zip(todo, self._ask(CHAIN, todo, f"chains {sample}", sample), strict=True):
+                given, _ = self._ask(CHAIN, todo, f"chains {sample}", sample)
+                for row, reply in zip(todo, given, strict=True):
                     problem = "too_long" if reply is None else problem_of(row, reply)
                     problems.setdefault(row.key, problem or "chain")
                     if reply is not None and reply.outputs is not None and problem is None:
@@ -187,10 +196,8 @@ class _Run:
         rows = [row for task in tasks for row in task.test]
         if not rows or self.late:
             return
-        begun = time.monotonic()
         with self._phase(f"{form.name}: {which}"):
-            given = self._ask(form, rows, form.name, which=which)
-        spent = time.monotonic() - begun
+            given, spent = self._ask(form, rows, form.name, which=which)
         at = 0
         for task in tasks:
             own = given[at : (at := at + len(task.test))]
@@ -200,8 +207,12 @@ class _Run:
 
     def _ask(
         self, form: Form, rows: Sequence[TraceRow], what: str, sample: int = 0, which: str = "all"
-    ) -> list[Reply | None]:
-        with self._writer(form, which) as writer:
+    ) -> tuple[list[Reply | None], float]:
+        """The replies to some rows, and the seconds that writing them took."""
+        model = self._weights.fingerprint
+        if form.adapted:
+            model += self.report.adapters[which]["adapter"]["sha256"]
+        with self._writer(form, which) as backend, KeptBackend(backend, self._out / COMPLETIONS, model) as writer:
             given = replies(
                 writer,
                 form,
@@ -211,13 +222,13 @@ class _Run:
                 lambda done: self._tell(what, done, len(rows)),
                 self._until,
             )
-        with JsonLines(self._out / REPLIES) as file:
+        with JsonLines(self._replies) as file:
             for row, reply in zip(rows, given, strict=True):
                 if reply is not None:
                     about = {"form": form.name, "adapter": which if form.adapted else None, "sample": sample}
                     problem = problem_of(row, reply)
                     file.append({"row": row.key, **about, **asdict(reply), "problem": problem, "gold": row.outputs})
-        return given
+        return given, writer.seconds
 
     @contextmanager
     def _writer(self, form: Form, which: str) -> Iterator[TransformersBackend]:
@@ -260,7 +271,7 @@ class _Run:
         )
 
     def _save(self) -> None:
-        self.told().write(self._out, self._lesson.name or "lora")
+        self.told().write(self._out, self._name)
 
 
 def _taught(row: TraceRow, form: Form, outputs: Mapping[str, Any], model: str, source: Any) -> TraceRow:
