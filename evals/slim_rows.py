@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from triplecheck.lms.kinds import is_no_language_model
+
 _USAGE = ("calls", "cached_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars")
+_CHARGED = ("lm_calls", "lm_tokens")
 MEANS = (
     "hits_at_1",
     "hit",
@@ -36,6 +39,20 @@ _COMMON: Mapping[Any, float] = {value: value for value in (0.0, 1.0, 0.5)}
 """Scores that most rows have: one object for all of them."""
 
 
+def parts_of_language_models(usage: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What each language model took of the usage of a question. The rule-based baseline and students are none."""
+    return [part for name, part in usage.get("by_model", {}).items() if not is_no_language_model(name)]
+
+
+def charged(usage: Mapping[str, Any]) -> Mapping[str, int]:
+    """What language models took for a question: `lm_calls`, and `lm_tokens` of prompts and completions."""
+    if "lm_calls" in usage:  # of a `SlimRow`
+        return usage
+    parts = parts_of_language_models(usage)
+    tokens = sum(part["prompt_tokens"] + part["completion_tokens"] for part in parts)
+    return {"lm_calls": sum(part["calls"] for part in parts), "lm_tokens": tokens}
+
+
 class SlimRow(Mapping[str, Any]):
     """What `summary.score` reads of a row, about 0.5 KiB. An answer is true if there is one; absent scores are None."""
 
@@ -49,7 +66,7 @@ class SlimRow(Mapping[str, Any]):
             *(_COMMON.get(value := row.get(name), value) for name in _SCORES),
             bool(row["answer"]),
             row.get("verdict", "unknown"),
-            tuple(usage[name] for name in _USAGE),
+            tuple((usage | charged(usage))[name] for name in (*_USAGE, *_CHARGED)),
             None if error is None else error["kind"],
         )
 
@@ -57,7 +74,7 @@ class SlimRow(Mapping[str, Any]):
         value = self._values[_AT[name]]
         match name:
             case "usage":
-                return dict(zip(_USAGE, value, strict=True))
+                return dict(zip((*_USAGE, *_CHARGED), value, strict=True))
             case "error" if value is not None:
                 return {"kind": value}
         return value

@@ -19,7 +19,7 @@ from triplecheck.evals.metrics.statistics import (
     expected_calibration_error,
 )
 from triplecheck.evals.metrics.trace import Row
-from triplecheck.evals.slim_rows import MEANS
+from triplecheck.evals.slim_rows import MEANS, charged
 
 # Scores of a group of questions: means over their rows (`evals.rows`), with coverage reported separately.
 
@@ -187,9 +187,13 @@ class Scores:
     aurc: float | None
     """Area under the risk-coverage curve of the confidences; lower is better."""
     calls: float | None
-    """Calls to language models, mean per question."""
+    """Calls to models, mean per question."""
     tokens: float | None
     """Prompt and completion tokens of uncached calls, mean per question."""
+    lm_calls: float | None
+    """Calls to language models alone, without those to the rule-based baseline and to students."""
+    lm_tokens: float | None
+    """Tokens of these calls."""
     seconds: float | None
     """Wall time, mean per question."""
     seconds_outside_lm: float | None
@@ -236,6 +240,8 @@ def score(rows: Sequence[Row]) -> Scores:
         **_calibration(answered),
         calls=_mean(float(usage["calls"]) for usage in usages),
         tokens=_mean(float(usage["prompt_tokens"] + usage["completion_tokens"]) for usage in usages),
+        lm_calls=_mean(charged(usage)["lm_calls"] for usage in usages),
+        lm_tokens=_mean(charged(usage)["lm_tokens"] for usage in usages),
         totals=_totals(ran),
         lost=_counts(row["lost"] for row in scored if row["lost"] is not None),
         errors=_counts(row["error"]["kind"] for row in ran if row["status"] == "error"),

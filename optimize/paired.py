@@ -14,9 +14,9 @@ from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import ROWS, read_rows
 from triplecheck.evals.runner import evaluate
+from triplecheck.evals.slim_rows import parts_of_language_models
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import BudgetExceededError, Roles
-from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.optimize.candidates import Gain
 from triplecheck.programs import Program
 
@@ -67,25 +67,23 @@ class Measured:
     @property
     def calls(self) -> float:
         """Calls of language models per question; the rule-based baseline is none."""
-        return mean(sum(part["calls"] for part in _of_models(row)) for row in self.rows.values()) if self.rows else 0.0
+        return float(sum(part["calls"] for part in self._parts())) / max(1, len(self.rows))
 
     @property
     def seconds(self) -> float | None:
         """Seconds that the calls of a question take, by those that no cache answered; None: there are none."""
-        parts = [part for row in self.rows.values() for part in _of_models(row)]
+        parts = self._parts()
         new = sum(part["calls"] - part["cached_calls"] for part in parts)
         return sum(part["seconds"] for part in parts) / new * self.calls if new else None
+
+    def _parts(self) -> list[Mapping[str, Any]]:
+        return [part for row in self.rows.values() for part in parts_of_language_models(row["usage"])]
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
         low, high = self.interval
         about = {"questions": len(self.scored), "right": self.share, "low": low, "high": high}
         return about | {"calls": self.calls, "seconds": self.seconds}
-
-
-def _of_models(row: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What each language model took for a question."""
-    return [part for name, part in row["usage"].get("by_model", {}).items() if not is_no_language_model(name)]
 
 
 def measure(

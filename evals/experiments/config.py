@@ -162,7 +162,7 @@ class TableSpec:
     def shows_cost(self) -> bool:
         """Whether it shows seconds or tokens, which a call that a cache answers does not take."""
         shown = self.metrics if self.layout in ("metrics", "directions") else ()
-        return not {"seconds", "tokens", "dollars"}.isdisjoint(shown)
+        return not {"seconds", "tokens", "lm_tokens", "dollars"}.isdisjoint(shown)
 
     @property
     def wants_given(self) -> bool:
@@ -183,7 +183,7 @@ class FigureSpec:
     metric: str
     kind: Literal["bars", "lines", "points"] = "bars"
     over: str | None = None
-    """Points only: the metric of the horizontal axis, which is logarithmic; figures of 0 are not shown."""
+    """Points only: the metric of the horizontal axis, which is logarithmic, with a place for 0."""
     above: str | None = None
     """Bars only: a second metric, stacked on the first in a lighter shade."""
     x_label: str = ""

@@ -26,12 +26,14 @@ TITLES = {
     "ece": "ECE",
     "aurc": "AURC",
     "proved_right": "of these right",
+    "lm_calls": "calls of language models",
+    "lm_tokens": "their tokens",
     "seconds": "s",
     "seconds_outside_lm": "s outside LM",
 }
 """Headings of metrics; other metrics have their name as heading."""
 
-_DIGITS = {"calls": 1, "tokens": 0, "n": 0, "seconds": 3}
+_DIGITS = {"calls": 1, "tokens": 0, "lm_calls": 1, "lm_tokens": 0, "n": 0, "seconds": 3}
 
 
 def title(metric: str) -> str:

@@ -45,7 +45,7 @@ def draw_series(path: Path, title: str, x: str, y: str, figures: Mapping[str, Ma
     """Draw shares of several series, each in its own colour; the file keeps the figures as JSON (`Description`).
 
     Args:
-        x: what the first figure of each name is, for points; empty for bars, which have no x.
+        x: what the first figure of each name is, for points, on a logarithmic axis; empty for bars, which have no x.
         y: what the last figure is, from 0 to 1.
         figures: by series and name.
     """
@@ -64,7 +64,11 @@ def draw_series(path: Path, title: str, x: str, y: str, figures: Mapping[str, Ma
         if x:
             for marker, name in zip(_MARKERS, names, strict=False):
                 axes.plot([], [], marker, color="grey", label=name)
-            axes.set_xscale("log", subs=[2, 5])
+            first = [point[0] for of in figures.values() for point in of.values()]
+            if 0 in first:  # which has no logarithm: the axis is linear below its least figure
+                axes.set_xscale("symlog", subs=[2, 5], linthresh=min((one for one in first if one), default=1))
+            else:
+                axes.set_xscale("log", subs=[2, 5])
             axes.set_xlabel(x)
             axes.xaxis.set_major_formatter("{x:,.0f}")
             axes.xaxis.set_minor_formatter("{x:,.0f}")

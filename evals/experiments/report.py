@@ -412,7 +412,7 @@ def _points(
     found: dict[str, dict[str, Sequence[float]]] = {}
     for cell in cells:
         point = [getattr(cell.summary.scores, metric) for metric in (over, figure.metric)]
-        if point[0]:
+        if point[0] is not None:
             found.setdefault(experiment.title_of(cell.data), {})[cell.row.label] = point
     return found
 

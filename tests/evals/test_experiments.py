@@ -437,7 +437,7 @@ bundled = "test"
 name = "students"
 title = "Students"
 data = ["films"]
-metrics = ["hits_at_1", "calls", "seconds"]
+metrics = ["hits_at_1", "lm_calls", "lm_tokens", "seconds"]
 rows = [
   { label = "rules", program = "kerag" },
   { label = "a student", program = "kerag", questions = 9, students = ["reader"] },
@@ -452,6 +452,14 @@ table = "students"
 metric = "hits_at_1"
 kind = "points"
 over = "seconds"
+
+[[figures]]
+name = "tokens"
+title = "Tokens"
+table = "students"
+metric = "hits_at_1"
+kind = "points"
+over = "lm_tokens"
 """
 
 
@@ -489,9 +497,15 @@ def test_students_stand_beside_their_teacher_and_before_it(tmp_path: Path, opene
     (both,) = (cell for cell in cells if cell.row.label == "both")
     asked = [set(row["usage"]["by_model"]) for row in both.rows()]
     assert {"extractive"} in asked and {"extractive", "costly"} in asked
+    scores = {cell.row.label: cell.summary.scores for cell in cells}
+    assert (scores["rules"].lm_calls, scores["a student"].lm_tokens) == (0, 0)
+    assert scores["the teacher"].lm_calls == scores["the teacher"].calls
+    assert scores["the teacher"].lm_tokens == scores["the teacher"].tokens
+    assert 0 < (scores["both"].lm_calls or 0) < (scores["both"].calls or 0)
     report = write_report(chosen, cells, tmp_path / "report")
     assert "| both |" in report.read_text("utf-8") and "(cost.png)" in report.read_text("utf-8")
-    assert (tmp_path / "report" / "cost.png").is_file()
+    for name in ("cost", "tokens"):
+        assert (tmp_path / "report" / f"{name}.png").is_file()
 
 
 def test_unavailable_models_are_left_out_and_reported(small: Path, tmp_path: Path) -> None:
