@@ -14,7 +14,7 @@ from triplecheck.kg.errors import extra
 
 _DOTS_PER_INCH = 150
 _INCHES = (8.5, 4.0)
-_MARKERS = "osD^vPX*"
+_MARKERS = "osD^v<>PX*phdH"
 
 
 @contextlib.contextmanager
@@ -55,7 +55,7 @@ def draw_series(path: Path, title: str, x: str, y: str, figures: Mapping[str, Ma
         for place, (series, of) in enumerate(figures.items()):
             if x:
                 for name, (right, up) in of.items():
-                    axes.plot(right, up, _MARKERS[names.index(name)], color=f"C{place}")
+                    axes.plot(right, up, _MARKERS[names.index(name) % len(_MARKERS)], color=f"C{place}", clip_on=False)
                 axes.plot([], [], "s", color=f"C{place}", label=series)
             else:
                 width = 0.8 / len(figures)
@@ -70,8 +70,8 @@ def draw_series(path: Path, title: str, x: str, y: str, figures: Mapping[str, Ma
             else:
                 axes.set_xscale("log", subs=[2, 5])
             axes.set_xlabel(x)
-            axes.xaxis.set_major_formatter("{x:,.0f}")
-            axes.xaxis.set_minor_formatter("{x:,.0f}")
+            axes.xaxis.set_major_formatter("{x:,g}")
+            axes.xaxis.set_minor_formatter("{x:,g}")
         else:
             axes.set_xticks(range(len(names)), names)
         axes.grid(alpha=0.3)
