@@ -198,7 +198,7 @@ class RunOptions(ModelOptions):
         "--verdict",
         "Lowest verdict of answers that are given. `likely`: proved answers, and supported ones that are more "
         "likely right than wrong. `supported`: all whose triples are in the graph. `any`: also those of the model "
-        "alone. Default: `likely` for `ask` and `demo`; `any` elsewhere, where answers are scored by verdict.",
+        "alone. Default: `likely` where a person asks (`ask`, `chat`, `demo`, the servers), else `any`.",
         MODEL,
     )
 
