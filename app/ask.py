@@ -175,14 +175,16 @@ def demo(lm: LmOption = None, role: RoleOption = None) -> None:
     """
     started = time.perf_counter()
     settings = ModelOptions(lm=lm, role=role).settings()
-    settings = settings.model_copy(update={"kb": None, "program": "kerag", "options": {}, "hops": None})
     out, err = stdout(), stderr()
     with waiting(err, "loading"):
         from rich.text import Text
 
         from triplecheck.app import render
+        from triplecheck.app.config import Settings
         from triplecheck.lms import session
-    setup = open_setup(settings, err)
+    # The questions are about the bundled graph: of the settings only the models count.
+    mine = Settings.model_construct(**{name: getattr(settings, name) for name in ("lm", "roles", "budget")})
+    setup = open_setup(mine, err)
     counts = setup.kb.manifest.counts
     out.print(
         f"The bundled knowledge base: {counts['entities']:,} entities, {counts['relations']:,} relations, "

@@ -188,18 +188,14 @@ def _train(
     """The student that an earlier run has trained, or a new one."""
     from triplecheck.evals.experiments.config import KEPT
     from triplecheck.evals.experiments.run import Trained
-    from triplecheck.optimize.distil.graph_ranker import RankerOptions, train_ranker
     from triplecheck.optimize.students import resolve_students, taught
 
     if name == KEPT:
         return Trained(program=_kept(tell, kb, questions, seed, place))
     (student,) = resolve_students([name])
-    if student.role is None:
-        found = sorted(place.glob("*.safetensors"))
-        how = RankerOptions(limit=len(questions), seed=seed)
-        return Trained(found[0] if found else train_ranker(kb, questions, place, how, tell).path)
     made = taught(student, kb, questions, place, seed, tell)
-    return Trained(roles={student.role: made.model} if made.model is not None else {})
+    roles = {} if student.role is None or made.model is None else {student.role: made.model}
+    return Trained(made.ranker, roles)
 
 
 def _kept(tell: ProgressCallback, kb: KnowledgeBase, questions: Sequence[Question], seed: int, place: Path) -> Program:

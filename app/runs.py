@@ -17,7 +17,12 @@ if TYPE_CHECKING:
 commands = Commands(help="List evaluations, show one, and compare two.", no_args_is_help=True)
 _NAMES = {"hits_at_1": "hits@1", "f1": "F1", "accuracy": "right"}
 _COMPARED = ("questions", "A", "B", "B - A", "95%", "B better", "worse", "p bootstrap", "randomisation", "McNemar")
-_KINDS = {"triplecheck-evaluation": "eval", "triplecheck-compile": "compile", "triplecheck-fit": "fit"}
+_KINDS = {
+    "triplecheck-evaluation": "eval",
+    "triplecheck-compile": "compile",
+    "triplecheck-tune": "compile",
+    "triplecheck-fit": "fit",
+}
 
 
 @commands.command("list")
@@ -63,14 +68,19 @@ def _runs(folder: Path) -> Iterator[dict[str, Any]]:
         path = Path(place)
         about = _read(path / "run.json") if "run.json" in files else _read(path / "fit.json")
         kind = _KINDS.get(str(about.get("format", "")))
-        if kind is not None:
+        if kind is not None or "records.jsonl" in files:  # the latter is of a pass of `collect`
             inner.clear()
+        elif "fitting" in inner:  # of a `fit` that is not finished
+            inner.remove("fitting")
+        if kind is not None:
             yield _described(path, kind, about)
 
 
 def _described(path: Path, kind: str, about: dict[str, Any]) -> dict[str, Any]:
     done = _read(path / {"eval": "summary.json", "compile": "report.json", "fit": "fit.json"}[kind])
     scores = done if kind == "eval" else _object(done.get("after"))
+    if done.get("rows"):  # of `compile` without an optimizer: the last one is the result
+        scores = _object(_object(done["rows"][-1]).get("scores"))
     state = f"stopped: {done['stopped']}" if done.get("stopped") else "finished" if done else "unfinished"
     questions = scores.get("n")
     if kind == "eval" and not done and (path / "rows.jsonl").is_file():

@@ -57,7 +57,6 @@ from triplecheck.programs.steps import Linked, TraceEvent
 UNREADABLE = "unreadable_reply"
 """Reason of a program that abstains because a model's replies could not be parsed."""
 
-_DEFAULT_HOPS = 2
 _ON_THE_WAY = ("crag", "retrieval_recall", "link_recall", "anchor_accuracy", "citation_precision", "lost")
 
 
@@ -165,7 +164,7 @@ def _linked(graph: Graph, steps: Sequence[TraceEvent]) -> frozenset[int]:
 def _within_reach(program: Program, gold: Gold, linked: frozenset[int]) -> bool:
     topics = frozenset[int]().union(*gold.topics) & linked or linked
     answers = frozenset[int]().union(*(one.nodes for one in gold.answers))
-    return within_hops(program.graph, topics, answers, getattr(program, "hops", _DEFAULT_HOPS))
+    return within_hops(program.graph, topics, answers, program.reach)
 
 
 # Scores of the answer, the ranking and the citations. Each function returns some fields of a row, by name.

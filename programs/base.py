@@ -42,6 +42,7 @@ from triplecheck.signatures.notation import write_triple
 from triplecheck.signatures.plain import plain
 
 _LONGEST_QUESTION = 4_000  # characters
+_HOPS = 2
 _LATER = frozenset({"write_query"})  # steps that older states do not have
 _WHOLE = "program.pkl"  # the file that DSPy writes a whole program to
 _MOST_JUDGED = 30  # triples of a proof that a model reads
@@ -303,6 +304,11 @@ class Program(dspy.Module, metaclass=_ProgramType):
     def title(self) -> str:
         """Its name in names of runs; of a program that is made of others, with their names."""
         return self.name
+
+    @property
+    def reach(self) -> int:
+        """How many hops from a topic its answers may be: its option `hops` or `depth`, else 2."""
+        return getattr(self.options, "hops", None) or getattr(self.options, "depth", None) or _HOPS
 
     @property
     def own_roles(self) -> tuple[Roles, ...]:

@@ -120,6 +120,11 @@ class Cascade(Program):
         return "-".join([self.name, *dict.fromkeys(program.title for program in self.programs)])
 
     @property
+    def reach(self) -> int:
+        """That of the program that goes farthest."""
+        return max(program.reach for program in self.programs)
+
+    @property
     def own_roles(self) -> tuple[Roles, ...]:
         """The models that members have of their own."""
         return tuple(roles for roles in self.roles if roles is not None)

@@ -225,8 +225,8 @@ def to_csv(experiment: Experiment, cells: Sequence[Cell]) -> str:
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow([*_KEYS, *metrics])
     for cell in cells:
-        options, roles = (json.dumps(plain(dict(v)), sort_keys=True) for v in (cell.row.options, cell.model.roles))
-        keys = [cell.table, cell.row.label, cell.row.program, options, cell.row.withheld, cell.model.lm, roles]
+        options, roles = (json.dumps(plain(dict(v)), sort_keys=True) for v in (cell.row.options, cell.models.roles))
+        keys = [cell.table, cell.row.label, cell.row.program, options, cell.row.withheld, cell.models.lm, roles]
         values = [getattr(cell.summary.scores, name) for name in metrics]
         writer.writerow([*keys, cell.data, *("" if value is None else value for value in values)])
     return out.getvalue()
@@ -520,5 +520,5 @@ def _errors(experiment: Experiment, cells: Sequence[Cell]) -> str:
     plain = [cell for cell in cells if not cell.row.withheld and experiment.data[cell.data].variant is None]
     for cell in {cell.out: cell for cell in plain}.values():
         data = experiment.title_of(cell.data)
-        parts.append(f"## {cell.row.label}, {data}, {cell.model.title}\n\n{error_analysis(cell.out)}")
+        parts.append(f"## {cell.row.label}, {data}, {cell.models.title}\n\n{error_analysis(cell.out)}")
     return "\n".join(parts)

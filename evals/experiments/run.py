@@ -188,6 +188,8 @@ class Cell:
     """The evaluation directory; it may hold rows of a larger sample."""
     summary: Summary
     knowledge_base: KnowledgeBase
+    models: ModelSpec
+    """What was asked: `model`, or the models that the row has of its own."""
     asked: frozenset[str] = frozenset()
     """The ids of the questions."""
 
@@ -274,7 +276,7 @@ def run_experiment(
             except ModelUnavailableError as error:
                 opener.leave_out(own.title, str(error))
                 continue
-        cells.append(Cell(table.name, row, data, model, out, finished[out, asked], base, asked))
+        cells.append(Cell(table.name, row, data, model, out, finished[out, asked], base, own, asked))
     return cells
 
 

@@ -71,7 +71,7 @@ def deleted(
     rows = (column[last].tolist() for column in (edges.heads, edges.relations, edges.tails))
     removed = set(zip(*rows, strict=True))
     edit.removed |= removed
-    return _noted(replace(question, answers=(), answer_labels=()), {"edges removed": len(removed)})
+    return _noted(replace(question, answers=(), answer_labels=(), answer_aliases=()), {"edges removed": len(removed)})
 
 
 def homonym(

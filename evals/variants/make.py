@@ -126,7 +126,7 @@ def _foreign(base: KnowledgeBase) -> list[Question]:
         about: list[str] = [_last(id) for id in question.topic]
         if question.answerable and not known([*about, *question.topic, *question.answer_labels]):
             extra: dict[str, Any] = {**question.extra, "variant": {"name": FOREIGN, "answers there": question.answers}}
-            changed.append(replace(question, answers=(), answer_labels=(), extra=extra))
+            changed.append(replace(question, answers=(), answer_labels=(), answer_aliases=(), extra=extra))
     return changed
 
 

@@ -207,10 +207,13 @@ def _of_sqlalchemy(url: str, query: str) -> Iterator[pa.Table]:
             cursor.execute(_READ_ONLY[dialect])
             cursor.close()
 
-    options = {"stream_results": True} | ({"postgresql_readonly": True} if dialect == "postgresql" else {})
+    # The query goes to the driver as it is: a colon or a percent sign in it stands for no parameter.
+    options = {"stream_results": True, "no_parameters": True}
+    if dialect == "postgresql":
+        options["postgresql_readonly"] = True
     try:
         with engine.connect().execution_options(**options) as connection:
-            result = connection.execute(sqlalchemy.text(query))
+            result = connection.exec_driver_sql(query)
             names = list(result.keys())
             for rows in result.partitions(_ROWS):
                 columns: list[list[Any]] = [list(column) for column in zip(*rows, strict=True)]

@@ -9,7 +9,8 @@ so questions and wordings are encoded once.
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -93,6 +94,25 @@ def check_installed() -> None:
         import torch  # noqa: F401
 
 
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute with one thread: small tensors gain nothing by more, and on a busy machine threads wait.
+
+    Raises:
+        MissingExtraError: torch is not installed.
+    """
+    check_installed()
+    import torch
+
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+@one_thread()
 def train(
     questions: Sequence[PathQuestion],
     vocabularies: Mapping[str, Sequence[Sequence[str]]],
@@ -112,7 +132,6 @@ def train(
         UserError: there are too few questions, or a path is longer than three hops.
         MissingExtraError: torch is not installed.
     """
-    check_installed()
     import torch
 
     if len(questions) < LEAST_QUESTIONS:
@@ -121,7 +140,6 @@ def train(
         )
     if any(not 1 <= len(path) <= LONGEST for question in questions for path in (*question.paths, *question.offered)):
         raise UserError(f"a path ranker is trained on paths of 1 to {LONGEST} hops; leave longer ones out")
-    torch.set_num_threads(1)  # the tensors are small, and the threads of a busy machine wait for each other
     torch.manual_seed(training.seed)
     chance = random.Random(training.seed)
     vectors = torch.tensor(encoder.encode([question.text for question in questions]))

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from triplecheck.kg import UserError
 from triplecheck.optimize.traces import TraceRow
-from triplecheck.optimize.traces.records import hashed_split
+from triplecheck.optimize.traces.records import with_held_out
 from triplecheck.signatures import AnswerFromFacts
 
 LEAST_ROWS = 50
 """Fewer rows to learn from are refused: a reader trained on them is not measurable."""
-_HELD_OUT = 0.2
+HELD_OUT = 0.2
+"""Share of the questions to measure on, where no rows are held out."""
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,4 @@ def _task(folder: Path, rows: Sequence[TraceRow]) -> Task:
             f"{folder}: has no right reply of the step {step}, which is all that a reader does (steps there: {there}); "
             f"collect it with `triplecheck collect kerag --step {step}`"
         )
-    if not any(row.split == "dev" for row in own):
-        own = [replace(row, split=hashed_split(f"held out\0{row.id}", _HELD_OUT)) for row in own]
-    return Task.of(f"{folder.parent.name}/{folder.name}", folder.name, own)
+    return Task.of(f"{folder.parent.name}/{folder.name}", folder.name, with_held_out(own, HELD_OUT))

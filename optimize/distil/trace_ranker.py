@@ -11,6 +11,7 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from triplecheck.evals.questions import Question
 from triplecheck.kg import UserError
@@ -24,8 +25,9 @@ from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.lms.resolve import baseline_reply
 from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, HopNumbers, PathQuestion, train_further
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, Score, StudentReport
-from triplecheck.optimize.distil.tasks import answering
+from triplecheck.optimize.distil.tasks import HELD_OUT, answering
 from triplecheck.optimize.traces import TraceRow
+from triplecheck.optimize.traces.records import with_held_out
 from triplecheck.signatures.notation import BACKWARD, Hops, read_facts, read_topic, wordings
 
 WEIGHTS = (0.06, 0.25, 1.0, 4.0)
@@ -47,8 +49,8 @@ def distil_ranker(
     """Train a ranker on traces and write it, with its report beside it.
 
     Args:
-        rows: of `optimize.traces.read_traces`. Rows of the split `dev` are held out: half of them choose the weight of
-            the ranker beside the hand-set score, the other half measure it.
+        rows: of `optimize.traces.read_traces`. Half of the held-out ones (split `dev`; without any, a fifth of the
+            questions) choose the weight of the ranker beside the hand-set score, the other half measure it.
         out: the file; `extractive?ranker=FILE` uses it.
         traces: where the rows are from.
 
@@ -56,7 +58,7 @@ def distil_ranker(
         UserError: too few answering steps cite a path.
     """
     begun = time.monotonic()
-    rows = answering(rows)
+    rows = with_held_out(answering(rows), HELD_OUT)
     taught = [row for row in rows if row.split == "train"]
     held_out = [(prompt_of(row), _answers(row.outputs)) for row in rows if row.split == "dev"]
     labels: dict[str, int] = {}
@@ -91,7 +93,7 @@ def distil_ranker(
     learnt = Learnt.of(traces, taught)
     spent, licence = time.monotonic() - begun, f"{_LICENCE}; {OF_TRACES}"
     scores = () if score is None else (score,)
-    report = StudentReport("ranker", f"extractive?ranker={out}", out, learnt, scores, spent, licence, about)
+    report = StudentReport("ranker", f"extractive?ranker={quote(str(out))}", out, learnt, scores, spent, licence, about)
     report.write(out.parent, out.stem)
     return report
 

@@ -91,7 +91,7 @@ def collect(
             it: rows of rare kinds count several times (`TraceRow.times`); 0: all count once.
         distractors: number of wrong paths and facts that the pass `gold` keeps besides the right ones, so that later
             steps see irrelevant input; the rows hold the right replies.
-        rejected: a file for the steps that are left out, each with the reason (`assembly.LEFT_OUT`).
+        rejected: a file for the steps that are left out, each with the reason (`manifest.LEFT_OUT`).
         progress: called with the pass and its progress, after each question.
 
     Raises:

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, get_args
 
@@ -126,6 +126,13 @@ def hashed_split(key: str, dev_share: float) -> SplitName:
     """The split of a key, by its hash."""
     value = hashlib.sha256(key.encode("utf-8", "surrogatepass")).digest()
     return "dev" if int.from_bytes(value[:8]) < dev_share * 2**64 else "train"
+
+
+def with_held_out(rows: Sequence[TraceRow], share: float) -> list[TraceRow]:
+    """The rows; if none of them is held out, with a share of the questions held out by a hash of their ids."""
+    if any(row.split == "dev" for row in rows):
+        return list(rows)
+    return [replace(row, split=hashed_split(f"held out\0{row.id}", share)) for row in rows]
 
 
 def messages_key(messages: Sequence[Message]) -> str:

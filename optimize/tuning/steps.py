@@ -53,8 +53,8 @@ class StepChoice:
 
     step: str
     what: str
-    demos: Demos
-    instructions: str
+    demos: Demos | None
+    instructions: str | None
     before: float
     after: float
     calls: int
@@ -63,20 +63,25 @@ class StepChoice:
         """A copy of a program with this choice."""
         other = program.deepcopy()
         step = steps_of(other)[self.step]
-        step.demos = list(self.demos)
-        step.signature = step.signature.with_instructions(self.instructions)
+        if self.demos is not None:
+            step.demos = list(self.demos)
+        if self.instructions is not None:
+            step.signature = step.signature.with_instructions(self.instructions)
         tuned: Program = other
         return tuned
 
     def to_json(self) -> dict[str, Any]:
         """Plain data."""
-        plain: dict[str, Any] = to_jsonable_python({**vars(self), "demos": [dict(demo) for demo in self.demos]})
+        plain: dict[str, Any] = to_jsonable_python(
+            vars(self) | {"demos": None if self.demos is None else [dict(demo) for demo in self.demos]}
+        )
         return plain
 
     @classmethod
     def from_json(cls, row: Mapping[str, Any], signature: type[dspy.Signature]) -> StepChoice:
         """What `to_json` gave, with the types of the step's fields."""
-        return cls(**{**row, "demos": tuple(restored(signature, row["demos"]))})
+        demos = row["demos"]
+        return cls(**{**row, "demos": None if demos is None else tuple(restored(signature, demos))})
 
 
 def sample(calls: Sequence[RecordedCall], seed: int) -> list[RecordedCall]:
@@ -178,8 +183,8 @@ def best_demos(
         other = step.deepcopy()
         other.demos = list(demos)
         score = mean(scores(other, validation, cases, workers))
-        found.append(StepChoice(name, what, demos, step.signature.instructions, 0.0, score, len(validation)))
-    best = max(found, key=lambda one: (one.after, -_size(one.demos)))
+        found.append(StepChoice(name, what, demos, None, 0.0, score, len(validation)))
+    best = max(found, key=lambda one: (one.after, -_size(one.demos or ())))
     return None if best is found[0] else replace(best, before=found[0].after)
 
 
@@ -220,7 +225,7 @@ def rewritten(
     if after <= before:
         return None
     text = other.signature.instructions
-    return StepChoice(name, "another instruction", tuple(step.demos), text, before, after, len(validation))
+    return StepChoice(name, "another instruction", None, text, before, after, len(validation))
 
 
 def _examples(calls: Iterable[RecordedCall]) -> list[dspy.Example]:

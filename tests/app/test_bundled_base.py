@@ -138,9 +138,11 @@ def test_it_is_the_default(run: Run, cache: Path) -> None:
     assert not replay(kb.graph, found["evidence"])
 
 
-def test_the_demonstration_answers_and_abstains(run: Run) -> None:
+def test_the_demonstration_answers_and_abstains(run: Run, elsewhere: Path) -> None:
     from triplecheck.app.catalog import EXAMPLES
 
+    # Settings for another graph do not change it.
+    (elsewhere / "triplecheck.toml").write_text('program = "anchorrag"\nlanguage = "de"\nverdict = "any"\n', "utf-8")
     result = ok(run("demo"))
     for _, question in EXAMPLES:
         assert question in result.stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from pathlib import Path
 
 import pytest
@@ -43,6 +44,26 @@ def test_runs_are_listed_with_questions_score_and_state(run: Run, evaluations: t
     (evaluations[0] / "summary.json").unlink()
     first = run("runs", "list", ".").stdout.splitlines()[1].split()
     assert first == ["one", "eval", "kerag", "2", "-", "unfinished"]
+
+
+def test_parts_of_other_runs_are_not_listed(run: Run, evaluations: tuple[Path, Path]) -> None:
+    for place in ("tuned/validation/a1", "traces/verified/evaluation", "fitted/fitting/search/b2"):
+        Path(place).parent.mkdir(parents=True)
+        shutil.copytree(evaluations[0], place)
+    scores = {"n": 40, "hits_at_1": 0.75}
+    files = {
+        "tuned/run.json": {"format": "triplecheck-tune", "configuration": {"program": "kerag"}},
+        "tuned/report.json": {"rows": [{"scores": {"hits_at_1": 0.5}}, {"scores": scores}]},
+        "traces/verified/records.jsonl": {},
+    }
+    for name, content in files.items():
+        Path(name).write_text(json.dumps(content), "utf-8")
+    listed = json.loads(run("runs", "list", ".", "--json").stdout)["runs"]
+    assert [row["run"] for row in listed] == ["one", "tuned", "two"]
+    assert listed[1] == {
+        **{"run": "tuned", "command": "compile", "program": "kerag"},
+        **{"questions": 40, "hits_at_1": 0.75, "state": "finished"},
+    }
 
 
 def test_a_folder_without_runs_says_so(run: Run, elsewhere: Path) -> None:

@@ -6,6 +6,7 @@ import pytest
 
 from triplecheck.evals.rows import lost_at, within_hops
 from triplecheck.kg import KnowledgeBase
+from triplecheck.programs import KERAG, AnchorRAG, Cascade
 
 
 @pytest.mark.parametrize(
@@ -34,6 +35,12 @@ def test_the_stage_that_lost_an_answer(case: dict[str, Any], stage: str) -> None
         "within_reach": lambda: True,
     }
     assert lost_at(**{**usual, **case}) == stage
+
+
+def test_how_far_a_program_may_go(knowledge_base: KnowledgeBase) -> None:
+    far, near = KERAG(knowledge_base, hops=3), AnchorRAG(knowledge_base, depth=1)
+    assert (far.reach, near.reach, KERAG(knowledge_base).reach) == (3, 1, 2)
+    assert Cascade([near, far]).reach == 3
 
 
 def _nodes(knowledge_base: KnowledgeBase, id: str) -> list[int]:

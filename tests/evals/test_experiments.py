@@ -503,6 +503,9 @@ def test_students_stand_beside_their_teacher_and_before_it(tmp_path: Path, opene
     assert scores["the teacher"].lm_tokens == scores["the teacher"].tokens
     assert 0 < (scores["both"].lm_calls or 0) < (scores["both"].calls or 0)
     report = write_report(chosen, cells, tmp_path / "report")
+    with (tmp_path / "report" / "cells.csv").open(encoding="utf-8", newline="") as file:
+        asked_models = {line["label"]: line["model"] for line in csv.DictReader(file)}
+    assert asked_models == {"rules": "extractive", "a student": "extractive", "the teacher": "costly", "both": "costly"}
     assert "| both |" in report.read_text("utf-8") and "(cost.png)" in report.read_text("utf-8")
     for name in ("cost", "tokens"):
         assert (tmp_path / "report" / f"{name}.png").is_file()

@@ -49,6 +49,12 @@ def test_rows_are_triples_and_rows_without_a_tail_are_left_out(database: str, tm
     assert kb.graph.contains(ada, works, billing)  # type: ignore[arg-type]
 
 
+def test_colons_and_percent_signs_are_no_parameters(database: str, tmp_path: Path) -> None:
+    query = "SELECT name AS head, ' :x 5%s' AS relation, born AS tail FROM staff WHERE name LIKE 'A%'"
+    kb = build(read_sql(database, [query]), tmp_path / "kb", encoder=None)
+    assert kb.graph.find_relation(":x 5%s") is not None or kb.graph.find_relation(" :x 5%s") is not None
+
+
 def test_numbers_are_literals(database: str, tmp_path: Path) -> None:
     kb = build(read_sql(database, [BORN]), tmp_path / "kb", encoder=None)
     assert kb.graph.find(Literal("1975", XSD + "integer")) is not None

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError, build
@@ -139,7 +140,7 @@ def test_a_ranker_is_distilled_from_traces(
     traces: Path, people: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(path_ranker, "FURTHER", replace(FURTHER, least_steps=100))
-    out = tmp_path / "adapters" / "people.safetensors"
+    out = tmp_path / "adapters+more" / "people.safetensors"
     report = distil_ranker(read_traces(traces), out, traces=[traces])
     about: Any = report.details
     (score,) = report.scores
@@ -147,12 +148,28 @@ def test_a_ranker_is_distilled_from_traces(
     assert report.learnt.by_step == {"AnswerFromFacts": report.learnt.rows} and report.learnt.by_model.keys() == {
         "gold"
     }
-    assert f"ranker: `extractive?ranker={out}`" in out.with_name("people.report.md").read_text("utf-8")
+    assert f"ranker: `{report.model}`" in out.with_name("people.report.md").read_text("utf-8")
     assert about["questions"] >= 50 and about["hops"] == 2
     assert load_ranker(out).about == about
     answer = KERAG(people)(question="In welchem Staat lebt Mensch07?").answer
-    with session(f"extractive?ranker={out}"):
+    with session(report.model):
         assert KERAG(people)(question="In welchem Staat lebt Mensch07?").answer == "Land02" != answer
+
+
+def test_where_no_row_is_held_out_some_questions_are(
+    traces: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(path_ranker, "FURTHER", replace(FURTHER, least_steps=1))
+    rows = [replace(row, split="train") for row in read_traces(traces)]
+    threads = torch.get_num_threads()
+    torch.set_num_threads(2)
+    try:
+        report = distil_ranker(rows, tmp_path / "people.safetensors")
+        assert torch.get_num_threads() == 2
+    finally:
+        torch.set_num_threads(threads)
+    (score,) = report.scores
+    assert score.rows > 0 and report.learnt.rows + 2 * score.rows <= len(rows) + 1
 
 
 def test_the_answers_of_traces_stand_in_for_known_ones(traces: Path) -> None:

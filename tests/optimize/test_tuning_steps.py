@@ -16,7 +16,7 @@ from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.cost import prompt_tokens
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
-from triplecheck.optimize.tuning.steps import demo_sets, own_demos
+from triplecheck.optimize.tuning.steps import StepChoice, demo_sets, own_demos
 from triplecheck.optimize.tuning.tries import threshold_of
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.outcome import Outcome
@@ -42,6 +42,19 @@ def test_three_parts_leave_enough_to_tell_a_gain() -> None:
         three_parts(asked(30))
     with pytest.raises(UserError, match=r"0 questions with answers .*\(90 more have no published answer"):
         three_parts(asked(90, answers_known=False))
+
+
+def test_a_choice_changes_what_it_is_about_and_nothing_else(bundled: KnowledgeBase) -> None:
+    program = kerag(bundled)
+    worked, words = list(program.summarize.demos), program.summarize.signature.instructions
+    own = (dspy.Example(question="Who?"),)
+    other = StepChoice("summarize", "another instruction", None, "Look twice.", 0.0, 1.0, 1)
+    for choice, demos, text in (
+        (other, worked, "Look twice."),
+        (StepChoice("summarize", "own", own, None, 0.0, 1.0, 1), list(own), words),
+    ):
+        step = StepChoice.from_json(choice.to_json(), program.summarize.signature).applied(program).summarize
+        assert ([dict(demo) for demo in step.demos], step.signature.instructions) == ([dict(d) for d in demos], text)
 
 
 def _call(id: str, kind: str, text: str = "", *, full: bool = True) -> RecordedCall:

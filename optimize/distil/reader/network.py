@@ -10,7 +10,7 @@ import numpy as np
 
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.optimize.distil.path_ranker import check_installed, marginal
+from triplecheck.optimize.distil.path_ranker import marginal, one_thread
 from triplecheck.optimize.distil.reader.examples import Example
 
 _HIDDEN = 24
@@ -18,6 +18,7 @@ _BATCH, _EPOCHS, _LEAST_STEPS = 32, 30, 300
 _RATE, _DECAY = 5e-3, 1e-2
 
 
+@one_thread()
 def train_network(
     examples: Sequence[Example], seed: int = 0, progress: ProgressCallback = no_progress
 ) -> dict[str, FloatArray]:
@@ -26,10 +27,8 @@ def train_network(
     Raises:
         MissingExtraError: torch is not installed.
     """
-    check_installed()
     import torch
 
-    torch.set_num_threads(1)
     torch.manual_seed(seed)
     chance = random.Random(seed)
     mean, scale = _normal(examples)

@@ -113,7 +113,6 @@ def why_not(signature: type[dspy.Signature]) -> str | None:
 
 
 NAME = "gold"
-_DEFAULT_HOPS = 2
 _KEPT = 256  # questions whose paths are cached, far more than run at once
 _CHARACTERS_PER_TOKEN = 4
 
@@ -258,9 +257,7 @@ def gold_engine(
     program: Program, questions: Sequence[Question], distractors: int = 0, kind: type[GoldEngine] = GoldEngine
 ) -> Iterator[tuple[str, GoldEngine]]:
     """Register the engine for a program's questions; yields its model string and the engine."""
-    options = program.options
-    hops = getattr(options, "hops", None) or getattr(options, "depth", None) or _DEFAULT_HOPS
-    engine = kind(program.sources, questions, hops, distractors)
+    engine = kind(program.sources, questions, program.reach, distractors)
     name = f"{NAME}-{engine.fingerprint}"
     register_engine(name, engine)
     try:
