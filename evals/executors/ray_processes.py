@@ -66,6 +66,8 @@ class Blueprint:
     search_path: tuple[str, ...]
     """Python's module search path."""
     abstain_below: float | None = None
+    ranker: str | None = None
+    """The file of a ranker that the program was given."""
 
     @classmethod
     def of(cls, job: QuestionJob) -> Blueprint:
@@ -94,6 +96,7 @@ class Blueprint:
             timeout=job.timeout,
             search_path=tuple(sys.path),
             abstain_below=program.abstain_below,
+            ranker=None if sources.given_ranker is None else str(Path(sources.given_ranker).resolve()),
         )
 
     @property
@@ -113,6 +116,8 @@ class Blueprint:
         with_relations, with_base = self.kinds
         relations = base.relation_vectors if with_relations else None
         sources = Sources(base.graph, base.linker, relations, base if with_base else None, language=self.language)
+        if self.ranker is not None:
+            sources = sources.with_ranker(Path(self.ranker))
         program: Program = getattr(importlib.import_module(self.module), self.name)(sources, **self.arguments)
         program.load_state(self.state)
         if self.abstain_below is not None:

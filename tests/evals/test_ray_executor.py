@@ -17,9 +17,13 @@ from model_stand_ins import STAND_IN, stand_in_server
 from ray_parts import Deadly
 
 from triplecheck.evals import Question, evaluate
-from triplecheck.evals.executors.ray_processes import RayProcesses
+from triplecheck.evals.configuration import describe
+from triplecheck.evals.executors.ray_processes import Blueprint, RayProcesses
+from triplecheck.evals.executors.threads import QuestionJob
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.lms import Budget, session
+from triplecheck.kg.ranker import GENERAL
+from triplecheck.lms import Budget, Roles, session
+from triplecheck.programs import KERAG, Sources
 
 ray = pytest.importorskip("ray")
 
@@ -169,6 +173,13 @@ def test_a_lost_node_loses_no_question_and_asks_none_for_ever(
     assert {row["status"] for row in rows.values()} == {"ok"}, [row["error"] for row in rows.values()]
     assert summary.scores.n == len(asked)
     assert len(asked_in(tmp_path)) > len(asked), "some were under way on the lost node"
+
+
+def test_a_trained_ranker_goes_along(knowledge_base: KnowledgeBase) -> None:
+    program = KERAG(Sources.of(knowledge_base).with_ranker(GENERAL))
+    described = describe(program, Roles(), knowledge_base, {})
+    opened = Blueprint.of(QuestionJob(program, knowledge_base, described, {}, None)).open()
+    assert opened._program.sources.given_ranker == GENERAL.resolve()
 
 
 def test_a_program_that_other_processes_cannot_open_is_rejected(knowledge_base: KnowledgeBase, tmp_path: Path) -> None:
