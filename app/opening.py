@@ -323,7 +323,7 @@ def read_questions(settings: Settings, run: BatchOptions, bundled: Sequence[str]
         UserError: the options exclude each other, or there are no questions.
     """
     from triplecheck.evals import read_questions as read_file
-    from triplecheck.evals.questions import check_limit, part_of, sampled
+    from triplecheck.evals.questions import check_limit, sampled
     from triplecheck.kg import UserError
 
     check_limit(run.limit)
@@ -341,7 +341,7 @@ def read_questions(settings: Settings, run: BatchOptions, bundled: Sequence[str]
     else:
         found, source = _bundled(settings, bundled)
     if run.part is not None:
-        found, source = [question for question in found if part_of(question.id) == run.part], f"{source}-{run.part}"
+        found, source = [question for question in found if question.part == run.part], f"{source}-{run.part}"
         if not found:
             raise UserError(f"no question is in the part {run.part}: add questions, or leave --part out")
     return found if run.limit is None else sampled(found, run.limit, run.seed), source

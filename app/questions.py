@@ -55,7 +55,7 @@ class SynthesizeOptions:
     phrasings: int = flagged("--phrasings N", "Phrasings of each question.", min=1, default=1)
     typos: float = flagged("--typos X", "Share of the questions with a misspelt name.", min=0, max=1, default=0.0)
     avoid: list[Path] | None = flagged(
-        "--avoid FILE", "Skip questions that have the same topics and answers as one in this file. Repeatable.", DATA
+        "--avoid FILE", "Skip questions that ask the same as one in this file. Repeatable.", DATA
     )
     lm: LmOption = None
     role: RoleOption = None

@@ -65,7 +65,7 @@ class TrainOptions:
         Raises:
             UserError: neither questions nor traces are named, a file is malformed, or traces are of another graph.
         """
-        from triplecheck.evals.questions import part_of, read_questions
+        from triplecheck.evals.questions import read_questions
         from triplecheck.kg.errors import UserError
         from triplecheck.optimize.distil.trace_ranker import answered_questions
         from triplecheck.optimize.traces import read_traces
@@ -78,7 +78,7 @@ class TrainOptions:
         taught = [one for one in answered_questions(rows) if one.question not in known]
         teacher = ", ".join(sorted({row.model for row in rows})) if taught else None
         found = (*asked.values(), *taught)
-        return [one for one in found if self.part is None or part_of(one.id) == self.part], teacher
+        return [one for one in found if self.part is None or one.part == self.part], teacher
 
 
 @flattened()

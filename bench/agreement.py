@@ -17,7 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from triplecheck.evals.questions import Question, bundled_questions, part_of, read_questions, sampled
+from triplecheck.evals.questions import Question, bundled_questions, read_questions, sampled
 from triplecheck.evals.runner import evaluate
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.ranker import GENERAL, load_ranker
@@ -45,7 +45,7 @@ def main() -> None:
     questions = read_questions(asked.questions or bundled_questions("train"))
     tests: dict[str, Sequence[Question]] = {}
     for file in asked.test or [bundled_questions("dev"), bundled_questions("test")]:
-        half = [one for one in read_questions(file) if asked.part is None or part_of(one.id) == asked.part]
+        half = [one for one in read_questions(file) if asked.part is None or one.part == asked.part]
         tests[file.name.partition(".")[0]] = half if asked.limit is None else sampled(half, asked.limit, 0)
     asked.out.mkdir(parents=True, exist_ok=True)
     found = compare(kb, asked.traces, questions, tests, RankerOptions(minutes=asked.minutes), asked.out)

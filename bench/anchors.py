@@ -18,7 +18,7 @@ from pathlib import Path
 
 from triplecheck.evals.datasets.folder import bundled_case, find_cases
 from triplecheck.evals.linking import misspelt
-from triplecheck.evals.questions import Question, part_of, sampled
+from triplecheck.evals.questions import Question, sampled
 from triplecheck.evals.variants.make import make_variant
 from triplecheck.evals.variants.rewriting import TopicMention, topic_mentions
 from triplecheck.kg import Graph, KnowledgeBase, Linker
@@ -83,7 +83,7 @@ def main() -> None:
         if case.name not in given.names:
             continue
         base = case.knowledge_base(given.kbs / case.folder.name)
-        dev = [q for q in case.sample(None) if case.name.startswith("bundled") or part_of(q.id) == "dev"]
+        dev = [q for q in case.sample(None) if case.name.startswith("bundled") or q.part == "dev"]
         questions = sampled(dev, given.limit, 0)
         print(f"\n{case.name}: share with a gold topic among the first {' / '.join(map(str, _AGENTS))} anchors")
         with tempfile.TemporaryDirectory() as place:

@@ -19,7 +19,7 @@ import numpy as np
 from bench.homonyms import first
 from triplecheck.evals.datasets.folder import bundled_case, find_cases
 from triplecheck.evals.gold import linker_names, resolve_gold
-from triplecheck.evals.questions import Question, part_of, sampled
+from triplecheck.evals.questions import Question, sampled
 from triplecheck.kg import Direction, KnowledgeBase
 from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import GENERAL, load_ranker
@@ -92,7 +92,7 @@ def main() -> None:
         if not case.triples or (asked.only and asked.only not in case.name):
             continue
         kb = case.knowledge_base(asked.kbs / case.folder.name)
-        some = sampled([one for one in case.sample(None) if bundled or part_of(one.id) == "dev"], asked.limit, 0)
+        some = sampled([one for one in case.sample(None) if bundled or one.part == "dev"], asked.limit, 0)
         own = [file for name, file in rankers if name in case.name]
         for file in (GENERAL, *own):
             shares = chosen_right(kb, some, file)

@@ -24,7 +24,7 @@ from typing import Any
 import numpy as np
 
 from triplecheck.evals.datasets.folder import find_cases
-from triplecheck.evals.questions import Question, part_of, sampled
+from triplecheck.evals.questions import Question, sampled
 from triplecheck.kg import Words
 from triplecheck.kg.documents import DocumentStore
 from triplecheck.kg.encode import load_encoder
@@ -194,7 +194,7 @@ def main() -> None:
     by_part: dict[str, list[Question]] = {}
     for question in case.sample(None):
         name = str(question.extra["split"])
-        part = "left out" if name == asked.leave_out else part_of(question.id)
+        part = "left out" if name == asked.leave_out else question.part
         by_part.setdefault(f"{name}, {part}", []).append(question)
     for name, questions in sorted(by_part.items()):
         some = questions if name.endswith(", train") else sampled(questions, asked.limit, asked.seed)

@@ -85,6 +85,17 @@ class Question:
         return bool(self.answers) or not self.answers_known
 
     @property
+    def group(self) -> str:
+        """What all wordings of a question have in common: splits keep them together. Its id, if it has no others."""
+        return str(self.extra.get("group", self.id))
+
+    @property
+    def part(self) -> Literal["train", "dev"]:
+        """The half that it belongs to, by a hash of its group. Fit on one half, measure on the other."""
+        value = hashlib.sha256(f"part\0{self.group}".encode("utf-8", "surrogatepass")).digest()
+        return "train" if value[0] < 128 else "dev"
+
+    @property
     def plan(self) -> str | None:
         """The query that computes the answers (`kg.plans`), or `none` if the graph cannot tell; None: not known."""
         plan = self.extra.get("plan")
@@ -131,11 +142,6 @@ def check_limit(limit: int | None) -> None:
     """Raise `UserError` if a sample size is below 1."""
     if limit is not None and limit < 1:
         raise UserError(f"the limit is {limit} questions; give 1 or more, or leave it out")
-
-
-def part_of(id: str) -> Literal["train", "dev"]:
-    """Return the half that a question belongs to, by a hash of its id. Fit on one half, measure on the other."""
-    return "train" if hashlib.sha256(f"part\0{id}".encode("utf-8", "surrogatepass")).digest()[0] < 128 else "dev"
 
 
 def _sample_key(id: str, seed: int) -> bytes:

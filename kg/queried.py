@@ -73,10 +73,10 @@ class Numbering(Generic[Key]):
         if known is not None:
             return known
         with self._lock:
-            number = self._numbers.setdefault(key, len(self._keys))
-            if number == len(self._keys):
-                self._keys.append(key)
-            return number
+            if key not in self._numbers:
+                self._keys.append(key)  # first, as other threads read without the lock
+                self._numbers[key] = len(self._keys) - 1
+            return self._numbers[key]
 
     def known(self, key: Key) -> int | None:
         """Number of a key that was numbered before, else None."""

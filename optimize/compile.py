@@ -34,7 +34,7 @@ from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
 from triplecheck.optimize.examples import Pilot, pilot, step_examples, whole_examples
 from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
 from triplecheck.optimize.metrics import Case
-from triplecheck.optimize.paired import Measured, gain_over
+from triplecheck.optimize.paired import Measured, gain_over, raise_stopped
 from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import resolve_optimizer
 from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
@@ -266,7 +266,7 @@ class _CompileRun:
             progress=lambda p: self.tell(f"measuring {name}", p.done, p.total),
         )
         if summary.stopped is not None:
-            raise BudgetExceededError(f"{summary.stopped}; run the same command again to resume {self.out}")
+            raise_stopped(f"{summary.stopped}; run the same command again to resume {self.out}")
         return summary
 
     def _job(self, teacher: Roles | None) -> OptimizerJob:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import dspy
 
 from triplecheck.evals.configuration import digest, row_key
-from triplecheck.evals.questions import Question, part_of
+from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import UNREADABLE
 from triplecheck.kg import TriplecheckError, UnavailableError, UserError
 from triplecheck.lms import BudgetExceededError, ModelReplyError, session
@@ -55,21 +55,21 @@ def split(questions: Sequence[Question], held_out: Sequence[Question] | None = N
 
     Args:
         questions: only those with published answers are used.
-        held_out: questions to measure on; None: the part `dev` of the questions (`evals.questions.part_of`).
+        held_out: questions to measure on; None: the part `dev` of the questions (`Question.part`).
 
     Raises:
         UserError: a part is empty, or a held-out question is among the others.
     """
     usable = [question for question in questions if question.answers_known]
     if held_out is None:
-        held_out = [question for question in usable if part_of(question.id) == "dev"]
-        usable = [question for question in usable if part_of(question.id) == "train"]
+        held_out = [question for question in usable if question.part == "dev"]
+        usable = [question for question in usable if question.part == "train"]
     both = {question.question for question in usable} & {question.question for question in held_out}
     if both:
         raise UserError(f"{len(both)} held-out questions are among those to compile with, such as {min(both)!r}")
     found = Split(
-        tuple(question for question in usable if not _chooses(question.id)),
-        tuple(question for question in usable if _chooses(question.id)),
+        tuple(question for question in usable if not _chooses(question.group)),
+        tuple(question for question in usable if _chooses(question.group)),
         tuple(held_out),
     )
     for name, part in (("train", found.train), ("validation", found.validation), ("held-out", found.held_out)):
@@ -78,12 +78,12 @@ def split(questions: Sequence[Question], held_out: Sequence[Question] | None = N
     return found
 
 
-def _chooses(id: str) -> bool:
-    return int.from_bytes(_lot(id)[:4], "big") < VALIDATION * 2**32
+def _chooses(group: str) -> bool:
+    return int.from_bytes(_lot(group)[:4], "big") < VALIDATION * 2**32
 
 
-def _lot(id: str) -> bytes:
-    return hashlib.sha256(f"validation\0{id}".encode("utf-8", "surrogatepass")).digest()
+def _lot(group: str) -> bytes:
+    return hashlib.sha256(f"validation\0{group}".encode("utf-8", "surrogatepass")).digest()
 
 
 def three_parts(questions: Sequence[Question], held_out: Sequence[Question] | None = None) -> Split:
@@ -101,14 +101,21 @@ def three_parts(questions: Sequence[Question], held_out: Sequence[Question] | No
     """
     if held_out is None:
         usable = _usable(questions, LEAST_OF_ALL)
-        tested = min(len(usable) // 3, MOST_TESTED)
+        tested = _between_groups(usable, min(len(usable) // 3, MOST_TESTED))
         test, usable = usable[:tested], usable[tested:]
     else:
         test = _usable(held_out, LEAST_PART)
-        known = {question.question for question in test}
-        usable = [one for one in _usable(questions, 2 * LEAST_PART) if one.question not in known]
-    chosen = max(min(ENOUGH, len(usable) * 3 // 5), min(len(usable) // 2, MOST_CHOSEN))
+        known = {question.question for question in test} | {question.group for question in test}
+        usable = [one for one in _usable(questions, 2 * LEAST_PART) if not known & {one.question, one.group}]
+    chosen = _between_groups(usable, max(min(ENOUGH, len(usable) * 3 // 5), min(len(usable) // 2, MOST_CHOSEN)))
     return Split(tuple(usable[chosen:]), tuple(usable[:chosen]), tuple(test))
+
+
+def _between_groups(questions: Sequence[Question], at: int) -> int:
+    """The nearest place up to `at` where a group of questions ends."""
+    while 0 < at < len(questions) and questions[at - 1].group == questions[at].group:
+        at -= 1
+    return at
 
 
 def _usable(questions: Sequence[Question], least: int) -> list[Question]:
@@ -121,7 +128,7 @@ def _usable(questions: Sequence[Question], least: int) -> list[Question]:
             f"{len(found)} questions with answers are too few to tell a gain from chance{without}: give {least} or "
             "more; 300 are better. `triplecheck synthesize` makes questions from a graph"
         )
-    return sorted(found, key=lambda one: (_lot(one.id), one.id))
+    return sorted(found, key=lambda one: (_lot(one.group), one.id))
 
 
 def distinct(questions: Iterable[Question]) -> list[Question]:

@@ -7,7 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any
+from typing import Any, NoReturn
+
+import dspy
 
 from triplecheck.evals.metrics.statistics import bootstrap_interval, mcnemar
 from triplecheck.evals.progress import Progress
@@ -15,8 +17,8 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import ROWS, read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.evals.slim_rows import parts_of_language_models
-from triplecheck.kg import KnowledgeBase
-from triplecheck.lms import BudgetExceededError, Roles
+from triplecheck.kg import KnowledgeBase, UnavailableError
+from triplecheck.lms import BudgetExceededError, Ledger, Roles
 from triplecheck.optimize.candidates import Gain
 from triplecheck.programs import Program
 
@@ -115,8 +117,21 @@ def measure(
         progress=progress,
     )
     if summary.stopped is not None:
-        raise BudgetExceededError(summary.stopped)
+        raise_stopped(summary.stopped)
     return Measured.read(out, questions)
+
+
+def raise_stopped(reason: str) -> NoReturn:
+    """Say why an evaluation stopped.
+
+    Raises:
+        BudgetExceededError: the budget of the session is used up.
+        UnavailableError: a model cannot be reached.
+    """
+    ledger: Ledger | None = dspy.settings.get("ledger")
+    for budget, spent in ledger.limits() if ledger is not None else ():
+        budget.check(spent)
+    raise UnavailableError(reason)
 
 
 def answered(out: Path) -> set[str]:

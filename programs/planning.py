@@ -370,13 +370,14 @@ class Planning:
     def _concluded(self, plan: Plan, answers: Answers) -> Outcome:
         """The answer of a plan, with its proof."""
         looked = tuple(one.sentence for one in answers.looked_through)
+        doubts = _doubts(answers)
         if plan.kind == "ask":
             said = "yes" if answers.boolean else "no"
             if not answers.boolean and self._is_untold(plan):
                 return self._nothing(plan, looked)
             self._trace.add(Planned(plan.text, "", 1, said))
             edges = answers.edges(0, _TRIPLES) if answers.boolean else self._beside(plan)
-            return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
+            return Outcome(said, (), tuple(edges), True, query=plan.text, looked_through=looked, doubts=doubts)
         found, itself = answers.with_ties(), self._itself(plan)
         nodes, values = self._first_column(found, is_computed=COMPUTED.match(plan.text) is not None)
         others = [node for node in nodes if node not in itself]
@@ -384,14 +385,17 @@ class Planning:
             nodes, kept = others, [at for at, row in enumerate(found.rows) if row[0] not in itself]
         else:
             kept = list(range(len(found.rows)))
-        totals = plan.has("sum", "avg") and not answers.edges(0, 1)
+        totals = plan.has("sum", "avg") and answers.has_proof and not answers.edges(0, 1)
         if totals or not (nodes or values):
             return self._nothing(plan, looked)
         texts = [*self._graph.labels(nodes), *(_in_unit(value, self._read.asked.noun) for value in values)]
         proof = dict.fromkeys(edge for row in kept for edge in found.edges(row, _TRIPLES))
         self._trace.add(Planned(plan.text, "", len(texts), ", ".join(texts[:10])))
         return Outcome(
-            ", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True, query=plan.text, looked_through=looked
+            *(", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True),
+            query=plan.text,
+            looked_through=looked,
+            doubts=doubts,
         )
 
     def _itself(self, plan: Plan) -> set[int]:
@@ -512,3 +516,13 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
         [_named(graph, number, lines[number], language) for number in numbers if number in by],
         any(not TIMES.isdisjoint(line.ends) for number in numbers if number in by for line in lines[number]),
     )
+
+
+def _doubts(answers: Answers) -> tuple[str, ...]:
+    """What speaks against taking the answers of a query as proved."""
+    found = []
+    if not answers.has_proof:  # a server, or rdflib, has computed it
+        found.append("no triples show how it was computed")
+    if answers.truncated:
+        found.append(f"only {len(answers.rows):,} of {answers.total:,} answers are given")
+    return tuple(found)

@@ -22,8 +22,9 @@ applies:
 
 from __future__ import annotations
 
+import hashlib
 import tomllib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -31,6 +32,7 @@ from typing import Any
 
 from triplecheck.evals.questions import Question, bundled_questions, check_limit, read_questions, sampled
 from triplecheck.kg import KnowledgeBase, ReadError, UserError, build
+from triplecheck.kg._atomic import write_text
 from triplecheck.kg.readers import RDF_SUFFIXES, read_graph
 from triplecheck.kg.readers.documents import DocumentFile
 from triplecheck.kg.readers.tables import TABLE_SUFFIXES, suffix
@@ -100,18 +102,34 @@ class DataFolder:
         """
         if self.folder == bundled_questions("test").parent:
             return KnowledgeBase.open("bundled")
-        if (Path(place) / "manifest.json").is_file():
+        place, made_of = Path(place), _digest(self.sources)
+        about = place.with_name(f"{place.name}.sources")
+        if (place / "manifest.json").is_file():
+            if about.is_file() and about.read_text("utf-8") != made_of:
+                raise UserError(f"{place}: was built from other files than those in {self.folder} now; remove it")
             return KnowledgeBase.open(place)
         if not self.triples:
             raise UserError(f"{self.folder}: no triples.* to build a knowledge base from")
         documents = None if self.documents is None else DocumentFile(self.documents)
         raw = read_graph(self.triples, self.entities, self.relations)
-        return build(raw, place, documents=documents, sources=[path.name for path in self.sources])
+        kb = build(raw, place, documents=documents, sources=[path.name for path in self.sources])
+        write_text(about, made_of)
+        return kb
 
     @property
     def sources(self) -> tuple[Path, ...]:
         """All files that the knowledge base is built from."""
         return (*self.triples, *(path for path in (self.entities, self.relations, self.documents) if path is not None))
+
+
+def _digest(files: Iterable[Path]) -> str:
+    """A hash of the names and the contents of some files."""
+    found = hashlib.sha256()
+    for path in files:
+        found.update(path.name.encode() + b"\0")
+        with path.open("rb") as file:
+            found.update(hashlib.file_digest(file, "sha256").digest())
+    return found.hexdigest()
 
 
 def bundled_case(split: str = "test") -> DataFolder:

@@ -54,7 +54,7 @@ class DataSpec:
     one_answer: bool = False
     """Whether the answers of a question are spellings of one answer."""
     part: Part | None = None
-    """One half of the questions, chosen by a hash of the id (`evals.questions.part_of`); None: all."""
+    """One half of the questions, chosen by a hash (`Question.part`); None: all."""
     variant: str | None = None
     """A harder variant of the questions or the graph (`evals.variants`)."""
 

@@ -14,7 +14,7 @@ from triplecheck.evals.configuration import digest, plain
 from triplecheck.evals.datasets.folder import DataFolder, DataFolderOptions, bundled_case, find_cases
 from triplecheck.evals.experiments.config import KEPT, DataSpec, Experiment, ModelSpec, RowSpec, TableSpec
 from triplecheck.evals.progress import Progress
-from triplecheck.evals.questions import Question, part_of, sampled
+from triplecheck.evals.questions import Question, sampled
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.evals.summary import Summary
@@ -109,12 +109,12 @@ class SetOpener:
             return sampled(list(bundled_case("train").sample(None)), limit, seed)
         if spec.part is None:
             raise UserError("students are trained on the other half of the questions: set the `part` to measure on")
-        return sampled([q for q in self._case(spec).sample(None) if part_of(q.id) != spec.part], limit, seed)
+        return sampled([q for q in self._case(spec).sample(None) if q.part != spec.part], limit, seed)
 
     def _read(self, spec: DataSpec, limit: int, seed: int) -> OpenedSet:
         case = self._case(spec)
         base = self._base(spec.kb or self._kbs / case.folder.name, case)
-        questions = [q for q in case.sample(None) if spec.part is None or part_of(q.id) == spec.part]
+        questions = [q for q in case.sample(None) if spec.part is None or q.part == spec.part]
         questions = sampled(questions, limit, seed)
         if spec.variant is not None:
             # After sampling, so that both versions have the same questions.

@@ -330,19 +330,16 @@ class FunctionGraph:
         about = [node for node in nodes if self.takes(node, function)][: self.limits.calls]
         made = self._caller.call(function, [self.argument(node, function) for node in about])
         for node, call in zip(about, made, strict=True):
-            if not call.error:
-                self._read(node, function, call.result)
+            self._read(node, function, None if call.error else call.result)
 
     def _read(self, node: int, function: Function, result: Any) -> None:
-        """The edges of a result; they replace those of an earlier one."""
+        """The edges of a result; they replace those of an earlier one. None: there are none."""
         if not function.shape.fields or function.shape.many:
             self._tie(node, self._at[function.id, ""], function.shape, result, f"{_PREFIX}{function.id}")
             return
-        for one in values(function.shape, result):
-            for key, _, part in function.shape.fields:
-                place = f"{_PREFIX}{function.id}/{key}"
-                self._tie(node, self._at[function.id, key], part, one.get(key), place)
-            break
+        first: Mapping[str, Any] = next(iter(values(function.shape, result)), {})
+        for key, _, part in function.shape.fields:
+            self._tie(node, self._at[function.id, key], part, first.get(key), f"{_PREFIX}{function.id}/{key}")
 
     def _tie(self, head: int, relation: int, shape: Shape, result: Any, place: str) -> None:
         tails: dict[int, None] = {}

@@ -9,16 +9,18 @@ whole number by its year. Two entities are equal if they are the same; an entity
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from triplecheck.kg.plans.quantities import years
+from triplecheck.kg.plans.quantities import starts_of, years
 from triplecheck.kg.plans.terms import BOOLEAN, ERROR, NUMBER, TEXT, THING, TIME, Codes, Terms, Values
 
 FALSE, TRUE, WRONG = 0, 1, -1
+_YEARS = 10_000.0  # a whole number from here on is no year
 _CLOSE = 1e-12  # by which numbers differ, relatively, that are equal but for rounding
 
 Flags = npt.NDArray[np.bool_]
@@ -141,6 +143,19 @@ def negated(truth: Codes) -> Codes:
     return found
 
 
+def _with_years_as_times(values: Values) -> Values:
+    """Beside points in time a whole number is a year, as `compare` has it."""
+    is_year = (values.kinds == NUMBER) & (values.sizes == np.floor(values.sizes)) & (np.abs(values.sizes) < _YEARS)
+    if not is_year.any() or not (values.kinds == TIME).any():
+        return values
+    return replace(
+        values,
+        kinds=np.where(is_year, TIME, values.kinds).astype(values.kinds.dtype),
+        sizes=np.where(is_year, starts_of(np.where(is_year, values.sizes, 0.0)), values.sizes),
+        rests=np.where(is_year, 0.0, values.rests),
+    )
+
+
 # --- order ---------------------------------------------------------------------------------------
 def places(terms: Terms, values: Values, descending: bool = False) -> npt.NDArray[np.int64]:
     """Places of values in their order, shape (n,), from 0 on; equal values share one.
@@ -152,6 +167,7 @@ def places(terms: Terms, values: Values, descending: bool = False) -> npt.NDArra
     n = len(values)
     if n == 0:
         return np.empty(0, np.int64)
+    values = _with_years_as_times(values)
     is_text = (values.kinds == TEXT) | (values.kinds == THING)
     kinds = np.where(is_text, THING, values.kinds).astype(np.int64)
     counts = np.bincount(kinds)

@@ -285,7 +285,7 @@ class Patterns:
             node = node.of
         if not isinstance(node, of.Basic):
             raise unknown(f"EXISTS {{ {write_pattern(node)} }}")
-        scope = dict(self.scope)
+        scope, read_as = dict(self.scope), dict(self._read_as)
         matches: list[str] = []
         where: list[str] = []
         used = [id for one in node.patterns if isinstance(one.predicate, of.Relations) for id in self._ids(one)]
@@ -305,7 +305,7 @@ class Patterns:
             self.scope.setdefault(pattern.head.name, (NODE, ""))
             where.append(self._inside(pattern, key))
         where += [self.expression(one) for one in conditions]
-        self.scope, self._read_as = scope, {}
+        self.scope, self._read_as = scope, read_as
         condition = f" WHERE {' AND '.join(where)}" if where else ""
         return f"EXISTS {{ MATCH {', '.join(matches)}{condition} }}"
 

@@ -275,11 +275,12 @@ class Run:
                 return self._minus(self._seeded(left, seeds), right)
             case of.LeftJoin(left, right, condition):
                 table = self._seeded(left, seeds)
-                numbered = table.extended("#left", np.arange(table.length))
+                left_row = f"#left{len(table.columns)}"  # one of its own for each OPTIONAL within another
+                numbered = table.extended(left_row, np.arange(table.length))
                 both = self._seeded(of.Filter(right, (condition,)) if condition is not None else right, numbered)
                 alone = np.ones(table.length, bool)
-                alone[both.columns["#left"]] = False
-                return concat([both.only([n for n in both.columns if n != "#left"]), table.filter(alone)])
+                alone[both.columns[left_row]] = False
+                return concat([both.only([n for n in both.columns if n != left_row]), table.filter(alone)])
         return joined(seeds, self.table(node, self._narrowed({}, seeds, node)), self.limits.rows)
 
     def _group(self, node: of.Group) -> Table:

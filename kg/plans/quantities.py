@@ -82,6 +82,12 @@ def years(sizes: Floats) -> Floats:
     return _calendar_days(sizes).astype("datetime64[Y]").astype(np.int64).astype(np.float64) + 1970
 
 
+def starts_of(years: Floats) -> Floats:
+    """The first days of years, as points in time, shape (n,)."""
+    first = (years.astype(np.int64) - 1970).astype("datetime64[Y]").astype("datetime64[D]")
+    return first.astype(np.int64).astype(np.float64) + _TO_1970
+
+
 def time_parts(sizes: Floats) -> tuple[Floats, Floats, Floats]:
     """Years, months and days of points in time, each shape (n,)."""
     days = _calendar_days(sizes)

@@ -229,7 +229,8 @@ def _kind_of(cell: object) -> str:
 
 def _number(exact: Decimal, unit: str | None) -> Value:
     """A number without zeros at its end, with its unit."""
-    text = format(exact.normalize(), "f")
+    text = format(exact, "f")  # `normalize` would round to 28 digits
+    text = text.rstrip("0").removesuffix(".") if "." in text else text
     if unit is None:
         return Value(text, XSD + ("decimal" if "." in text else "integer"))
     if unit == "%":

@@ -9,7 +9,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 from xml.etree import ElementTree
@@ -28,6 +30,13 @@ _OF_XML = (ValueError, LookupError, TypeError, AttributeError, RuntimeError, Syn
 """What the readers of networkx raise at odd files."""
 _OF_CYTOSCAPE = ("SUID", "selected", "shared_name", "shared_interaction")
 """What Cytoscape keeps for itself; networkx, writing its format, repeats the id of a node as `value`."""
+_IDS = ("id", "key", "name")
+_IN_SPACE = "\0"
+"""Between the space of an id and the id, while files are read."""
+_KIND = "\0kind"
+"""The key of a row that says what it is, where its place in the file does: `node` or `edge`."""
+_KINDS = {"node": "node", "relationship": "edge"}
+"""What a line of APOC's export is, by its `type`."""
 _OF_NEO4J = {"id": "id", "label": "labels", "labels": "labels", "type": "relation"}
 _OF_NEO4J |= {"startid": "source", "start": "source", "endid": "target", "end": "target"}
 _TYPES: dict[str, Callable[[str], Any]] = {
@@ -70,9 +79,23 @@ def read_property_graph(paths: Sequence[Path], *, skip_bad: bool = False) -> Raw
             for number, row in _csv_rows(path) if ".csv" in path.name.lower() else _json_rows(path, skipped):
                 if (reason := _add(network, row)) is not None:
                     bad_line(skipped, path, number, reason)
-    raw = read_network(network)
+    raw = read_network(_without_spaces(network))
     raw.skipped = skipped or []
     return raw
+
+
+def _without_spaces(network: Any) -> Any:
+    """The network with the ids of the export, and the space before those that several spaces have."""
+    import networkx as nx
+
+    bare = {node: str(node).rpartition(_IN_SPACE)[2] for node in network}
+    times = Counter(bare.values())
+    named = {
+        node: id if times[id] == 1 else node.replace(_IN_SPACE, "/")
+        for node, id in bare.items()
+        if isinstance(node, str) and id != node
+    }
+    return nx.relabel_nodes(network, named) if named else network
 
 
 def _add_network(network: Any, path: Path, form: str) -> None:
@@ -118,31 +141,35 @@ def _as_directed(source: IO[bytes]) -> io.BytesIO:
 
 
 def _add(network: Any, row: Mapping[str, Any]) -> str | None:
-    """Add a node or an edge; why that is not possible, or None."""
-    inside = row.get("properties")
-    about = {**row, **inside} if isinstance(inside, dict) else dict(row)
-    about.pop("properties", None)
-    head, tail = _end(about, _HEADS), _end(about, _TAILS)
-    if row.get("type") == "relationship":
-        about.pop("type", None)  # of the line, not of the edge
-        about.pop("id", None)
+    """Add a node or an edge; why that is not possible, or None.
+
+    What is in `properties` are attributes, whatever their names: only the row itself says what is connected.
+    """
+    own, inside = dict(row), row.get("properties")
+    if isinstance(inside, dict):
+        del own["properties"]
+    else:
+        inside = {}
+    kind = own.pop(_KIND, None) or _KINDS.get(str(row.get("type")))
+    if row.get("type") in _KINDS:
+        del own["type"]  # of the line, not of what it is about
+    head, tail = (None, None) if kind == "node" else (_end(own, _HEADS), _end(own, _TAILS))
     if head is not None and tail is not None:
-        about.pop("id", None)
-        about["relation"] = relation_of(about, about.pop("key", None))
-        _add_edge(network, head, tail, about)
+        own.pop("id", None)
+        relation = relation_of(own, own.pop("key", None))
+        _add_edge(network, head, tail, {**own, **inside, "relation": relation})
         return None
-    if head is not None or tail is not None:
+    if kind == "edge" or head is not None or tail is not None:
         return "an edge needs both ends, such as source and target"
-    id = next((about[name] for name in ("id", "key", "name") if about.get(name) not in (None, "")), None)
+    id = next((about[name] for about in (own, inside) for name in _IDS if about.get(name) not in (None, "")), None)
     if id is None:
         return "neither a node with an id nor an edge with source and target"
-    if row.get("type") == "node":
-        about.pop("type", None)
-    labels = about.pop("labels", None)
+    own.pop("id", None)
+    labels = own.pop("labels", None)
     if labels:
-        about["types"] = labels if isinstance(labels, list) else [str(labels)]
+        own["types"] = labels if isinstance(labels, list) else [str(labels)]
     network.add_node(str(id))
-    network.nodes[str(id)].update({str(name): value for name, value in about.items() if name != "id"})
+    network.nodes[str(id)].update({str(name): value for name, value in {**own, **inside}.items()})
     return None
 
 
@@ -196,7 +223,7 @@ def _document(path: Path, text: bytes) -> list[Mapping[str, Any]]:
 def _elements(path: Path, found: object) -> list[Mapping[str, Any]]:
     """The nodes and edges of a document of Cytoscape: a list of elements, or lists of `nodes` and of `edges`."""
     listed = _joined(found.get("nodes"), found.get("edges") or []) if isinstance(found, dict) else found
-    rows = [e.get("data") if isinstance(e, dict) else None for e in listed] if isinstance(listed, list) else []
+    rows = [_element(one) for one in listed] if isinstance(listed, list) else []
     if not rows or not all(isinstance(row, dict) for row in rows):
         raise ReadError(path, None, "an element without `data`: not a document of Cytoscape")
     return [
@@ -206,35 +233,77 @@ def _elements(path: Path, found: object) -> list[Mapping[str, Any]]:
     ]
 
 
+def _element(element: object) -> dict[str, Any] | None:
+    """The data of an element of Cytoscape, with its kind if its list or its `group` says so; None: it has none."""
+    data = element.get("data") if isinstance(element, dict) else None
+    if not isinstance(element, dict) or not isinstance(data, dict):
+        return None
+    kind = element.get(_KIND) or {"nodes": "node", "edges": "edge"}.get(str(element.get("group")))
+    return data if kind is None else {**data, _KIND: kind}
+
+
 def _joined(nodes: object, edges: object) -> list[Any] | None:
     """Nodes and edges in one list; None if one of them is no list."""
-    return [*nodes, *edges] if isinstance(nodes, list) and isinstance(edges, list) else None
+    if not isinstance(nodes, list) or not isinstance(edges, list):
+        return None
+    both = ((kind, row) for kind, rows in (("node", nodes), ("edge", edges)) for row in rows)
+    return [{**row, _KIND: kind} if isinstance(row, dict) else row for kind, row in both]
 
 
 def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
     """Rows of an export of Neo4j: `name:type` as the types say, `:ID` and `_id` as ids."""
     with reading(path), open_packed(path) as source:
         rows = csv.reader(io.TextIOWrapper(source, "utf-8-sig", newline=""))
-        columns = [_column(name) for name in next(rows, [])]
+        columns = [_Column.of(name) for name in next(rows, [])]
         for row in rows:
             if len(row) != len(columns):
                 raise ReadError(path, rows.line_num, f"{len(row)} fields, {len(columns)} expected")
-            cells = zip(columns, row, strict=True)
-            yield rows.line_num, {name: _cell(value, kind) for (name, kind), value in cells if value and name}
+            own: dict[str, Any] = {}
+            inside: dict[str, Any] = {}
+            for column, value in zip(columns, row, strict=True):
+                if value and column.special:
+                    own[column.special] = f"{column.space}{_IN_SPACE}{value}" if column.space else column.read(value)
+                if value and column.name:
+                    inside[column.name] = column.read(value)
+            yield rows.line_num, own | {_KIND: "edge" if "source" in own else "node", "properties": inside}
 
 
-def _column(header: str) -> tuple[str, str]:
-    """Name and type of a column: "age:int" -> age, int; ":START_ID(Person)" -> source."""
-    name, _, kind = header.partition(":")
-    special = plain(kind.split("(")[0]) if kind else plain(name) if name.startswith("_") else ""
-    if special in _OF_NEO4J:
-        return _OF_NEO4J[special], "string[]" if _OF_NEO4J[special] == "labels" else "string"
-    return name, kind if special != "ignore" else ""
+@dataclass(frozen=True)
+class _Column:
+    """A column of an export of Neo4j.
+
+    Attributes:
+        name: of the attribute; empty: none.
+        kind: its type.
+        special: what else it is: `id`, `labels`, `relation`, `source` or `target`; empty: nothing.
+        space: of ids, which are unique in their space alone; empty: of the whole graph.
+    """
+
+    name: str
+    kind: str = ""
+    special: str = ""
+    space: str = ""
+
+    @classmethod
+    def of(cls, header: str) -> _Column:
+        """ "age:int" is an attribute, ":START_ID(Person)" a source."""
+        name, _, kind = header.partition(":")
+        kind, _, space = kind.partition("(")
+        special = _OF_NEO4J.get(plain(kind) if kind else plain(name) if name.startswith("_") else "", "")
+        if not special:
+            return cls("" if plain(kind) == "ignore" else name, kind)
+        return cls("", "", special, space.rstrip(")"))
+
+    def read(self, value: str) -> Any:
+        """The value of a cell."""
+        if self.special == "labels":
+            return [part for part in value.replace(":", ";").split(";") if part]
+        return _cell(value, self.kind)
 
 
 def _cell(value: str, kind: str) -> Any:
     if kind.endswith("[]"):
-        return [part for part in value.replace(":", ";").split(";") if part]
+        return [part for part in value.split(";") if part]
     try:
         return _TYPES.get(kind, str)(value)
     except ValueError:

@@ -220,7 +220,7 @@ def _of_sqlalchemy(url: str, query: str) -> Iterator[pa.Table]:
                 yield pa.table({name: _array(cells) for name, cells in zip(names, columns, strict=True)})
     except sqlalchemy.exc.SQLAlchemyError as error:
         raise UserError(f"{shown(url)}: the database refuses the query: {str(error).splitlines()[0]}") from error
-    except pa.ArrowInvalid as error:
+    except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise UserError(
             f"{shown(url)}: a column has values of several kinds ({error}); cast it in the query"
         ) from error

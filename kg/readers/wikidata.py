@@ -150,6 +150,9 @@ def _entity(
             told = _value(qualifier)
             if told is not None:
                 properties.append((len(edges), _text(qualifier["property"]), *told))
+        unit = _unit(snak)
+        if unit is not None:
+            properties.append((len(edges), "unit", unit, None))
         edges.append((row["id"], relation, *value))
     return row, edges, properties, left_out
 
@@ -182,6 +185,13 @@ def _description(about: dict[str, Any], language: str) -> dict[str, Any]:
         "aliases": [_text(alias["value"]) for tag in tags if tag in given for alias in given[tag]],
         "types": [],
     }
+
+
+def _unit(snak: dict[str, Any]) -> str | None:
+    """The item that is the unit of a quantity; None: it has none."""
+    value = (snak.get("datavalue") or {}).get("value")
+    unit = str(value.get("unit", "1")) if isinstance(value, dict) else "1"
+    return None if unit == "1" else _text(unit.rpartition("/")[2])
 
 
 def _value(snak: dict[str, Any]) -> Value | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import sqlite3
 import threading
 import time
@@ -10,6 +11,8 @@ import zlib
 from pathlib import Path
 
 from triplecheck.kg.errors import StorageError
+
+_log = logging.getLogger(__name__)
 
 
 class ReplyCache:
@@ -25,7 +28,7 @@ class ReplyCache:
     """
 
     def __init__(self, path: Path, seconds: float, bytes: int) -> None:
-        self._seconds, self._bytes, self._lock = seconds, bytes, threading.Lock()
+        self._seconds, self._bytes, self._lock, self._failed = seconds, bytes, threading.Lock(), False
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._file = sqlite3.connect(path, timeout=10, isolation_level=None, check_same_thread=False)
@@ -39,8 +42,12 @@ class ReplyCache:
 
     def get(self, query: str) -> bytes | None:
         """The reply to a query, None if there is none or it is too old."""
-        with self._lock:
-            row = self._file.execute("SELECT at, body FROM replies WHERE key = ?", (_key(query),)).fetchone()
+        try:
+            with self._lock:
+                row = self._file.execute("SELECT at, body FROM replies WHERE key = ?", (_key(query),)).fetchone()
+        except sqlite3.Error as error:
+            self._fails(error)
+            return None
         if row is None or not 0 <= time.time() - row[0] <= self._seconds:
             return None
         try:
@@ -53,15 +60,26 @@ class ReplyCache:
         packed = zlib.compress(body, 1)
         if len(packed) * 4 > self._bytes:
             return
-        with self._lock:
-            self._file.execute("INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (_key(query), time.time(), packed))
-            size = self._size()
-            while size > self._bytes:
+        try:
+            with self._lock:
                 self._file.execute(
-                    "DELETE FROM replies WHERE key IN (SELECT key FROM replies ORDER BY at LIMIT "
-                    "(SELECT 1 + COUNT(*) / 8 FROM replies))"
+                    "INSERT OR REPLACE INTO replies VALUES (?, ?, ?)", (_key(query), time.time(), packed)
                 )
                 size = self._size()
+                while size > self._bytes:
+                    self._file.execute(
+                        "DELETE FROM replies WHERE key IN (SELECT key FROM replies ORDER BY at LIMIT "
+                        "(SELECT 1 + COUNT(*) / 8 FROM replies))"
+                    )
+                    size = self._size()
+        except sqlite3.Error as error:
+            self._fails(error)
+
+    def _fails(self, error: sqlite3.Error) -> None:
+        """Say once that replies are not kept: a full disk costs no answer."""
+        if not self._failed:
+            self._failed = True
+            _log.warning("replies of the server are not kept: %s", error)
 
     def _size(self) -> int:
         return int(self._file.execute("SELECT COALESCE(SUM(LENGTH(body)), 0) FROM replies").fetchone()[0])

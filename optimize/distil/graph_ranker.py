@@ -128,8 +128,8 @@ def train_ranker(
     began = time.monotonic()
     drawn = sampled(questions, options.limit, options.seed)
     held_out = drawn[::_HELD_OUT][:_MOST_HELD_OUT]
-    aside = {question.id for question in held_out}
-    kept = [question for question in drawn if question.id not in aside]
+    aside = {question.group for question in held_out}
+    kept = [question for question in drawn if question.group not in aside]
     _enough(len(kept), len(kept), len(drawn))
     graph_hash = kb.generation.content("graph")
     identity = [graph_hash, asdict(options), [question_row(question) for question in drawn]]

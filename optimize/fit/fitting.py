@@ -259,7 +259,7 @@ def halves(questions: Sequence[Question]) -> tuple[tuple[Question, ...], tuple[Q
         UserError: one half is empty.
     """
     usable = [question for question in questions if question.answers_known]
-    parts = [hashed_split(f"fit\0{question.id}", 0.5) for question in usable]
+    parts = [hashed_split(f"fit\0{question.group}", 0.5) for question in usable]
     if len(set(parts)) < 2:
         raise UserError(f"{len(usable)} questions with published answers are too few to be halved; give more")
     first, second = (

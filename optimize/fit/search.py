@@ -16,11 +16,12 @@ from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import scored_row
 from triplecheck.evals.run_directory import ROWS, complete_lines, read_rows
-from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
+from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import BudgetExceededError, Usage
 from triplecheck.lms.ledger import LIMITS, Ledger, total
 from triplecheck.optimize.candidates import CandidateProgram, choose
 from triplecheck.optimize.fit.risk_control import Sample, sample_of
+from triplecheck.optimize.paired import raise_stopped
 from triplecheck.programs import Know3RAG, Program
 from triplecheck.programs.know3rag.replay import REPLAYED, Recorded, read_turns, replay_turns
 
@@ -209,9 +210,7 @@ class Asking:
             progress=None if tell is None else lambda progress: tell(part, progress),
         )
         if summary.stopped is not None:
-            for budget, spent in self.ledger.limits():
-                budget.check(spent)
-            raise UnavailableError(f"{summary.stopped}; run the same command again to resume {self.out}")
+            raise_stopped(f"{summary.stopped}; run the same command again to resume {self.out}")
         by_id = {row["id"]: row for row in read_rows(place)}
         rows: list[Row] = [by_id[question.id] for question in questions]
         self._taken += [_usage(row) for row in rows]

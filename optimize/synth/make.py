@@ -17,6 +17,7 @@ from triplecheck.evals.variants.make import make_variant
 from triplecheck.kg import KnowledgeBase, UserError, Words, normalize
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, RolePredict, Roles, session
+from triplecheck.optimize.synth.avoid import Avoided
 from triplecheck.optimize.synth.shapes import KINDS, MOST_ANSWERS, SHAPES, Draft, Surroundings
 from triplecheck.optimize.traces.gold_paths import gold_row
 from triplecheck.signatures.synthesis import ParaphraseQuestion
@@ -98,7 +99,7 @@ def synthesise(
         most_answers: maximum answers of a question.
         phrasings: maximum wordings of each question.
         typos: share of the questions with a typing error in the name of a topic.
-        avoid: test questions; no question with the same topics and answers is made.
+        avoid: test questions; no question that asks the same is made, see `Avoided`.
         roles: the model of the role `query` paraphrases the questions; None: only templates.
         workers: questions to paraphrase in parallel.
         progress: called with the stage, the number done and the total.
@@ -113,7 +114,7 @@ def synthesise(
         raise UserError(f"the share of typing errors is {typos}: give a number from 0 to 1")
     exhausted: list[str] = []
     drafts = _drafts(Surroundings(kb, random.Random(seed), most_answers), kinds, exhausted, progress)
-    taken, numbers = set(map(_asks, avoid)), itertools.count(1)
+    avoided, numbers = Avoided(kb, avoid), itertools.count(1)
     questions: list[Question] = []
     while len(questions) < count:
         drawn = list(itertools.islice(drafts, -(-(count - len(questions)) // phrasings)))
@@ -121,7 +122,7 @@ def synthesise(
             break
         for draft, texts in _worded(kb, drawn, phrasings, roles, workers, progress):
             made = _questions(kb, draft, texts, f"synth-{seed}-{next(numbers)}")
-            questions += [question for question in made if _asks(question) not in taken]
+            questions += [question for question in made if question not in avoided]
         questions = _distinct(questions)
     if len(questions) < count:
         spare = "" if phrasings == 1 else ", or with fewer wordings of each"
@@ -202,10 +203,6 @@ def _questions(kb: KnowledgeBase, draft: Draft, texts: Sequence[tuple[str, str]]
         )
         for at, (text, by) in enumerate(texts, 1)
     ]
-
-
-def _asks(question: Question) -> tuple[frozenset[str], frozenset[str]]:
-    return frozenset(question.topic), frozenset(question.answers)
 
 
 def _distinct(questions: Sequence[Question]) -> list[Question]:

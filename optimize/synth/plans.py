@@ -14,6 +14,7 @@ from triplecheck.kg.plans import Answers, Cell, PlanError, PlanNames, read_plan,
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity, value_of
+from triplecheck.optimize.synth.avoid import Avoided
 from triplecheck.optimize.synth.facets import Lot
 from triplecheck.optimize.synth.make import TEMPLATE, Synthesis, check_kinds
 from triplecheck.optimize.synth.plan_parts import NONE, PlanDraft
@@ -40,7 +41,7 @@ def synthesise_plans(
     Args:
         each: maximum number of questions of a kind.
         most_answers: maximum answers of a question.
-        avoid: test questions; no question with the same text, or the same topics and answers, is made.
+        avoid: test questions; no question that asks the same is made, see `Avoided`.
         progress: called with the stage, the number done and the total.
 
     Raises:
@@ -71,8 +72,7 @@ class _Making:
         self._graph, self._seed, self._most = kb.graph, seed, most_answers
         self._lot = Lot(kb, random.Random(seed))
         self._names = PlanNames(kb.graph, kb.linker)
-        self._texts = {question.question for question in avoid}
-        self._taken = {(frozenset(one.topic), frozenset(one.answers)) for one in avoid if one.topic and one.answers}
+        self._avoided, self._texts = Avoided(kb, avoid), set[str]()
         self._plans: set[str] = set()
         self._rejected: set[tuple[str, str]] = set()
         self._made = 0
@@ -109,11 +109,8 @@ class _Making:
         elif draft.expects != NONE:
             ids, labels = tuple(map(self._id, cells)), tuple(map(self._label, cells))
         topics = tuple(self._graph.node_id(node) for node in dict.fromkeys(draft.topics))
-        if (frozenset(topics), frozenset(ids)) in self._taken:
-            return None
-        self._made += 1
-        return Question(
-            id=f"plan-{self._seed}-{self._made}",
+        question = Question(
+            id=f"plan-{self._seed}-{self._made + 1}",
             question=draft.question,
             answers=ids,
             topic=topics,
@@ -124,6 +121,10 @@ class _Making:
             extra={"plan": NONE if draft.expects == NONE else draft.plan, "wording": TEMPLATE},
             answers_known=True,
         )
+        if question in self._avoided:
+            return None
+        self._made += 1
+        return question
 
     def _fits(self, draft: PlanDraft, answers: Answers, cells: Sequence[Cell]) -> bool:
         match draft.expects:

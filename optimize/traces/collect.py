@@ -101,6 +101,8 @@ def collect(
     asked, out = list(questions), Path(out)
     how = Selection(verify, agree, tuple(steps), cap, dev_share, least_share)
     _check(how, samples, temperature, distractors)
+    if agree is None and verify == "agreement":  # most of all samples, also if a budget ends before the last one
+        how = replace(how, agree=samples // 2 + 1)
     _check_steps(program, steps)
     with ExitStack() as stack:
         gold_name, engine = stack.enter_context(gold_engine(program, asked, distractors))

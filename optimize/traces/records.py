@@ -119,7 +119,7 @@ def split_of(question: Question, dev_share: float) -> SplitName:
     Synthetic questions with the same answer path share a group: with one of them in the training data, the others
     would not be unseen.
     """
-    return hashed_split(f"split\0{question.extra.get('group', question.id)}", dev_share)
+    return hashed_split(f"split\0{question.group}", dev_share)
 
 
 def hashed_split(key: str, dev_share: float) -> SplitName:

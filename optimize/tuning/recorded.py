@@ -88,7 +88,7 @@ def record(
             write_text(file, "".join(f"{line}\n" for line in lines))
     steps = steps_of(program)
     found: dict[str, list[RecordedCall]] = {}
-    for row in map(parse_json, file.read_text("utf-8").splitlines()):
+    for row in map(parse_json, filter(None, file.read_text("utf-8").split("\n"))):
         (example,) = restored(steps[row["step"]].signature, [row["example"]])
         found.setdefault(row["step"], []).append(RecordedCall(row["id"], row["kind"], example, row["full"]))
     return found

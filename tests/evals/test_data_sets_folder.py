@@ -98,3 +98,18 @@ def test_the_bundled_graph_of_a_case_is_the_one_that_users_have(tmp_path: Path) 
     base = bundled_case().knowledge_base(tmp_path / "kb")
     assert base.path == KnowledgeBase.open("bundled").path and base.embeddings is not None
     assert not (tmp_path / "kb").exists()
+
+
+def test_a_graph_of_other_files_is_refused(tmp_path: Path) -> None:
+    folder, place = tmp_path / "films", tmp_path / "kbs" / "films"
+    folder.mkdir()
+    (folder / "questions.jsonl").write_text('{"id": "1", "question": "Who?", "answers": ["A"]}\n', "utf-8")
+    for director in ("James Cameron", "Ridley Scott"):
+        (folder / "triples.tsv").write_text(f"head\trelation\ttail\nAlien\tdirected by\t{director}\n", "utf-8")
+        (case,) = read_folder(folder)
+        if director == "James Cameron":
+            case.knowledge_base(place)
+            assert case.knowledge_base(place).graph.find(director) is not None
+        else:
+            with pytest.raises(UserError, match="was built from other files"):
+                case.knowledge_base(place)

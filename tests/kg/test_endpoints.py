@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -102,6 +103,14 @@ class TestManners:
             cache.put(f"query {number}", b"reply")
         assert cache.get("query 0") is None
         assert cache.get("query 99") == b"reply"
+
+    def test_a_full_disk_costs_no_reply(self, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+        cache = ReplyCache(tmp_path / "c.sqlite", 3600, 1 << 30)
+        cache._file.execute("PRAGMA max_page_count = 4")
+        for number in range(20):
+            cache.put(f"query {number}", os.urandom(4000))
+        assert cache.get("query 19") is None
+        assert sum("are not kept" in record.message for record in caplog.records) == 1
 
 
 class TestOptions:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -120,3 +121,33 @@ def test_a_thing_that_a_variable_cannot_be_is_excluded_in_vain(mills: KnowledgeB
     real = read_plan(start + "FILTER(?r != <Lune>) }", names)
     assert [mills.graph.label(node) for node in excluding_nothing(mills.graph, vain)] == ["Lune"]
     assert excluding_nothing(mills.graph, real) == frozenset()
+
+
+DATED = """head\trelation\ttail
+Mill\ttype\tbuilding
+Barn\ttype\tbuilding
+Hall\ttype\tbuilding
+Tower\ttype\tbuilding
+Shed\ttype\tbuilding
+Mill\tbuilt\t1850
+Barn\tbuilt\t1923-05-01
+Hall\tbuilt\t1931-07-12
+Tower\tbuilt\t1944-02-03
+Shed\tbuilt\t2011
+"""
+
+
+def test_plain_years_are_ordered_among_dates(tmp_path: Path) -> None:
+    base = built(tmp_path, DATED)
+    for order, first in (("?d", "Mill"), ("DESC(?d)", "Shed")):
+        assert found(base, f"SELECT ?b {{ ?b <built> ?d }} ORDER BY {order} LIMIT 1") == {first}
+    assert found(base, "SELECT (MIN(?d) AS ?x) { ?b <built> ?d }") == {"1850"}
+    assert found(base, "SELECT (MAX(?d) AS ?x) { ?b <built> ?d }") == {"2011"}
+
+
+CHAIN = "head\trelation\ttail\nA\tp\tB\nB\tq\tC\nC\tr\tD\nA2\tp\tB2\nB2\tq\tC2\nA3\tp\tB3\n"
+
+
+def test_an_optional_part_may_have_one_of_its_own(tmp_path: Path) -> None:
+    inner = "?a <p> ?b OPTIONAL { ?b <q> ?c OPTIONAL { ?c <r> ?d } } FILTER(!bound(?c))"
+    assert found(built(tmp_path, CHAIN), f"SELECT ?a {{ ?a <p> ?b FILTER EXISTS {{ {inner} }} }}") == {"A3"}

@@ -287,3 +287,45 @@ def test_a_property_whose_name_ends_with_name_is_the_label(tmp_path: Path) -> No
     (raw,) = read_graph([tmp_path / "s.csv", tmp_path / "e.csv"])
     assert set(raw.entities["label"].to_pylist()) == {"db-01", "db-02"}
     assert "hostname" not in raw.relations.to_pylist()
+
+
+def test_only_the_row_says_what_is_connected(tmp_path: Path) -> None:
+    lines = [
+        {"type": "node", "id": "0", "labels": ["User"], "properties": {"id": "u-17", "name": "Adam", "start": 1939}},
+        {"type": "node", "id": "1", "labels": ["User"], "properties": {"name": "Eve", "subject": "History"}},
+        {
+            **{"type": "relationship", "id": "9", "label": "KNOWS", "start": {"id": "0"}, "end": {"id": "1"}},
+            "properties": {"source": "Wikipedia", "start": 1993, "end": 2001},
+        },
+    ]
+    apoc = write(tmp_path / "a.jsonl", "\n".join(map(json.dumps, lines)))
+    nodes = [{"id": "0", "name": "Adam", "start": 1939, "end": 1945}, {"id": "1", "name": "Eve", "subject": "History"}]
+    links = [{"source": "0", "target": "1", "relation": "KNOWS"}]
+    document = write(tmp_path / "b.json", json.dumps({"nodes": nodes, "links": links}))
+    table = (
+        "_id,_labels,id,name,source,_start,_end,_type\n0,:User,u-17,Adam,x,,,\n1,:User,u-18,Eve,y,,,\n,,,,z,0,1,KNOWS\n"
+    )
+    for file in (apoc, document, write(tmp_path / "c.csv", table)):
+        graph = KnowledgeBase.from_triples([file], encoder=None).graph
+        adam, eve, knows = graph.find("0"), graph.find("1"), graph.find_relation("KNOWS")
+        assert adam is not None and eve is not None and knows is not None
+        assert (graph.label(adam), graph.label(eve)) == ("Adam", "Eve")
+        assert graph.contains(adam, knows, eve)
+        assert graph.find("Wikipedia") is None
+
+
+def test_ids_of_several_spaces_are_different_things(tmp_path: Path) -> None:
+    files = {
+        "p.csv": "personId:ID(Person),name,:LABEL\n1,Keanu,Person\n2,Carrie,Person\n",
+        "m.csv": "movieId:ID(Movie),name,:LABEL,links:string[]\n1,The Matrix,Movie,http://a.org/x;b\n",
+        "e.csv": ":START_ID(Person),:END_ID(Movie),:TYPE\n1,1,ACTED_IN\n2,1,ACTED_IN\n",
+    }
+    paths = [write(tmp_path / name, text) for name, text in files.items()]
+    graph = KnowledgeBase.from_triples(paths, encoder=None).graph
+    keanu, carrie, matrix = (graph.find(id) for id in ("Person/1", "2", "Movie/1"))
+    acted = graph.find_relation("ACTED_IN")
+    assert keanu is not None and carrie is not None and matrix is not None and acted is not None
+    assert [graph.label(node) for node in (keanu, carrie, matrix)] == ["Keanu", "Carrie", "The Matrix"]
+    assert graph.contains(keanu, acted, matrix) and graph.contains(carrie, acted, matrix)
+    values = {graph.label(node) for node in range(graph.num_nodes)}
+    assert graph.find("http://a.org/x") is not None and "b" in values

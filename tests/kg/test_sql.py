@@ -209,3 +209,12 @@ def test_rows_are_added_to_a_base_replace_its_tails_and_are_removed(database: st
     assert departments("add", base, *query) == {"Ada": ["Billing", "Sales"], "Ben": ["Billing"], "Eve": ["Sales"]}
     assert departments("update", base, *query) == {"Ada": ["Billing"], "Ben": ["Billing"], "Eve": ["Sales"]}
     assert departments("remove", base, *query) == {"Eve": ["Sales"]}
+
+
+def test_a_column_of_texts_and_numbers_says_what_to_do(tmp_path: Path) -> None:
+    with sqlite3.connect(tmp_path / "sizes.db") as connection:
+        connection.executescript(
+            "CREATE TABLE t (head, relation, tail); INSERT INTO t VALUES ('Ada', 'size', 'tall'), ('Bo', 'size', 180);"
+        )
+    with pytest.raises(UserError, match="values of several kinds"):
+        read_sql(f"sqlite:///{tmp_path / 'sizes.db'}", ["SELECT head, relation, tail FROM t"])

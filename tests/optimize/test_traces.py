@@ -15,7 +15,7 @@ from program_parts import EX, conclude_with, fields, keep, kerag, topics
 
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
-from triplecheck.lms import RolePredict, Roles, TolerantAdapter, language_model, session
+from triplecheck.lms import Budget, RolePredict, Roles, TolerantAdapter, language_model, session
 from triplecheck.optimize.traces import (
     FORMS,
     GOLD,
@@ -265,6 +265,13 @@ def test_agreement_drops_what_only_one_of_them_says(
     manifest = gather(world, tmp_path / "out", TAUGHT, replies=replies, samples=3, verify="agreement")
     assert manifest.rows == 0
     assert reason in rejected(manifest, "sample 1")
+
+
+def test_agreement_needs_the_samples_that_a_budget_did_not_allow(world: KnowledgeBase, tmp_path: Path) -> None:
+    replies = sample("Paul Hindemith")
+    how: dict[str, Any] = {"samples": 3, "verify": "agreement", "budget": Budget(calls=len(replies))}
+    manifest = gather(world, tmp_path / "out", TAUGHT, replies=replies, **how)
+    assert manifest.rows == 0
 
 
 # --- rationalization -----------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from optimize_parts import Pupil, engines, kerag, questions
 from triplecheck.evals import Question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Roles, session
-from triplecheck.optimize.examples import three_parts
+from triplecheck.optimize.examples import split, three_parts
+from triplecheck.optimize.fit.fitting import halves
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.cost import prompt_tokens
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
@@ -144,3 +146,21 @@ def test_the_sets_are_worked_both_own_and_none(bundled: KnowledgeBase) -> None:
     assert list(demo_sets(step, [])) == ["worked", "none"], "without own calls there are two"
     step.demos = []
     assert {name: len(demos) for name, demos in demo_sets(step, own).items()} == {"none": 0, "own": 1}
+
+
+def test_wordings_of_one_question_stay_together() -> None:
+    asked = [
+        Question(f"q{n}-{w}", f"Question {n}, wording {w}?", ("a",), extra={"group": f"g{n}"})
+        for n in range(100)
+        for w in range(3)
+    ]
+    for parts in (three_parts(asked), three_parts(asked[60:], asked[:66]), split(asked), halves(asked)):
+        groups = [{one.group for one in part} for part in (parts if isinstance(parts, tuple) else vars(parts).values())]
+        assert all(groups) and len(set.union(*groups)) == sum(map(len, groups))
+
+
+def test_a_line_separator_in_a_recorded_call_is_text(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    (one,) = questions("train", ("one_hop",))[:1]
+    asked = [replace(one, question=f"{one.question}\u2028Please")]
+    first = record(kerag(bundled), asked, tmp_path)
+    assert first and record(kerag(bundled), asked, tmp_path) == first

@@ -19,7 +19,8 @@ from triplecheck.lms.extractive.queries.patterns import term, value, write_filte
 from triplecheck.lms.extractive.queries.reading import Reading, compound, is_denied
 from triplecheck.lms.extractive.queries.schema import Relation, fits
 
-_NUMBER = re.compile(r"-?\d[\d,.]*")
+_NUMBER = re.compile(r"[+\u2212-]?\d(?:[\d.,\u2019'\s]*\d)?(?:[eE][+-]?\d+)?")
+"""The number of a quantity, with its sign and the marks between its digits."""
 _BEFORE = 3  # words between a noun and its bound
 _LEAST_YEAR = 100  # a smaller number is no year
 _OPERATORS = {"after": ">", "since": ">=", "before": "<", "until": "<="}
@@ -217,7 +218,10 @@ def _with_unit(bound: str, unit: str, example: str) -> str:
     if unit and _kind(given) == kind:
         return f'"{given}"'
     match = _NUMBER.search(example)
-    return f'"{example[: match.start()]}{bound}{example[match.end() :]}"' if match else bound
+    if match is None:
+        return bound
+    before, sign = example[: match.start()].lstrip("+-\u2212"), "-" if bound.startswith("-") else ""
+    return f'"{sign}{before}{bound.removeprefix("-")}{example[match.end() :]}"'
 
 
 def _joined(bound: str, unit: str) -> str:
