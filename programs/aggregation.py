@@ -141,6 +141,8 @@ def _extreme(graph: Graph, facts: Sequence[Fact], *, largest: bool) -> Result:
 def _arithmetic(graph: Graph, facts: Sequence[Fact], operation: str) -> Result:
     found = _measure(graph, facts)
     _refuse_cut(facts, f"the {operation} of all of them is not known")
+    if len(found) < sum(len(fact.values) for fact in facts):
+        raise NotComputableError(f"some of the values are no numbers, so the {operation} of all is not known")
     sizes = sorted(one.size for one in found)
     # In the unit of the greatest: 3 kg and 800 g are 3.8 kg.
     kind, unit = sizes[-1].kind, sizes[-1].unit

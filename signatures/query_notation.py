@@ -128,7 +128,7 @@ def without_things(query: str) -> str:
 def variable(label: str) -> str:
     """The name of a variable for things of a class."""
     # A variable in SPARQL may not have all that `\w` matches, such as the sign of "m²".
-    plain = "".join(one if one.isalpha() or one.isdecimal() else "_" for one in label)
+    plain = "".join(one if one.isdecimal() or (one.isalpha() and one not in "ªº") else "_" for one in label)
     return re.sub("_+", "_", plain).strip("_") or "x"
 
 

@@ -119,9 +119,9 @@ class BasicSolver:
         return found[0] if len(found) == 1 else distinct(np.concatenate(found))
 
     def _nodes_of(self, end: Constant, patterns: Sequence[TriplePattern]) -> IntArray:
-        """The nodes of a constant. A number that stands nowhere as it is written is looked for by its size."""
+        """The nodes of a constant: of a number all that have its size at the end of a relation, as 3 and 3.0 have."""
         nodes = np.array(end.nodes, np.int64)
-        if len(nodes) or end.literal is None:
+        if end.literal is None:
             return nodes
         wanted = self._terms.values(np.array([self._terms.constant(end.literal)]))
         if wanted.kinds[0] < NUMBER:
@@ -131,8 +131,7 @@ class BasicSolver:
         tails = distinct(np.concatenate([nodes, *(self._scan(number)[1] for number in relations)]))
         values = self._terms.values(tails)
         same = (values.kinds == wanted.kinds[0]) & (values.sizes == wanted.sizes[0]) & (values.rests == wanted.rests[0])
-        found: IntArray = tails[same]
-        return found
+        return distinct(np.concatenate([nodes, tails[same]]))
 
     def _scan(self, relation: int) -> tuple[IntArray, IntArray]:
         """Heads and tails of all edges of a relation."""

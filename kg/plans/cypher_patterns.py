@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -244,8 +245,13 @@ class Patterns:
         if literal.datatype in _NUMBERS:
             kind = literal.datatype.removeprefix(XSD)
             found = natives([literal.lexical], "integer" if kind in ("integer", "int", "long") else "double")
-            found = found or [float(literal.lexical)]
-            return repr(found[0])
+            try:
+                value = found[0] if found else float(literal.lexical)
+            except ValueError:
+                value = math.nan
+            if not math.isfinite(value):
+                raise unknown(f"the number {literal.lexical!r}")
+            return repr(value)
         name = literal.datatype.removeprefix(XSD)
         known = natives([literal.lexical], name) if name in ("date", "dateTime", "boolean") else [literal.lexical]
         if not known:

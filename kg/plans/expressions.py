@@ -14,7 +14,7 @@ import pyarrow.compute as pc
 from triplecheck.kg.plans.algebra import Call, Constant, Exists, Expression, IsA, Labelled, Relations, Var
 from triplecheck.kg.plans.basic import NotCoveredError
 from triplecheck.kg.plans.compare import both, compare, either, negated, one_of, truth_of
-from triplecheck.kg.plans.quantities import time_parts
+from triplecheck.kg.plans.quantities import time_parts, without_noise
 from triplecheck.kg.plans.tables import UNBOUND, Table
 from triplecheck.kg.plans.terms import BOOLEAN, DECIMAL, DOUBLE, ERROR, INTEGER, NUMBER, TIME, Codes, Terms, Values
 from triplecheck.kg.plans.write import write_expression
@@ -33,7 +33,7 @@ _ROUNDED: dict[str, Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 }
 _TEXT_TESTS = {"contains": pc.match_substring, "strstarts": pc.starts_with, "strends": pc.ends_with}
 _TIME_PARTS = ("year", "month", "day")
-_MONTH = re.compile(r"-?\d{4,}-\d{2}")
+_MONTH, _DATE = re.compile(r"-?\d{4,}-\d{2}"), re.compile(r"-?\d{4,}-\d{2}-\d{2}")
 _WIDEST = 2.0**53  # up to here float64 holds every integer
 _DAY = 86_400.0  # seconds
 
@@ -110,10 +110,13 @@ class Expressions:
         raise AssertionError(expression)
 
     def _compared(self, operator: str, left: Expression, right: Expression, table: Table) -> Codes:
-        """A comparison; with a name that several nodes share, equality with any of them; with a month, of months."""
+        """A comparison; with a name that several nodes share, equality with any of them; with a month or a day, of
+        months or of days."""
         ways = [(a, b) for a in self._each(left, table) for b in self._each(right, table)]
-        if _is_month(left) or _is_month(right):
+        if _is(_MONTH, left) or _is(_MONTH, right):
             ways = [_by_month(a, b) for a, b in ways]
+        elif _is(_DATE, left) or _is(_DATE, right):
+            ways = [(_in_days(a), _in_days(b)) for a, b in ways]
         truths = [compare(self._terms, "=" if operator == "!=" and len(ways) > 1 else operator, a, b) for a, b in ways]
         truth = truths[0]
         for one in truths[1:]:
@@ -225,10 +228,15 @@ class Expressions:
         raise NotCoveredError(f"xsd:{kind}()")
 
 
-def _is_month(expression: Expression) -> bool:
-    """Whether a plan writes a month: "2024-02" also stands for its last day."""
+def _is(form: re.Pattern[str], expression: Expression) -> bool:
+    """Whether a plan writes a month, which also stands for its last day, or a date, which stands for its last hour."""
     literal = expression.literal if isinstance(expression, Constant) else None
-    return literal is not None and _MONTH.fullmatch(literal.lexical) is not None
+    return literal is not None and form.fullmatch(literal.lexical) is not None
+
+
+def _in_days(values: Values) -> Values:
+    """A column with the day in place of each point in time."""
+    return replace(values, sizes=np.where(values.kinds == TIME, np.floor(values.sizes), values.sizes))
 
 
 def _by_month(left: Values, right: Values) -> tuple[Values, Values]:
@@ -267,14 +275,15 @@ def _computed(terms: Terms, operator: str, left: Values, right: Values) -> Value
                 kinds, units = np.where(between, kind, kinds), np.where(between, days, units)
                 sizes, rests = np.where(between, sizes * _DAY, sizes), np.where(between, rests * _DAY, rests)
                 good = alike
-            found = Values.of_numbers(sizes, forms, good, kinds, units)
+            found = Values.of_numbers(without_noise(sizes, forms == DECIMAL), forms, good, kinds, units)
             wide = (np.abs(sizes) >= _WIDEST) & (kinds == NUMBER)
             return found if not wide.any() and not rests.any() else _exact(operator, left, right, found)
         if operator == "*":
             kinds = np.where(is_number, right.kinds, left.kinds)
             good = (left.kinds >= NUMBER) & (right.kinds >= NUMBER) & (is_number | other_is) & untimed
             units = np.where(is_number, right.unit_codes, units)
-            found = Values.of_numbers(left.sizes * right.sizes, forms, good, kinds, units)
+            product = without_noise(left.sizes * right.sizes, forms == DECIMAL)
+            found = Values.of_numbers(product, forms, good, kinds, units)
             return found if not (np.abs(found.sizes) >= _WIDEST).any() else _exact(operator, left, right, found)
         ratio = alike & ~is_number & untimed  # of two of one dimension: a number
         good = (ratio | ((left.kinds >= NUMBER) & other_is & untimed)) & (right.sizes != 0)

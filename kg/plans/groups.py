@@ -11,6 +11,7 @@ import pyarrow as pa
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import HIDDEN, Aggregate, Expression, Group, Var
 from triplecheck.kg.plans.compare import places
+from triplecheck.kg.plans.quantities import without_noise
 from triplecheck.kg.plans.tables import UNBOUND, Table, codes, first_rows
 from triplecheck.kg.plans.terms import DECIMAL, ERROR, INTEGER, NUMBER, TIME, Terms, Values
 
@@ -139,6 +140,7 @@ class _Aggregation:
             whole = np.maximum(counts, 1)
             sums, lost = sums / whole, lost / whole
             forms = np.maximum(forms, np.where(counts > 0, DECIMAL, INTEGER)).astype(np.int8)
+        sums = without_noise(sums, forms == DECIMAL)
         good_groups = ~bad & ~mixed & np.isfinite(sums)
         kinds = np.where(good_groups, kind, ERROR).astype(np.int8)
         return self._terms.ids(Values(kinds, sums, lost, forms, units=units))

@@ -21,6 +21,7 @@ _NUMBER = r"[+−-]?[0-9](?:[0-9.,\p{Z}]*[0-9])?(?:[eE][+-]?[0-9]+)?"
 _TO_1970 = 719_163  # days from the last day of year 0 to 1970-01-01
 _FARTHEST = 1e15  # days; numpy counts years up to here
 _DIGITS = 15
+_LEAST = 1e-200  # smaller sizes are as they are
 _MONEY = "money "
 
 
@@ -62,6 +63,8 @@ def size_in_words(size: float, rest: float, unit_text: str, is_difference: bool)
     """A computed size as text in a unit, without the digits that rounding left: "970 km", "€14.60"."""
     found = unit(unit_text)
     exact = whole(Fraction(size) + Fraction(rest))
+    if found is not None and found.offset and not is_difference:  # the digits that are lost are those above its zero
+        exact = whole(Fraction(f"{float(exact):.{_DIGITS}g}"))
     amount: Exact = exact
     if found is not None:
         amount = whole(Fraction(exact) / found.factor) if is_difference else found.amount(exact)
@@ -74,6 +77,17 @@ def size_in_words(size: float, rest: float, unit_text: str, is_difference: bool)
     if found.kind.startswith(_MONEY) and len(number.partition(".")[2]) == 1:
         return text.replace(number, f"{number}0", 1)
     return text
+
+
+def without_noise(sizes: Floats, rows: npt.NDArray[np.bool_]) -> Floats:
+    """Computed decimals without the digits that floats add, shape (n,): .1 + .2 is .3.
+
+    Args:
+        rows: of the decimals.
+    """
+    rows = rows & np.isfinite(sizes) & (np.abs(sizes) < 10.0**_DIGITS) & (np.abs(sizes) > _LEAST)
+    scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.where(rows, np.abs(sizes), 1.0))))
+    return np.where(rows, np.round(sizes * scale) / scale, sizes)
 
 
 # --- points in time ------------------------------------------------------------------------------

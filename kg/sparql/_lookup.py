@@ -16,7 +16,7 @@ from triplecheck.kg.sparql.client import Binding, PartialResultsError, bound
 from triplecheck.kg.sparql.http import HttpClient
 from triplecheck.kg.sparql.profiles import WIKIDATA, Profile
 from triplecheck.kg.sparql.queries import Queries
-from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, literal, string_variants
+from triplecheck.kg.sparql.terms import STRING, Term, TermKind, iri, is_iri, is_language, literal, string_variants
 from triplecheck.kg.types import TRUTHS, XSD, Direction, Entity, Literal, Relation
 from triplecheck.kg.vocabulary import Vocabulary
 
@@ -47,8 +47,10 @@ class Lookup:
         return self.nodes.number(Term(term.kind, term.value, term.datatype))
 
     def is_blank(self, node: int) -> bool:
-        """Whether a query cannot name the node."""
-        return self.nodes.key(node).kind is TermKind.BLANK
+        """Whether a query cannot name the node: it is blank, or the store has an IRI that is none."""
+        term = self.nodes.key(node)
+        written = term.value if term.kind is TermKind.IRI else term.datatype
+        return term.kind is TermKind.BLANK or bool(written and not is_iri(written))
 
     def written(self, node: int) -> list[str]:
         """All terms of a node, as written in a query."""
@@ -81,7 +83,7 @@ class Lookup:
     @cached_property
     def languages(self) -> tuple[str, ...]:
         """Language tags of the values in the store."""
-        return tuple(sorted({language for _, language in self.literal_kinds if language}))
+        return tuple(sorted({language for _, language in self.literal_kinds if is_language(language)}))
 
     # --- edges -----------------------------------------------------------------------------------
     def edges(self, nodes: Sequence[int], relation: int | None, direction: Direction) -> list[Found]:

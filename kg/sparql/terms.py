@@ -49,6 +49,11 @@ def is_iri(text: str) -> bool:
     return _IRI.fullmatch(text) is not None
 
 
+def is_language(text: str) -> bool:
+    """Whether the text is valid behind `@` in a query."""
+    return _LANGUAGE.fullmatch(text) is not None
+
+
 def iri(text: str) -> str:
     """`<text>`.
 
@@ -73,7 +78,7 @@ def literal(lexical: str, datatype: str = STRING, language: str = "") -> str:
     for letter, rest in zip(pieces[1::2], pieces[2::2], strict=True):
         quoted += f"\\\\\\U{ord(letter):08X}{rest.translate(_ESCAPED)}"
     if language:
-        if not _LANGUAGE.fullmatch(language):
+        if not is_language(language):
             raise ValueError(f"not a language tag: {language!r}")
         return f'"{quoted}"@{language}'
     return f'"{quoted}"' if datatype == STRING else f'"{quoted}"^^{iri(datatype)}'

@@ -151,3 +151,55 @@ CHAIN = "head\trelation\ttail\nA\tp\tB\nB\tq\tC\nC\tr\tD\nA2\tp\tB2\nB2\tq\tC2\n
 def test_an_optional_part_may_have_one_of_its_own(tmp_path: Path) -> None:
     inner = "?a <p> ?b OPTIONAL { ?b <q> ?c OPTIONAL { ?c <r> ?d } } FILTER(!bound(?c))"
     assert found(built(tmp_path, CHAIN), f"SELECT ?a {{ ?a <p> ?b FILTER EXISTS {{ {inner} }} }}") == {"A3"}
+
+
+TALKS = """@prefix : <http://e/> . @prefix xsd: <http://www.w3.org/2001/XMLSchema#> .
+:early :starts "2024-05-02T23:00:00+02:00"^^xsd:dateTime . :first :starts "2024-05-03T10:00:00+02:00"^^xsd:dateTime .
+:second :starts "2024-05-03T16:30:00+02:00"^^xsd:dateTime . :late :starts "2024-05-04T10:00:00+02:00"^^xsd:dateTime .
+"""
+
+
+@pytest.mark.parametrize(
+    ("bound", "answers"),
+    [
+        ('?d >= "2024-05-03" && ?d <= "2024-05-03"', {"first", "second"}),
+        ('?d = "2024-05-03"', {"first", "second"}),
+        ('?d > "2024-05-03"', {"late"}),
+        ('?d < "2024-05-03"', {"early"}),
+        ('?d <= "2024-05-04"', {"early", "first", "second", "late"}),
+        ('?d > "2024-05-03T12:00:00+02:00"', {"second", "late"}),
+    ],
+)
+def test_a_day_lasts_until_its_end(tmp_path: Path, bound: str, answers: set[str]) -> None:
+    file = tmp_path / "talks.ttl"
+    file.write_text(TALKS, "utf-8")
+    base = KnowledgeBase.from_triples([file], encoder=None)
+    assert found(base, f"SELECT ?t {{ ?t <starts> ?d FILTER({bound}) }}") == answers
+
+
+PAID = "head\trelation\ttail\n" + "".join(
+    f"{who}{n}\tof\t{who}\n{who}{n}\tamount\t{amount}\n"
+    for who, amounts in (("Ann", ("0.10", "0.20", "0.30")), ("Bob", ("0.30", "0.20", "0.10")))
+    for n, amount in enumerate(amounts)
+)
+
+
+def test_sums_of_decimals_are_exact(tmp_path: Path) -> None:
+    base = built(tmp_path, PAID)
+    sums = "SELECT ?who (SUM(?v) AS ?s) { ?x <of> ?who ; <amount> ?v } GROUP BY ?who"
+    names = PlanNames(base.graph, base.linker)
+    assert run_plan(base.graph, read_plan(f"{sums} ORDER BY DESC(?s) LIMIT 1", names)).ties == 1
+    assert found(base, f"{sums} HAVING(SUM(?v) = 0.6)") == {"Ann", "Bob"}
+    assert found(base, f"{sums} HAVING(SUM(?v) > 0.6)") == set()
+
+
+def test_a_mean_of_degrees_has_no_digits_of_rounding(tmp_path: Path) -> None:
+    cold = "".join(f"S{n}\tcoldest\t{degrees} °C\n" for n, degrees in enumerate(("-9.1", "-4.2", "-0.2")))
+    base = built(tmp_path, "head\trelation\ttail\n" + cold)
+    assert found(base, "SELECT (AVG(?v) AS ?x) { ?s <coldest> ?v }") == {"-4.5 °C"}
+
+
+def test_a_number_is_found_however_it_is_written(tmp_path: Path) -> None:
+    base = built(tmp_path, "head\trelation\ttail\nOtter\tweight\t3.0\nBeaver\tweight\t4\nShip\tcrew\t3\n")
+    assert found(base, "SELECT ?x { ?x <weight> 3 }") == {"Otter"}
+    assert found(base, "SELECT ?x { ?x <crew> 3.0 }") == {"Ship"}
