@@ -68,9 +68,9 @@ def _runs(folder: Path) -> Iterator[dict[str, Any]]:
         path = Path(place)
         about = _read(path / "run.json") if "run.json" in files else _read(path / "fit.json")
         kind = _KINDS.get(str(about.get("format", "")))
-        if kind is not None or "records.jsonl" in files:  # the latter is of a pass of `collect`
+        if kind is not None or ("records.jsonl" in files and path != folder):  # the latter is of a pass of `collect`
             inner.clear()
-        elif "fitting" in inner:  # of a `fit` that is not finished
+        elif "fitting" in inner and not any((path / "fitting").glob("*/run.json")):  # of a `fit` that is not finished
             inner.remove("fitting")
         if kind is not None:
             yield _described(path, kind, about)

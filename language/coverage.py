@@ -20,6 +20,7 @@ from triplecheck.language.likeness import (
     SURELY,
     Likeness,
     least_likeness,
+    unit_kind,
     unit_of_name,
 )
 from triplecheck.language.operations import (
@@ -152,6 +153,7 @@ def left_out(
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
+    maybe += [unit for _, unit in _units_left_out(question, said)]
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe), weakest)
 
 
@@ -486,6 +488,20 @@ def _operations(
         known = words | {word for name in said.classes for word in name.lower().split()}
         yield from ((at, word) for at, word in unordered(question) if word not in known)
     yield from unsayable(question)
+
+
+def _units_left_out(question: Question, said: QuerySays) -> Iterator[tuple[int, str]]:
+    """The units of bounds, where neither the query nor the name of a relation has a unit: 3 tons are not just 3."""
+    has_unit = said.units or any(
+        unit_kind(unit_of_name(name), question.language) for names in said.relations for name in names
+    )
+    if has_unit or any(one not in "0123456789.,+-eE" for text in said.numbers for one in text):
+        return
+    parse = question.parse
+    for limit in question.limits:
+        for at in (at + 1 for at in range(*limit.span) if number(parse, at) is not None):
+            if unit := parse.written(at, end_of_unit(parse, at)):
+                yield at, unit
 
 
 def _numbers(said: QuerySays) -> set[float]:

@@ -108,7 +108,10 @@ def three_parts(questions: Sequence[Question], held_out: Sequence[Question] | No
         known = {question.question for question in test} | {question.group for question in test}
         usable = [one for one in _usable(questions, 2 * LEAST_PART) if not known & {one.question, one.group}]
     chosen = _between_groups(usable, max(min(ENOUGH, len(usable) * 3 // 5), min(len(usable) // 2, MOST_CHOSEN)))
-    return Split(tuple(usable[chosen:]), tuple(usable[:chosen]), tuple(test))
+    parts = tuple(usable[chosen:]), tuple(usable[:chosen]), tuple(test)
+    if not all(parts):
+        raise UserError("the questions have too few groups (the field `group`) to be split; give more, or leave it out")
+    return Split(*parts)
 
 
 def _between_groups(questions: Sequence[Question], at: int) -> int:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import re
 import tempfile
 import threading
 from abc import abstractmethod
@@ -44,7 +43,6 @@ from triplecheck.signatures.plain import plain
 
 _LONGEST_QUESTION = 4_000  # characters
 _HOPS = 2
-_DIGIT_GROUPS = re.compile(r"(?<![\w.,])(?<!\d )[1-9]\d{0,2}(?: \d{3})+(?![\w]|[.,]\d)")
 _LATER = frozenset({"write_query"})  # steps that older states do not have
 _WHOLE = "program.pkl"  # the file that DSPy writes a whole program to
 _MOST_JUDGED = 30  # triples of a proof that a model reads
@@ -570,8 +568,7 @@ def check_positive(**numbers: int) -> None:
 
 
 def checked_question(question: str) -> str:
-    """The question with composed characters, without control characters and surrounding whitespace; digits that are
-    grouped by spaces are one number ("20 000").
+    """The question with composed characters, without control characters and surrounding whitespace.
 
     Raises:
         UserError: it is empty, too long or not text.
@@ -579,7 +576,6 @@ def checked_question(question: str) -> str:
     if not isinstance(question, str):
         raise UserError(f"a question is text, not {type(question).__name__}")
     text = " ".join("".join(c if c.isprintable() else " " for c in composed(question)).split())
-    text = _DIGIT_GROUPS.sub(lambda found: found[0].replace(" ", ""), text)
     if not text:
         raise UserError("the question is empty")
     if len(text) > _LONGEST_QUESTION:

@@ -102,10 +102,10 @@ class DataFolder:
         """
         if self.folder == bundled_questions("test").parent:
             return KnowledgeBase.open("bundled")
-        place, made_of = Path(place), _digest(self.sources)
+        place = Path(place)
         about = place.with_name(f"{place.name}.sources")
         if (place / "manifest.json").is_file():
-            if about.is_file() and about.read_text("utf-8") != made_of:
+            if about.is_file() and about.read_text("utf-8") != _digest(self.sources):
                 raise UserError(f"{place}: was built from other files than those in {self.folder} now; remove it")
             return KnowledgeBase.open(place)
         if not self.triples:
@@ -113,7 +113,7 @@ class DataFolder:
         documents = None if self.documents is None else DocumentFile(self.documents)
         raw = read_graph(self.triples, self.entities, self.relations)
         kb = build(raw, place, documents=documents, sources=[path.name for path in self.sources])
-        write_text(about, made_of)
+        write_text(about, _digest(self.sources))
         return kb
 
     @property

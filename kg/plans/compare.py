@@ -20,7 +20,7 @@ from triplecheck.kg.plans.quantities import starts_of, years
 from triplecheck.kg.plans.terms import BOOLEAN, ERROR, NUMBER, TEXT, THING, TIME, Codes, Terms, Values
 
 FALSE, TRUE, WRONG = 0, 1, -1
-_YEARS = 10_000.0  # a whole number from here on is no year
+_FIRST_YEAR, _LAST_YEAR = 1000.0, 2999.0  # other whole numbers are hardly years
 _CLOSE = 1e-12  # by which numbers differ, relatively, that are equal but for rounding
 
 Flags = npt.NDArray[np.bool_]
@@ -144,9 +144,11 @@ def negated(truth: Codes) -> Codes:
 
 
 def _with_years_as_times(values: Values) -> Values:
-    """Beside points in time a whole number is a year, as `compare` has it."""
-    is_year = (values.kinds == NUMBER) & (values.sizes == np.floor(values.sizes)) & (np.abs(values.sizes) < _YEARS)
-    if not is_year.any() or not (values.kinds == TIME).any():
+    """Beside points in time a whole number is a year, as `compare` has it, if all numbers may be years."""
+    is_year = values.kinds == NUMBER
+    sizes = values.sizes[is_year]
+    may_be = (sizes == np.floor(sizes)) & (sizes >= _FIRST_YEAR) & (sizes <= _LAST_YEAR)
+    if not is_year.any() or not may_be.all() or not (values.kinds == TIME).any():
         return values
     return replace(
         values,

@@ -282,8 +282,7 @@ def _computed(terms: Terms, operator: str, left: Values, right: Values) -> Value
             kinds = np.where(is_number, right.kinds, left.kinds)
             good = (left.kinds >= NUMBER) & (right.kinds >= NUMBER) & (is_number | other_is) & untimed
             units = np.where(is_number, right.unit_codes, units)
-            product = without_noise(left.sizes * right.sizes, forms == DECIMAL)
-            found = Values.of_numbers(product, forms, good, kinds, units)
+            found = Values.of_numbers(left.sizes * right.sizes, forms, good, kinds, units)
             return found if not (np.abs(found.sizes) >= _WIDEST).any() else _exact(operator, left, right, found)
         ratio = alike & ~is_number & untimed  # of two of one dimension: a number
         good = (ratio | ((left.kinds >= NUMBER) & other_is & untimed)) & (right.sizes != 0)

@@ -140,7 +140,8 @@ class _Aggregation:
             whole = np.maximum(counts, 1)
             sums, lost = sums / whole, lost / whole
             forms = np.maximum(forms, np.where(counts > 0, DECIMAL, INTEGER)).astype(np.int8)
-        sums = without_noise(sums, forms == DECIMAL)
+        if one.name == "sum":
+            sums = without_noise(sums, (forms == DECIMAL) & (counts > 1))
         good_groups = ~bad & ~mixed & np.isfinite(sums)
         kinds = np.where(good_groups, kind, ERROR).astype(np.int8)
         return self._terms.ids(Values(kinds, sums, lost, forms, units=units))

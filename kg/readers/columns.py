@@ -139,9 +139,6 @@ def _first_lines(path: Path) -> list[str]:
     return [line for line in lines if line.strip()][:_LINES_COMPARED]
 
 
-_SAMPLE = 4096  # bytes behind an empty line
-
-
 def fields_of(line: str, delimiter: str, quoted: bool) -> list[str]:
     """The fields of one line."""
     return next(csv.reader([line], delimiter=delimiter), []) if quoted else line.split(delimiter)
@@ -151,10 +148,7 @@ def first_fields(path: Path) -> list[str]:
     """Fields of the first line, [] for an empty file."""
     try:
         with open_packed(path) as source:
-            first = source.readline().decode("utf-8-sig")
-            line = first.rstrip("\r\n")
-            if first and not line and source.read(_SAMPLE).strip():
-                raise ReadError(path, 1, "the first line is empty; remove it")
+            line = source.readline().decode("utf-8-sig").rstrip("\r\n")
         return fields_of(line, *dialect(path)) if line else []
     except DAMAGED as error:
         raise ReadError(path, 1, f"not readable as text: {error}") from error

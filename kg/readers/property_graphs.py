@@ -18,7 +18,7 @@ from xml.etree import ElementTree
 
 from triplecheck.kg.errors import ReadError, extra
 from triplecheck.kg.readers.columns import DAMAGED, first_fields, plain, reading
-from triplecheck.kg.readers.frames import read_network, relation_of
+from triplecheck.kg.readers.frames import LINKED, read_network, relation_of
 from triplecheck.kg.readers.raw import BadLine, RawGraph, bad_line, open_packed
 from triplecheck.kg.types import TRUTHS, Literal
 from triplecheck.kg.values import parse_record
@@ -89,7 +89,7 @@ def _without_spaces(network: Any) -> Any:
     import networkx as nx
 
     bare = {node: str(node).rpartition(_IN_SPACE)[2] for node in network}
-    times = Counter(bare.values())
+    times = Counter(id for node, id in bare.items() if id != node)
     named = {
         node: id if times[id] == 1 else node.replace(_IN_SPACE, "/")
         for node, id in bare.items()
@@ -148,8 +148,7 @@ def _add(network: Any, row: Mapping[str, Any]) -> str | None:
     own, inside = dict(row), row.get("properties")
     if isinstance(inside, dict):
         del own["properties"]
-    else:
-        inside = {}
+    inside = dict(inside) if isinstance(inside, dict) else {}
     kind = own.pop(_KIND, None) or _KINDS.get(str(row.get("type")))
     if row.get("type") in _KINDS:
         del own["type"]  # of the line, not of what it is about
@@ -157,6 +156,8 @@ def _add(network: Any, row: Mapping[str, Any]) -> str | None:
     if head is not None and tail is not None:
         own.pop("id", None)
         relation = relation_of(own, own.pop("key", None))
+        if relation == LINKED:  # the row does not name it
+            relation = relation_of(inside, None)
         _add_edge(network, head, tail, {**own, **inside, "relation": relation})
         return None
     if kind == "edge" or head is not None or tail is not None:
@@ -164,8 +165,9 @@ def _add(network: Any, row: Mapping[str, Any]) -> str | None:
     id = next((about[name] for about in (own, inside) for name in _IDS if about.get(name) not in (None, "")), None)
     if id is None:
         return "neither a node with an id nor an edge with source and target"
-    own.pop("id", None)
-    labels = own.pop("labels", None)
+    if own.pop("id", None) in (None, ""):
+        inside.pop("id", None)  # it is the node's own
+    labels = own.pop("labels", None) or inside.pop("labels", None)
     if labels:
         own["types"] = labels if isinstance(labels, list) else [str(labels)]
     network.add_node(str(id))
@@ -265,7 +267,8 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
                     own[column.special] = f"{column.space}{_IN_SPACE}{value}" if column.space else column.read(value)
                 if value and column.name:
                     inside[column.name] = column.read(value)
-            yield rows.line_num, own | {_KIND: "edge" if "source" in own else "node", "properties": inside}
+            kind = "edge" if own.keys() & {"source", "target"} else "node"
+            yield rows.line_num, own | {_KIND: kind, "properties": inside}
 
 
 @dataclass(frozen=True)
@@ -292,7 +295,7 @@ class _Column:
         special = _OF_NEO4J.get(plain(kind) if kind else plain(name) if name.startswith("_") else "", "")
         if not special:
             return cls("" if plain(kind) == "ignore" else name, kind)
-        return cls("", "", special, space.rstrip(")"))
+        return cls("", "", special, space.partition(")")[0])
 
     def read(self, value: str) -> Any:
         """The value of a cell."""

@@ -19,7 +19,9 @@ class Avoided:
     def __init__(self, kb: KnowledgeBase, questions: Sequence[Question]) -> None:
         self._graph = kb.graph
         self._texts = {normalize(one.question) for one in questions}
-        self._as_written = {(frozenset(one.topic), frozenset(one.answers)) for one in questions if one.topic}
+        self._as_written = {
+            (frozenset(one.topic), frozenset(one.answers)) for one in questions if one.topic and one.answers
+        }
         self._asked: set[tuple[frozenset[int], frozenset[int]]] = set()
         self._without_topics: dict[frozenset[int], list[str]] = {}
         names = linker_names(kb.linker)
@@ -40,8 +42,8 @@ class Avoided:
         topics, answers = self._nodes(question.topic), self._nodes(question.answers)
         if (topics, answers) in self._asked:
             return True
-        labels = [normalize(label) for label in self._graph.labels(list(topics))]
-        return any(label in text for text in self._without_topics.get(answers, ()) for label in labels if label)
+        labels = [f" {normalize(label)} " for label in self._graph.labels(list(topics))]
+        return any(label in f" {text} " for text in self._without_topics.get(answers, ()) for label in labels)
 
     def _nodes(self, ids: Sequence[str]) -> frozenset[int]:
         return frozenset(node for id in ids if (node := self._graph.find(id)) is not None)

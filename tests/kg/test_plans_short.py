@@ -145,6 +145,12 @@ def test_plain_years_are_ordered_among_dates(tmp_path: Path) -> None:
     assert found(base, "SELECT (MAX(?d) AS ?x) { ?b <built> ?d }") == {"2011"}
 
 
+def test_one_date_among_numbers_is_no_scale_for_them(tmp_path: Path) -> None:
+    sizes = "".join(f"T{n}\tsize\t{size}\n" for n, size in enumerate(("100", "5000", "12000", "2020-01-01")))
+    base = built(tmp_path, "head\trelation\ttail\n" + sizes)
+    assert found(base, "SELECT ?t { ?t <size> ?s } ORDER BY DESC(?s) LIMIT 1") == {"T2"}
+
+
 CHAIN = "head\trelation\ttail\nA\tp\tB\nB\tq\tC\nC\tr\tD\nA2\tp\tB2\nB2\tq\tC2\nA3\tp\tB3\n"
 
 

@@ -316,7 +316,7 @@ def test_only_the_row_says_what_is_connected(tmp_path: Path) -> None:
 
 def test_ids_of_several_spaces_are_different_things(tmp_path: Path) -> None:
     files = {
-        "p.csv": "personId:ID(Person),name,:LABEL\n1,Keanu,Person\n2,Carrie,Person\n",
+        "p.csv": "personId:ID(Person){label:Person},name,:LABEL\n1,Keanu,Person\n2,Carrie,Person\n",
         "m.csv": "movieId:ID(Movie),name,:LABEL,links:string[]\n1,The Matrix,Movie,http://a.org/x;b\n",
         "e.csv": ":START_ID(Person),:END_ID(Movie),:TYPE\n1,1,ACTED_IN\n2,1,ACTED_IN\n",
     }

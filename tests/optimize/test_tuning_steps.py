@@ -159,6 +159,12 @@ def test_wordings_of_one_question_stay_together() -> None:
         assert all(groups) and len(set.union(*groups)) == sum(map(len, groups))
 
 
+def test_too_few_groups_are_refused() -> None:
+    asked = [Question(f"q{n}", f"Question {n}?", ("a",), extra={"group": "ab"[n % 2]}) for n in range(100)]
+    with pytest.raises(UserError, match="too few groups"):
+        three_parts(asked)
+
+
 def test_a_line_separator_in_a_recorded_call_is_text(bundled: KnowledgeBase, tmp_path: Path) -> None:
     (one,) = questions("train", ("one_hop",))[:1]
     asked = [replace(one, question=f"{one.question}\u2028Please")]

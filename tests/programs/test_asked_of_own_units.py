@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from program_parts import ask
 
-from triplecheck.kg import build
+from triplecheck.kg import KnowledgeBase, build
 from triplecheck.programs import KERAG
 
 EXPEDITIONS = """name,leader,budget,crew,country
@@ -45,3 +45,14 @@ def test_it_is_answered(expeditions: KERAG, question: str, answer: str) -> None:
 def test_an_amount_is_not_counted(expeditions: KERAG) -> None:
     result: Any = ask(expeditions, "How many crowns is the budget of Polar Dawn?")
     assert result.answer != "1"
+
+
+def test_a_unit_that_no_value_has_leaves_a_doubt(tmp_path: Path) -> None:
+    rows = [f"Lorry{n}\ttype\tlorry\nLorry{n}\tweight\t{w}\n" for n, w in enumerate((800, 3500, 1200, 9000, 700, 2500))]
+    file = tmp_path / "lorries.tsv"
+    file.write_text("head\trelation\ttail\n" + "".join(rows), "utf-8")
+    program = KERAG(KnowledgeBase.from_triples([file]))
+    found = program(question="Which lorries weigh more than 3 tons?")
+    assert found.verdict == "supported" and any("tons" in doubt for doubt in found.doubts)
+    found = program(question="Which lorries have a weight over 3000?")
+    assert (found.answer, found.verdict) == ("Lorry1, Lorry3", "proved")
