@@ -190,6 +190,10 @@ class Planning:
             if meant := self._named_otherwise(plan, missing.maybe):
                 return None, f"The query counts nothing, and says nothing of {meant!r}, which the question may mean."
         doubts += [f"the question does not speak of {name!r}" for name in dict.fromkeys(names)]
+        if not answers.has_proof:  # a server, or rdflib, has computed it
+            doubts.append("no triples show how it was computed")
+        if answers.truncated:
+            doubts.append(f"only {len(answers.rows):,} of {answers.total:,} answers are given")
         features = query_features(plan, answers, missing, hints, tries)
         concluded = replace(self._concluded(plan, answers), doubts=tuple(doubts), features=features)
         return concluded, " ".join(hint.text for hint in hints)
@@ -370,14 +374,13 @@ class Planning:
     def _concluded(self, plan: Plan, answers: Answers) -> Outcome:
         """The answer of a plan, with its proof."""
         looked = tuple(one.sentence for one in answers.looked_through)
-        doubts = _doubts(answers)
         if plan.kind == "ask":
             said = "yes" if answers.boolean else "no"
             if not answers.boolean and self._is_untold(plan):
                 return self._nothing(plan, looked)
             self._trace.add(Planned(plan.text, "", 1, said))
             edges = answers.edges(0, _TRIPLES) if answers.boolean else self._beside(plan)
-            return Outcome(said, (), tuple(edges), True, query=plan.text, looked_through=looked, doubts=doubts)
+            return Outcome(said, evidence=tuple(edges), grounded=True, query=plan.text, looked_through=looked)
         found, itself = answers.with_ties(), self._itself(plan)
         nodes, values = self._first_column(found, is_computed=COMPUTED.match(plan.text) is not None)
         others = [node for node in nodes if node not in itself]
@@ -392,10 +395,7 @@ class Planning:
         proof = dict.fromkeys(edge for row in kept for edge in found.edges(row, _TRIPLES))
         self._trace.add(Planned(plan.text, "", len(texts), ", ".join(texts[:10])))
         return Outcome(
-            *(", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True),
-            query=plan.text,
-            looked_through=looked,
-            doubts=doubts,
+            ", ".join(texts), tuple(nodes), tuple(proof)[:_TRIPLES], True, query=plan.text, looked_through=looked
         )
 
     def _itself(self, plan: Plan) -> set[int]:
@@ -516,13 +516,3 @@ def _says(graph: Graph, plan: Plan, flags: Mapping[str, str], language: str) -> 
         [_named(graph, number, lines[number], language) for number in numbers if number in by],
         any(not TIMES.isdisjoint(line.ends) for number in numbers if number in by for line in lines[number]),
     )
-
-
-def _doubts(answers: Answers) -> tuple[str, ...]:
-    """What speaks against taking the answers of a query as proved."""
-    found = []
-    if not answers.has_proof:  # a server, or rdflib, has computed it
-        found.append("no triples show how it was computed")
-    if answers.truncated:
-        found.append(f"only {len(answers.rows):,} of {answers.total:,} answers are given")
-    return tuple(found)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pyoxigraph
 import pytest
-from program_parts import PREFIXES, WORLD, ask, build_turtle, conclude_with, items, keep, kerag, play, topics
+from program_parts import PREFIXES, WORLD, ask, build_turtle, conclude_with, fields, items, keep, kerag, play, topics
 from sparql_endpoint import StoreClient, serve
 
 from triplecheck.kg.export_files import export_graph
@@ -16,7 +16,7 @@ from triplecheck.kg.linking import Linker
 from triplecheck.kg.queried_linker import QueriedLinker
 from triplecheck.kg.sparql import HttpClient, SparqlGraph
 from triplecheck.language.pipeline import read_text
-from triplecheck.programs import Sources, replay
+from triplecheck.programs import KERAG, Sources, replay
 
 TEACHER = "What was the nationality of Bernhard Heiden's teacher?"
 
@@ -82,6 +82,14 @@ class TestKERAG:
         result = ask(kerag(elsewhere), question)
         assert (result.answer, result.grounded) == (answer, True)
         assert replay(elsewhere.graph, result.evidence) == []
+
+    def test_what_a_server_computes_without_triples_is_not_proved(self, elsewhere: Sources, sources: Sources) -> None:
+        question, query = "How many composers are there?", "SELECT (COUNT(?c) AS ?n) { ?c a <Composer> }"
+        replies = topics(), fields(reasoning="It counts.", query=query)
+        here, there = (play(KERAG(of), question, *replies)[0] for of in (sources, elsewhere))
+        assert (here.answer, here.query, here.doubts) == ("5", query, [])
+        assert (there.answer, there.query, there.verdict) == ("5", query, "supported")
+        assert there.doubts == ["no triples show how it was computed"]
 
     def test_it_takes_the_same_steps_as_over_the_columnar_store(self, remote: Sources, sources: Sources) -> None:
         replies = [
