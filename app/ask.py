@@ -182,7 +182,7 @@ def demo(lm: LmOption = None, role: RoleOption = None) -> None:
         from triplecheck.app import render
         from triplecheck.app.config import Settings
         from triplecheck.lms import session
-    # The questions are about the bundled graph: of the settings only the models count.
+    # The questions are about the bundled graph: only the models, the budget and the cache of the settings count.
     mine = Settings.model_construct(**{name: getattr(settings, name) for name in ("lm", "roles", "budget", "cache")})
     setup = open_setup(mine, err)
     counts = setup.kb.manifest.counts

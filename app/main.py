@@ -125,7 +125,7 @@ def root(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Answer questions from a knowledge graph: each answer with its triples, a verdict and a confidence.
+    """Answer questions from a knowledge graph. Each answer has its triples, a verdict and a confidence.
 
     A command takes an option from its flag, else from the environment (`TRIPLECHECK_...`), else from
     `triplecheck.toml` in the working directory. With `-q` it prints the result alone, with `-v` the steps and logs.

@@ -7,8 +7,10 @@ from typing import Any
 
 from triplecheck.lms.kinds import is_no_language_model
 
-_USAGE = ("calls", "cached_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars")
-_CHARGED = ("lm_calls", "lm_tokens")
+_USAGE = (
+    *("calls", "cached_calls", "prompt_tokens", "completion_tokens", "seconds", "dollars"),
+    *("lm_calls", "lm_tokens"),
+)
 MEANS = (
     "hits_at_1",
     "hit",
@@ -44,13 +46,13 @@ def parts_of_language_models(usage: Mapping[str, Any]) -> list[Mapping[str, Any]
     return [part for name, part in usage.get("by_model", {}).items() if not is_no_language_model(name)]
 
 
-def charged(usage: Mapping[str, Any]) -> Mapping[str, int]:
-    """What language models took for a question: `lm_calls`, and `lm_tokens` of prompts and completions."""
+def with_charged(usage: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The usage of a question, with the calls of language models alone (`lm_calls`) and their tokens (`lm_tokens`)."""
     if "lm_calls" in usage:  # of a `SlimRow`
         return usage
     parts = parts_of_language_models(usage)
     tokens = sum(part["prompt_tokens"] + part["completion_tokens"] for part in parts)
-    return {"lm_calls": sum(part["calls"] for part in parts), "lm_tokens": tokens}
+    return {**usage, "lm_calls": sum(part["calls"] for part in parts), "lm_tokens": tokens}
 
 
 class SlimRow(Mapping[str, Any]):
@@ -60,13 +62,13 @@ class SlimRow(Mapping[str, Any]):
 
     def __init__(self, row: Mapping[str, Any]) -> None:
         error = row.get("error")
-        usage = row["usage"]
+        usage = with_charged(row["usage"])
         self._values = (
             *(row.get(name) for name in _LABELS + _FLAGS),
             *(_COMMON.get(value := row.get(name), value) for name in _SCORES),
             bool(row["answer"]),
             row.get("verdict", "unknown"),
-            tuple((usage | charged(usage))[name] for name in (*_USAGE, *_CHARGED)),
+            tuple(usage[name] for name in _USAGE),
             None if error is None else error["kind"],
         )
 
@@ -74,7 +76,7 @@ class SlimRow(Mapping[str, Any]):
         value = self._values[_AT[name]]
         match name:
             case "usage":
-                return dict(zip((*_USAGE, *_CHARGED), value, strict=True))
+                return dict(zip(_USAGE, value, strict=True))
             case "error" if value is not None:
                 return {"kind": value}
         return value

@@ -19,7 +19,7 @@ from triplecheck.evals.metrics.statistics import (
     expected_calibration_error,
 )
 from triplecheck.evals.metrics.trace import Row
-from triplecheck.evals.slim_rows import MEANS, charged
+from triplecheck.evals.slim_rows import MEANS, with_charged
 
 # Scores of a group of questions: means over their rows (`evals.rows`), with coverage reported separately.
 
@@ -220,7 +220,7 @@ def score(rows: Sequence[Row]) -> Scores:
     ran = [row for row in rows if row["status"] != NOT_RUN]
     scored = [row for row in ran if row["status"] != "error" and row["crag"] is not None]
     outcomes = [row["crag"] for row in scored]
-    usages = [row["usage"] for row in scored]
+    usages = [with_charged(row["usage"]) for row in scored]
     answered = [row for row in scored if row["answer"] and not row["abstained"]]
     correct = [float(outcome == "accurate") for outcome in outcomes]
     return Scores(
@@ -240,8 +240,8 @@ def score(rows: Sequence[Row]) -> Scores:
         **_calibration(answered),
         calls=_mean(float(usage["calls"]) for usage in usages),
         tokens=_mean(float(usage["prompt_tokens"] + usage["completion_tokens"]) for usage in usages),
-        lm_calls=_mean(charged(usage)["lm_calls"] for usage in usages),
-        lm_tokens=_mean(charged(usage)["lm_tokens"] for usage in usages),
+        lm_calls=_mean(float(usage["lm_calls"]) for usage in usages),
+        lm_tokens=_mean(float(usage["lm_tokens"]) for usage in usages),
         totals=_totals(ran),
         lost=_counts(row["lost"] for row in scored if row["lost"] is not None),
         errors=_counts(row["error"]["kind"] for row in ran if row["status"] == "error"),

@@ -83,8 +83,8 @@ class LeftOut:
 
     Attributes:
         surely: words that no part of the query stands for.
-        maybe: words that its relations may mean, but do not name, since between two things there are few relations; and
-            the class of the answers where the graph does not tell it.
+        maybe: words that its relations may mean, but do not name, since between two things there are few relations;
+            the class of the answers where the graph does not tell it; and units of bounds that only the question has.
         weakest: likeness of the word that its names say least; 1 if they say all words exactly.
     """
 
@@ -153,7 +153,7 @@ def left_out(
             maybe.append(parse.tokens[at].text)
         else:
             found[at] = parse.tokens[at].text
-    maybe += [unit for _, unit in _units_left_out(question, said)]
+    maybe += _units_left_out(question, said)
     return LeftOut(tuple(found[at] for at in sorted(found)), tuple(maybe), weakest)
 
 
@@ -490,18 +490,20 @@ def _operations(
     yield from unsayable(question)
 
 
-def _units_left_out(question: Question, said: QuerySays) -> Iterator[tuple[int, str]]:
-    """The units of bounds, where neither the query nor the name of a relation has a unit: 3 tons are not just 3."""
+def _units_left_out(question: Question, said: QuerySays) -> list[str]:
+    """The units of bounds that a query leaves out: it has 3 for "3 tons", and no name of its relations has a unit."""
     has_unit = said.units or any(
         unit_kind(unit_of_name(name), question.language) for names in said.relations for name in names
     )
     if has_unit or any(one not in "0123456789.,+-eE" for text in said.numbers for one in text):
-        return
-    parse = question.parse
-    for limit in question.limits:
-        for at in (at + 1 for at in range(*limit.span) if number(parse, at) is not None):
-            if unit := parse.written(at, end_of_unit(parse, at)):
-                yield at, unit
+        return []
+    return [unit for limit in question.limits for unit in _units_of(question.parse, limit)]
+
+
+def _units_of(parse: Parse, limit: Limit) -> list[str]:
+    """The units behind the numbers of a bound, as the question writes them."""
+    starts = (at + 1 for at in range(*limit.span) if number(parse, at) is not None)
+    return [unit for start in starts if (unit := parse.written(start, end_of_unit(parse, start)))]
 
 
 def _numbers(said: QuerySays) -> set[float]:
@@ -512,9 +514,7 @@ def _numbers(said: QuerySays) -> set[float]:
 def _amounts(parse: Parse, limit: Limit, said: QuerySays) -> set[float]:
     """The number of a bound, and the same amount in the units of relations: 180 minutes for 3 hours."""
     units = {unit for names in said.relations for name in names if (unit := unit_of_name(name))}
-    starts = (at + 1 for at in range(*limit.span) if number(parse, at) is not None)
-    given = [own for start in starts if (own := parse.written(start, end_of_unit(parse, start)))]
-    pairs = ((own, unit) for own in (*given, limit.quantity) if own for unit in units)
+    pairs = ((own, unit) for own in (*_units_of(parse, limit), limit.quantity) if own for unit in units)
     others = (converted(Fraction(str(limit.value)), own, unit) for own, unit in pairs)
     return {limit.value, *(float(other) for other in others if other is not None)}
 

@@ -255,6 +255,7 @@ class _CompileRun:
 
         Raises:
             BudgetExceededError: the budget is used up.
+            UnavailableError: a model cannot be reached.
         """
         summary = evaluate(
             program,

@@ -51,7 +51,7 @@ class Split:
 
 
 def split(questions: Sequence[Question], held_out: Sequence[Question] | None = None) -> Split:
-    """Split questions by a hash of their ids, so that a question is in the same part in samples of any size.
+    """Split questions by a hash of their groups, so that a question is in the same part in samples of any size.
 
     Args:
         questions: only those with published answers are used.
@@ -122,7 +122,7 @@ def _between_groups(questions: Sequence[Question], at: int) -> int:
 
 
 def _usable(questions: Sequence[Question], least: int) -> list[Question]:
-    """The questions with known answers, in an order that depends on their ids."""
+    """The questions with known answers, in an order that depends on their groups and ids."""
     found = distinct(questions)
     if len(found) < least:
         unknown = sum(not question.answers_known for question in questions)

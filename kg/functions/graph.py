@@ -333,7 +333,7 @@ class FunctionGraph:
             self._read(node, function, None if call.error else call.result)
 
     def _read(self, node: int, function: Function, result: Any) -> None:
-        """The edges of a result; they replace those of an earlier one. None: there are none."""
+        """Store the edges of a result in place of those of an earlier one. None has no edges."""
         if not function.shape.fields or function.shape.many:
             self._tie(node, self._at[function.id, ""], function.shape, result, f"{_PREFIX}{function.id}")
             return

@@ -119,7 +119,7 @@ class BasicSolver:
         return found[0] if len(found) == 1 else distinct(np.concatenate(found))
 
     def _nodes_of(self, end: Constant, patterns: Sequence[TriplePattern]) -> IntArray:
-        """The nodes of a constant: of a number all that have its size at the end of a relation, as 3 and 3.0 have."""
+        """The nodes of a constant. A number also finds the tails of its relations that have its size: 3 finds 3.0."""
         nodes = np.array(end.nodes, np.int64)
         if end.literal is None:
             return nodes

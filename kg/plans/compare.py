@@ -144,7 +144,10 @@ def negated(truth: Codes) -> Codes:
 
 
 def _with_years_as_times(values: Values) -> Values:
-    """Beside points in time a whole number is a year, as `compare` has it, if all numbers may be years."""
+    """The values with times in place of whole numbers, if some are times and all numbers may be years.
+
+    `compare` takes any whole number for a year. Here a number that is none would be put in the wrong place.
+    """
     is_year = values.kinds == NUMBER
     sizes = values.sizes[is_year]
     may_be = (sizes == np.floor(sizes)) & (sizes >= _FIRST_YEAR) & (sizes <= _LAST_YEAR)

@@ -229,7 +229,7 @@ class Expressions:
 
 
 def _is(form: re.Pattern[str], expression: Expression) -> bool:
-    """Whether a plan writes a month, which also stands for its last day, or a date, which stands for its last hour."""
+    """Whether a plan writes a value in this form. A month includes its last day, a date its last hour."""
     literal = expression.literal if isinstance(expression, Constant) else None
     return literal is not None and form.fullmatch(literal.lexical) is not None
 

@@ -63,7 +63,7 @@ def size_in_words(size: float, rest: float, unit_text: str, is_difference: bool)
     """A computed size as text in a unit, without the digits that rounding left: "970 km", "€14.60"."""
     found = unit(unit_text)
     exact = whole(Fraction(size) + Fraction(rest))
-    if found is not None and found.offset and not is_difference:  # the digits that are lost are those above its zero
+    if found is not None and found.offset and not is_difference:  # its zero is far from 0, so round first
         exact = whole(Fraction(f"{float(exact):.{_DIGITS}g}"))
     amount: Exact = exact
     if found is not None:
@@ -80,10 +80,10 @@ def size_in_words(size: float, rest: float, unit_text: str, is_difference: bool)
 
 
 def without_noise(sizes: Floats, rows: npt.NDArray[np.bool_]) -> Floats:
-    """Computed decimals without the digits that floats add, shape (n,): .1 + .2 is .3.
+    """Computed sizes, shape (n,), with decimals rounded to 15 significant digits: .1 + .2 is .3.
 
     Args:
-        rows: of the decimals.
+        rows: which of them are decimals.
     """
     rows = rows & np.isfinite(sizes) & (np.abs(sizes) < 10.0**_DIGITS) & (np.abs(sizes) > _LEAST)
     scale = 10.0 ** (_DIGITS - 1 - np.floor(np.log10(np.where(rows, np.abs(sizes), 1.0))))
@@ -97,7 +97,7 @@ def years(sizes: Floats) -> Floats:
 
 
 def starts_of(years: Floats) -> Floats:
-    """The first days of years, as points in time, shape (n,)."""
+    """The first day of each year, as a point in time, shape (n,)."""
     first = (years.astype(np.int64) - 1970).astype("datetime64[Y]").astype("datetime64[D]")
     return first.astype(np.int64).astype(np.float64) + _TO_1970
 

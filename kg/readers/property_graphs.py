@@ -85,7 +85,7 @@ def read_property_graph(paths: Sequence[Path], *, skip_bad: bool = False) -> Raw
 
 
 def _without_spaces(network: Any) -> Any:
-    """The network with the ids of the export, and the space before those that several spaces have."""
+    """The network with ids as they were exported. An id that several spaces have gets its space: `Person/1`."""
     import networkx as nx
 
     bare = {node: str(node).rpartition(_IN_SPACE)[2] for node in network}
@@ -236,9 +236,8 @@ def _elements(path: Path, found: object) -> list[Mapping[str, Any]]:
 
 
 def _element(element: object) -> dict[str, Any] | None:
-    """The data of an element of Cytoscape, with its kind if its list or its `group` says so; None: it has none."""
-    data = element.get("data") if isinstance(element, dict) else None
-    if not isinstance(element, dict) or not isinstance(data, dict):
+    """The data of an element of Cytoscape, with its kind if its list or its `group` tells it. None without data."""
+    if not isinstance(element, dict) or not isinstance(data := element.get("data"), dict):
         return None
     kind = element.get(_KIND) or {"nodes": "node", "edges": "edge"}.get(str(element.get("group")))
     return data if kind is None else {**data, _KIND: kind}
@@ -264,7 +263,7 @@ def _csv_rows(path: Path) -> Iterator[tuple[int, Mapping[str, Any]]]:
             inside: dict[str, Any] = {}
             for column, value in zip(columns, row, strict=True):
                 if value and column.special:
-                    own[column.special] = f"{column.space}{_IN_SPACE}{value}" if column.space else column.read(value)
+                    own[column.special] = column.read(value)
                 if value and column.name:
                     inside[column.name] = column.read(value)
             kind = "edge" if own.keys() & {"source", "target"} else "node"
@@ -298,7 +297,9 @@ class _Column:
         return cls("", "", special, space.partition(")")[0])
 
     def read(self, value: str) -> Any:
-        """The value of a cell."""
+        """The value of a cell; an id begins with its space."""
+        if self.space:
+            return f"{self.space}{_IN_SPACE}{value}"
         if self.special == "labels":
             return [part for part in value.replace(":", ";").split(";") if part]
         return _cell(value, self.kind)

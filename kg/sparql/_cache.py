@@ -76,7 +76,7 @@ class ReplyCache:
             self._fails(error)
 
     def _fails(self, error: sqlite3.Error) -> None:
-        """Say once that replies are not kept: a full disk costs no answer."""
+        """Warn once that replies are not kept. The query goes on without the cache."""
         if not self._failed:
             self._failed = True
             _log.warning("replies of the server are not kept: %s", error)

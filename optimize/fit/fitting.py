@@ -253,7 +253,7 @@ def fit_program(
 
 
 def halves(questions: Sequence[Question]) -> tuple[tuple[Question, ...], tuple[Question, ...]]:
-    """The questions to choose options on and those to choose the threshold on, split by a hash of their ids.
+    """The questions to choose options on and those to choose the threshold on, split by a hash of their groups.
 
     Raises:
         UserError: one half is empty.

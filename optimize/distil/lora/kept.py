@@ -22,7 +22,7 @@ class KeptBackend:
         model: what its completions depend on besides the request, such as a hash of the weights.
 
     Attributes:
-        seconds: that the completions took which it has returned, also those of an earlier run.
+        seconds: what the returned completions took, also those of an earlier run.
     """
 
     def __init__(self, backend: Backend, path: Path, model: str) -> None:
