@@ -111,11 +111,11 @@ class Expressions:
 
     def _compared(self, operator: str, left: Expression, right: Expression, table: Table) -> Codes:
         """A comparison; with a name that several nodes share, equality with any of them; with a month or a day, of
-        months or of days."""
+        months or of days: a month includes its last day, a day its last hour."""
         ways = [(a, b) for a in self._each(left, table) for b in self._each(right, table)]
-        if _is(_MONTH, left) or _is(_MONTH, right):
+        if _MONTH.fullmatch(_written(left)) or _MONTH.fullmatch(_written(right)):
             ways = [_by_month(a, b) for a, b in ways]
-        elif _is(_DATE, left) or _is(_DATE, right):
+        elif _DATE.fullmatch(_written(left)) or _DATE.fullmatch(_written(right)):
             ways = [(_in_days(a), _in_days(b)) for a, b in ways]
         truths = [compare(self._terms, "=" if operator == "!=" and len(ways) > 1 else operator, a, b) for a, b in ways]
         truth = truths[0]
@@ -228,10 +228,10 @@ class Expressions:
         raise NotCoveredError(f"xsd:{kind}()")
 
 
-def _is(form: re.Pattern[str], expression: Expression) -> bool:
-    """Whether a plan writes a value in this form. A month includes its last day, a date its last hour."""
+def _written(expression: Expression) -> str:
+    """What a plan writes for a value; empty for anything else."""
     literal = expression.literal if isinstance(expression, Constant) else None
-    return literal is not None and form.fullmatch(literal.lexical) is not None
+    return "" if literal is None else literal.lexical
 
 
 def _in_days(values: Values) -> Values:
