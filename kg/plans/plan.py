@@ -132,7 +132,8 @@ class Plan:
     def apart(self) -> list[str]:
         """The variables that no triple or expression joins to the selected ones; empty for ASK.
 
-        They only say that something exists. In the order of the triples.
+        They only say that something exists: `?author` in { ?novel a <novel> . VALUES ?author { <Jane Austen> } }. Those
+        of triples first, in their order.
         """
         if self.kind == "ask":
             return []
@@ -142,7 +143,8 @@ class Plan:
             before = reached
             reached = reached.union(*(names for names in together if not names.isdisjoint(reached)))
         ends = [end.name for one in of.positive(self.algebra) for end in one.ends if isinstance(end, of.Var)]
-        return [name for name in dict.fromkeys(ends) if name not in reached]
+        listed = [name for one in of.parts(self.algebra) for name in _listed(one)]
+        return [name for name in dict.fromkeys((*ends, *listed)) if name not in reached]
 
     @property
     def triples(self) -> int:
@@ -341,7 +343,16 @@ def _together(node: object) -> set[str]:
     if isinstance(node, of.Group):
         rows = [node.of] if any(one.of is None for one in node.aggregates) else []  # COUNT(*) is of all that they say
         return {one.result for one in node.aggregates}.union(*map(of.variables, (*node.keys, *rows)))
-    return of.variables(node) if isinstance(node, of.TriplePattern | of.Call | of.Extend | of.Aggregate) else set()
+    if isinstance(node, of.Extend):
+        return {node.name} | of.variables(node.value)
+    return of.variables(node) if isinstance(node, of.TriplePattern | of.Call | of.Aggregate | of.Values) else set()
+
+
+def _listed(node: object) -> tuple[str, ...]:
+    """The names of the variables to which VALUES or BIND gives constants."""
+    if isinstance(node, of.Extend):
+        return (node.name,) if isinstance(node.value, of.Constant) else ()
+    return node.names if isinstance(node, of.Values) else ()
 
 
 def _joined(pattern: of.TriplePattern) -> Sequence[of.Var]:

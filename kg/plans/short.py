@@ -4,6 +4,7 @@
     FILTER(?captain <country> != <Norway>)     ?captain <country> ?of1 . FILTER(?of1 != <Norway>)
     FILTER(?insured = no AND ?age < 40)        FILTER(?insured = <no> && ?age < 40)
     ?captain <age> ?n (number, e.g. 40)        ?captain <age> ?n
+    ?captain a <sails on> <Ida>                ?captain <sails on> <Ida>
     { ... ORDER BY ?year DESC LIMIT 1 }        { ... } ORDER BY DESC(?year) LIMIT 1
     { ... } HAVING COUNT(?boat) > 2            { ... } HAVING(COUNT(?boat) > 2)
 
@@ -132,6 +133,8 @@ class _Writer:
             further = self._kind(end + 2) == "other" and self._tokens[end + 2].text == ";"
             return (end + 3, f"{compared} . {subject}") if further else (end + 2, compared)
         after, last = self._name(end)
+        if predicate == "a" and self._is_term(after):  # a relation with its value stands in place of a class
+            return after + 1, f"{start}{last} {self._tokens[after].text}"
         return (after, f"{start}{predicate} {last}") if last else None
 
     def _filter(self, at: int) -> tuple[int, str] | None:

@@ -68,6 +68,12 @@ def test_a_bridge_is_spoken_of_by_two_triples_alone(names: PlanNames, query: str
         ("SELECT (AVG(?n) AS ?mean) { { SELECT ?p (COUNT(?x) AS ?n) { ?x <lives in> ?p } GROUP BY ?p } }", []),
         ("SELECT ?x { ?x <lives in> <Oslo> . FILTER NOT EXISTS { ?y <sent to> ?x } }", []),
         ("ASK { ?x <lives in> <Oslo> . ?y <wrote> <Diary> }", []),
+        ("SELECT ?x { ?x <wrote> <Diary> . VALUES ?y { <Oslo> } }", ["y"]),
+        ("SELECT ?x { ?x <lives in> ?y . VALUES ?y { <Oslo> } }", []),
+        ("SELECT ?x { ?x <lives in> ?y . VALUES (?y ?z) { (<Oslo> <Diary>) } }", []),
+        ("SELECT ?x { ?x <wrote> <Diary> . BIND(<Oslo> AS ?y) }", ["y"]),
+        ("SELECT ?x { ?x <wrote> ?y . BIND(<Diary> AS ?y2) . FILTER(?y = ?y2) }", []),
+        ("SELECT ?x { ?x <lives in> ?n . ?y <wrote> <Diary> . BIND(STR(?n) AS ?m) }", ["y"]),
     ],
 )
 def test_what_nothing_joins_to_the_selection_is_apart(names: PlanNames, query: str, apart: list[str]) -> None:

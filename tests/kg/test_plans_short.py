@@ -59,6 +59,8 @@ def found(base: KnowledgeBase, text: str) -> set[str]:
         pytest.param("SELECT ?m { ?m <lies on> ?r . FILTER(?r = Wyre OR ?m = Otter) }", {"Heron", "Otter"}, id="OR"),
         pytest.param("SELECT ?m { ?m <wheel size> ?s (e.g. 4) . ?m <lies on> <Wyre> }", {"Heron"}, id="an example"),
         pytest.param("SELECT ?m { ?m <wheel size> ?s (number, e.g. 4) . FILTER(?s > 6) }", {"Heron"}, id="a kind"),
+        pytest.param("SELECT ?m { ?m a <lies on> <Wyre> }", {"Heron"}, id="a relation for a class"),
+        pytest.param("SELECT ?m { ?m a mill . ?m a lies on <Wyre> }", {"Heron"}, id="a relation without brackets"),
         pytest.param("SELECT ?m { ?m <lies on> <Wyre> (service) }", {"Heron"}, id="a class behind a name"),
         pytest.param("SELECT ?m { ?m wheel size ?s . ORDER BY ?s LIMIT 1 }", {"Otter"}, id="an order in the braces"),
         pytest.param(
