@@ -142,6 +142,11 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
     cells = _run_cells(chosen, opener, run)
     for line in left_out:
         remark(f"left out: {line}")
+    if not cells and run.lm is None and all(table.wants_given for table in chosen.tables):
+        raise UserError(
+            "this report is about a language model: give one with --lm MODEL; `--lm extractive` takes the rule-based "
+            "baseline, which ignores most of what the rows differ in"
+        )
     if not cells:
         raise UserError("nothing was run: no cell matches --only, or its data (--data DIR) or model is not available")
     written = write_report(chosen, cells, run.out or _REPORTS / chosen.name, command=run.command(name))

@@ -18,7 +18,7 @@ A row holds the prediction (`programs.to_json`) and these fields:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
 import dspy
@@ -242,6 +242,19 @@ Stage = Literal[
     "unreadable_reply",
     "unplaced",
 ]
+UNPLACED: Stage = "unplaced"
+
+MEANING: Mapping[str, str] = {
+    "linking": "no gold topic was linked",
+    "retrieval": "no gold answer is within the hops explored from the topics",
+    "filtering": "a gold answer was reachable, but its path was not kept or was cut off",
+    "summarization": "a gold answer was retrieved, but another answer was given",
+    "abstained": "the program abstained although a gold answer was, or may have been, retrieved",
+    "answered_unanswerable": "the program answered a question that has no answer",
+    "unreadable_reply": "a model's replies could not be parsed",
+    UNPLACED: "unknown, because the answer is not a node or the trace does not show what was retrieved",
+}
+"""What each stage means, in words."""
 
 _FETCHED = 100_000  # most edges read per (node, relation, direction)
 

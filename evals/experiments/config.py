@@ -27,7 +27,9 @@ GIVEN = "given"
 KEPT = "kept"
 """In place of the name of a student: those that `triplecheck compile` keeps for KERAG with the rule-based baseline."""
 
-Layout = Literal["metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts", "paired", "directions"]
+Layout = Literal[
+    "metrics", "matrix", "drop", "turns", "sources", "misled", "verdicts", "paired", "directions", "changes"
+]
 Sign = Literal["+", "0", "-"]
 
 
@@ -57,6 +59,9 @@ class DataSpec:
     """One half of the questions, chosen by a hash (`Question.part`); None: all."""
     variant: str | None = None
     """A harder variant of the questions or the graph (`evals.variants`)."""
+    embeddings: bool = False
+    """Whether its knowledge base has embeddings. Without any they are trained, as by `triplecheck kb embed`, and kept
+    with it."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -80,8 +85,10 @@ class RowSpec:
     """Ask the rule-based baseline with the students first, and then the models of the table (`programs.cascade`)."""
     paper: Sign | None = None
     """In a table of directions: whether the first row is better than this row in the paper."""
-    why: str = ""
-    """In a table of directions: what explains another direction than the paper's."""
+    metric: str | None = None
+    """In a table of directions: what it is compared by; None: the first metric of the table."""
+    against: str | None = None
+    """In a table of directions: the label of the row that takes the place of the first row; None: the first row."""
     each_assist: bool = False
     """Followed by rows without each assist that the program has (`programs.assists`), and without all of them."""
 
@@ -152,6 +159,7 @@ class TableSpec:
     first row, which is plain search: how often patterns helped and hurt, and which ones (`evals.prefilter`).
     `directions`: each row compared with the first row, beside the direction in the paper
     (`evals.experiments.directions`); the first metric is a mean over questions.
+    `changes`: `drop`, and the changes compared as in `directions`.
     `paired`: each row compared with the first row of its program, question by question (`evals.experiments.paired`).
     `verdicts`: right, wrong and abstained by verdict, with the confidence of a left-out graph (`evals.truth`)."""
     models: tuple[ModelSpec, ...] = (ModelSpec(),)
@@ -161,7 +169,7 @@ class TableSpec:
     @property
     def shows_cost(self) -> bool:
         """Whether it shows seconds or tokens, which a call that a cache answers does not take."""
-        shown = self.metrics if self.layout in ("metrics", "directions") else ()
+        shown = self.metrics if self.layout in ("metrics", "directions", "changes") else ()
         return not {"seconds", "tokens", "lm_tokens", "dollars"}.isdisjoint(shown)
 
     @property
@@ -272,7 +280,12 @@ def _check(path: Path, experiment: Experiment) -> None:
         unknown = [name for name in table.data if name not in experiment.data]
         if unknown:
             raise UserError(f"{path}: table {table.name!r}: no data {unknown[0]!r}")
-        _check_metrics(path, table.name, table.metrics, tuple(Scores.__dataclass_fields__))
+        compared = [row.metric for row in table.rows if row.metric is not None]
+        _check_metrics(path, table.name, [*table.metrics, *compared], tuple(Scores.__dataclass_fields__))
+        labels = {row.label for row in table.rows}
+        for row in table.rows:
+            if row.against is not None and row.against not in labels - {row.label}:
+                raise UserError(f"{path}: table {table.name!r}: {row.label!r} is against no other row {row.against!r}")
     for figure in experiment.figures:
         if figure.table not in tables:
             raise UserError(f"{path}: figure {figure.name!r}: no table {figure.table!r}")

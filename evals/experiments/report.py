@@ -26,6 +26,7 @@ from triplecheck.evals.experiments.verdicts import (
 )
 from triplecheck.evals.metrics.trace import BREAKDOWNS, Breakdown, theta_0
 from triplecheck.evals.prefilter import Prefiltered, prefiltered, relations_at_fault
+from triplecheck.evals.rows import MEANING
 from triplecheck.evals.run_directory import read_rows
 from triplecheck.evals.summary import Scores
 from triplecheck.kg._atomic import write_text
@@ -35,18 +36,6 @@ from triplecheck.lms import Roles
 
 _LOST_EXAMPLES = 2
 _GOLD_SHOWN = 3
-
-MEANING = {
-    "linking": "no gold topic was linked",
-    "retrieval": "no gold answer is within the hops explored from the topics",
-    "filtering": "a gold answer was reachable, but its path was not kept or was cut off",
-    "summarization": "a gold answer was retrieved, but another answer was given",
-    "abstained": "the program abstained although a gold answer was, or may have been, retrieved",
-    "answered_unanswerable": "the program answered a question that has no answer",
-    "unreadable_reply": "a model's replies could not be parsed",
-    "unplaced": "unknown, because the answer is not a node or the trace does not show what was retrieved",
-}
-"""What each stage of loss means (`evals.rows`)."""
 
 
 def error_analysis(run: Path) -> str:
@@ -186,11 +175,9 @@ def markdown(
     elif table.layout == "paired":
         parts += _paired(experiment, own)
     elif table.layout == "directions":
-        groups: dict[str, list[Cell]] = {}
-        for cell in own:
-            place = f"{experiment.title_of(cell.data)}, {cell.model.title}"
-            groups.setdefault(place, []).append(cell)
-        parts += direction_tables(table, groups)
+        parts += direction_tables(experiment, table, own)
+    elif table.layout == "changes":
+        parts += [_drops(experiment, table, own), *direction_tables(experiment, table, own)]
     elif table.layout == "verdicts":
         judged = judged or verdict_report(experiment, own)
         parts += verdict_tables(experiment, judged.of(own))

@@ -21,7 +21,10 @@ from triplecheck.evals.summary import Summary
 from triplecheck.evals.variants.make import make_variant
 from triplecheck.evals.withheld import withhold
 from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.embedding import TrainingOptions
+from triplecheck.kg.embedding.embeddings import train_into
 from triplecheck.kg.encode import TextEncoder
+from triplecheck.kg.errors import MissingExtraError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelUnavailableError, Roles
 from triplecheck.lms.kinds import EXTRACTIVE
@@ -55,8 +58,13 @@ class SetOpener:
         self._bases: dict[Path, KnowledgeBase] = {}
         self._opened: dict[tuple[str, int, int], OpenedSet] = {}
 
-    def open(self, name: str, spec: DataSpec, limit: int, seed: int) -> OpenedSet | None:
+    def open(
+        self, name: str, spec: DataSpec, limit: int, seed: int, progress: ProgressCallback = no_progress
+    ) -> OpenedSet | None:
         """Open a data set and sample its questions. With the same seed a larger sample begins with the smaller one.
+
+        Args:
+            progress: called while embeddings are trained.
 
         Returns:
             None if the data set is not available and `missing` is given.
@@ -77,7 +85,7 @@ class SetOpener:
             )
             return None
         if (name, limit, seed) not in self._opened:
-            self._opened[name, limit, seed] = self._read(spec, limit, seed)
+            self._opened[name, limit, seed] = self._read(spec, limit, seed, progress)
         return self._opened[name, limit, seed]
 
     def each_case(self, experiment: Experiment) -> Experiment:
@@ -111,7 +119,7 @@ class SetOpener:
             raise UserError("students are trained on the other half of the questions: set the `part` to measure on")
         return sampled([q for q in self._case(spec).sample(None) if q.part != spec.part], limit, seed)
 
-    def _read(self, spec: DataSpec, limit: int, seed: int) -> OpenedSet:
+    def _read(self, spec: DataSpec, limit: int, seed: int, progress: ProgressCallback) -> OpenedSet:
         case = self._case(spec)
         base = self._base(spec.kb or self._kbs / case.folder.name, case)
         questions = [q for q in case.sample(None) if spec.part is None or q.part == spec.part]
@@ -119,7 +127,7 @@ class SetOpener:
         if spec.variant is not None:
             # After sampling, so that both versions have the same questions.
             questions, base = make_variant(spec.variant, questions, base, self._kbs / "variants", seed)
-        return OpenedSet(base, questions)
+        return OpenedSet(self._embedded(base, progress) if spec.embeddings else base, questions)
 
     def _case(self, spec: DataSpec) -> DataFolder:
         if spec.bundled is not None:
@@ -140,6 +148,18 @@ class SetOpener:
         if place not in self._bases:
             self._bases[place] = case.knowledge_base(place)
         return self._bases[place]
+
+    def _embedded(self, base: KnowledgeBase, progress: ProgressCallback) -> KnowledgeBase:
+        """The knowledge base with its embeddings, which are trained if it has none; without them if that fails."""
+        if base.embeddings is not None:
+            return base
+        try:
+            train_into(base.columnar, base.generation, TrainingOptions(), progress)
+        except (UserError, MissingExtraError) as error:
+            self.leave_out(f"embeddings of {base.path.name}", str(error))
+            return base
+        self._bases[base.path] = KnowledgeBase.open(base.path)
+        return self._bases[base.path]
 
     def leave_out(self, name: str, why: str) -> None:
         """Report once that something is not available, and why.
@@ -230,7 +250,7 @@ def run_experiment(
         runs: directory of the evaluation directories; finished evaluations there are reused.
         selection: the part to run; None: all.
         tell: called with the name of the cell and its progress.
-        preparing: called while what a program needs is made, such as vectors.
+        preparing: called while what a program needs is made, such as vectors and embeddings.
 
     Raises:
         UserError: a program, an option or a data set is invalid.
@@ -246,7 +266,7 @@ def run_experiment(
         name = "/".join((table.name, data, row.label, own.title))
         if not all(part in name for part in chosen.only):
             continue
-        opened = opener.open(data, experiment.data[data], model.limit or experiment.limit, experiment.seed)
+        opened = opener.open(data, experiment.data[data], model.limit or experiment.limit, experiment.seed, preparing)
         if opened is None:
             continue
         base = opened.knowledge_base
@@ -319,7 +339,10 @@ def _slug(experiment: Experiment, row: RowSpec, data: str, model: ModelSpec) -> 
     what += [] if row.questions is None else [row.questions]
     what += [] if row.students == ("ranker",) else [list(row.students)]
     what += ["cascade"] if row.cascade else []
-    content = digest([*what, plain(experiment.data[data]), experiment.seed])
+    asked = plain(experiment.data[data])
+    if not asked["embeddings"]:
+        del asked["embeddings"]  # data sets without them keep the directories that they had before the field
+    content = digest([*what, asked, experiment.seed])
     readable = re.sub(r"[^\w.]+", "-", f"{row.program} {data} {model.lm}")
     return f"{readable}-{content[:8]}"
 

@@ -48,6 +48,64 @@ def reference_sources(rows: Iterable[Row]) -> Breakdown:
     return {name: sources[name].measures(questions) for name in sorted(sources)}
 
 
+@dataclass(frozen=True)
+class Supervision:
+    """What the scores of triples said of answers and references (Know³-RAG, sections 4.2 and 4.4).
+
+    Attributes:
+        questions, answered: questions, and those of which an answer has a score.
+        passages, scored: new references, and those that have a score.
+        judged, relevant: references whose relevance was checked, and those that passed.
+        missing: why nothing can have a score; empty if something can.
+    """
+
+    questions: int
+    answered: int
+    passages: int
+    scored: int
+    judged: int
+    relevant: int
+    missing: str
+
+    @property
+    def scores(self) -> bool:
+        """Whether anything has a score."""
+        return self.answered + self.scored > 0
+
+    def __str__(self) -> str:
+        checked = f"; {self.relevant} of {self.judged} passages are judged relevant" if self.judged else ""
+        return (
+            f"an answer to {self.answered} of {self.questions} questions and {self.scored} of {self.passages} passages "
+            f"have a score{checked}"
+        )
+
+
+def supervision(rows: Iterable[Row]) -> Supervision | None:
+    """Count the scores of answers and references; None if no answer was weighed."""
+    steps = [row["steps"] for row in rows]
+    weighed = [[step["score"] for step in own if step["kind"] == "weighed"] for own in steps]
+    if not any(weighed):
+        return None
+    consulted = [step for own in steps for step in own if step["kind"] == "consulted"]
+    fresh = [step for step in consulted if step["verdict"] not in ("empty", "repeated")]
+    judged = [step["relevant"] for step in fresh if step["relevant"] is not None]
+    checks = (step for own in steps for step in own if step["kind"] == "checked" and step["what"] == "embeddings")
+    return Supervision(
+        questions=len(steps),
+        answered=sum(any(score is not None for score in own) for own in weighed),
+        passages=len(fresh),
+        scored=sum(step["score"] is not None for step in fresh),
+        judged=len(judged),
+        relevant=sum(judged),
+        missing=next((step["reason"] for step in checks if not step["passed"]), ""),
+    )
+
+
+def cut_off(row: Row) -> bool:
+    """Whether a limit cut something off."""
+    return any(step["kind"] == "truncated" for step in row["steps"])
+
+
 def theta_0(rows: Iterable[Row], c: float = 128.0) -> float | None:
     """theta_0 of Know³-RAG, from the threshold of turn 0 (section 4.2: theta_0 * c / (1 + e)); None without one."""
     weighed = (step for row in rows for step in row["steps"] if step["kind"] == "weighed" and step["turn"] == 0)

@@ -59,6 +59,10 @@ def test_a_report_without_a_cell_is_an_error(run: Run, kbs: Path) -> None:
     refused(run("report", "kerag", "--only", "no such cell", "--kbs", str(kbs)), "nothing was run")
 
 
+def test_a_report_about_a_language_model_wants_one(run: Run, kbs: Path) -> None:
+    refused(run("report", "faithful", "--kbs", str(kbs)), "--lm MODEL", "--lm extractive")
+
+
 def test_the_linking_report_is_written_and_printed(run: Run, kbs: Path, tmp_path: Path) -> None:
     place = ["--only", "bundled", "--kbs", str(kbs), "--out", str(tmp_path / "report")]
     result = run("report", "linking", "--limit", "10", *place)

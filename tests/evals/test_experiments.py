@@ -12,14 +12,16 @@ from typing import Any
 import pytest
 from model_stand_ins import costly_rules
 
-from triplecheck.evals.experiments.config import FOLDER, RowSpec, experiment_names, read_experiment
-from triplecheck.evals.experiments.directions import direction
+from triplecheck.evals.datasets.folder import bundled_case
+from triplecheck.evals.experiments.config import FOLDER, ModelSpec, RowSpec, experiment_names, read_experiment
+from triplecheck.evals.experiments.directions import Direction, Measured, direction
 from triplecheck.evals.experiments.paired import Pairs, paired_rows
 from triplecheck.evals.experiments.report import write_report
-from triplecheck.evals.experiments.run import Selection, SetOpener, Trained, run_experiment
+from triplecheck.evals.experiments.run import Selection, SetOpener, Trained, _slug, run_experiment
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.embedding import TrainingOptions
 from triplecheck.kg.ranker import GENERAL
 from triplecheck.programs import KERAG, resolve_program
 from triplecheck.programs.assists import ASSISTS
@@ -211,6 +213,76 @@ def test_a_pattern_stands_for_each_benchmark_with_such_questions(tmp_path: Path)
     assert left_out == ["gone: no benchmark 'x*' in the data directory"]
 
 
+EMBEDDED = """
+title = "Embedded"
+
+[data.rings]
+case = "rings"
+embeddings = true
+
+[data.again]
+case = "rings"
+embeddings = true
+where = { half = "dev" }
+
+[data.few]
+case = "few"
+embeddings = true
+
+[[tables]]
+name = "one"
+title = "One"
+data = ["rings"]
+rows = [{ label = "Know3RAG", program = "know3rag" }]
+"""
+
+
+def test_embeddings_are_trained_once_and_kept_with_the_knowledge_base(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = TrainingOptions(dimensions=4, epochs=2, evaluate_every=1)
+    monkeypatch.setattr("triplecheck.evals.experiments.run.TrainingOptions", lambda: options)
+    question = '{"id": "%s", "question": "Where is n1?", "answers": ["n2"], "half": "%s"}\n'
+    for name, size in (("rings", 40), ("few", 3)):
+        (tmp_path / "data" / name).mkdir(parents=True)
+        edges = [f"n{at}\tr{step}\tn{(at + step) % size}\n" for step in (1, 2) for at in range(size)]
+        (tmp_path / "data" / name / "triples.tsv").write_text("".join(edges), "utf-8")
+        asked = question % ("1", "test") + question % ("2", "dev")
+        (tmp_path / "data" / name / "questions.jsonl").write_text(asked, "utf-8")
+    (tmp_path / "embedded.toml").write_text(EMBEDDED, "utf-8")
+    experiment = read_experiment(tmp_path / "embedded.toml")
+    left_out: list[str] = []
+    told: list[str] = []
+    for _ in range(2):
+        opener = SetOpener(tmp_path / "data", tmp_path / "kbs", left_out.append)
+        for name in ("rings", "again"):
+            opened = opener.open(name, experiment.data[name], 5, 0, lambda text, _done, _total: told.append(text))
+            assert opened is not None and opened.knowledge_base.embeddings is not None
+            assert opened.knowledge_base.embeddings.about.options.model == "ComplEx"
+    assert len([text for text in told if text.startswith("training: ")]) == 2, "an epoch each, trained once"
+    few = opener.open("few", experiment.data["few"], 5, 0)
+    assert few is not None and few.knowledge_base.embeddings is None
+    assert left_out == ["embeddings of few: 6 triples between entities are too few to train embeddings on"]
+    (cell,) = run_experiment(experiment, opener, tmp_path / "runs")
+    report = write_report(experiment, [cell], tmp_path / "report").read_text("utf-8")
+    assert "theta_0: rings: " in report and "no embeddings" not in report
+
+
+def test_a_run_directory_outlives_what_later_versions_can_say_of_a_row() -> None:
+    experiment = read_experiment("faithful")
+    slug = _slug(experiment, experiment.tables[0].rows[0], "bundled", ModelSpec())
+    assert slug == "kerag-bundled-extractive-b64fc78d"
+
+
+def test_papers_are_compared_without_assists_on_a_hundred_questions() -> None:
+    faithful = read_experiment("faithful")
+    for row in (row for table in faithful.tables for row in table.rows if "default" not in row.label):
+        if any(row.program in assist.programs for assist in ASSISTS):
+            options = check_options(resolve_program(row.program), row.options)
+            assert options["assist"] in ("none", "measured_theta"), row.label
+    assert sum(question.answerable for question in bundled_case().sample(faithful.limit)) >= 100
+
+
 DIRECTIONS = """
 title = "Directions"
 limit = 8
@@ -227,9 +299,26 @@ metrics = ["hits_at_1", "calls"]
 rows = [
   { label = "KERAG", program = "kerag" },
   { label = "nothing", program = "kerag", withheld = true, paper = "+" },
-  { label = "the same", program = "kerag", options = { hops = 2 }, paper = "+", why = "Nothing is left out." },
+  { label = "the same", program = "kerag", options = { hops = 2 }, paper = "+" },
   { label = "without a claim", program = "kerag", options = { multi_entity = true } },
+  { label = "a ranking", program = "kerag", metric = "mrr", paper = "+" },
+  { label = "1 hop", program = "kerag", options = { hops = 1 }, metric = "missing", against = "nothing", paper = "-" },
 ]
+
+[[tables]]
+name = "changes"
+title = "Changes"
+layout = "changes"
+data = ["films", "misspelt"]
+metrics = ["accuracy"]
+rows = [
+  { label = "KERAG", program = "kerag" },
+  { label = "nothing", program = "kerag", withheld = true, paper = "+" },
+]
+
+[data.misspelt]
+bundled = "dev"
+variant = "typo1"
 """
 
 
@@ -240,38 +329,96 @@ def test_directions_stand_beside_those_of_the_paper_and_a_sentence_says_why_not(
     experiment = read_experiment(tmp_path / "directions.toml")
     cells = run_experiment(experiment, opener, tmp_path / "runs")
     report = write_report(experiment, cells, tmp_path / "report").read_text("utf-8")
-    lines = {line.split(" | ")[0][2:]: line.split(" | ")[1:] for line in report.splitlines() if line[:2] == "| "}
+    directions, changes = report.split("## Changes")
+    lines = {line.split(" | ")[0][2:]: line.split(" | ")[1:] for line in directions.splitlines() if line[:2] == "| "}
     assert lines["KERAG"][0] == lines["nothing"][0] == "7", "one of the eight has no answer"
     assert lines["nothing"][1] == "0.000 [0.000, 0.000]"
     assert lines["KERAG"][1].split()[0] == lines["nothing"][2].split()[0].lstrip("+")
     assert lines["nothing"][3:5] == ["+", "+"]
     assert lines["the same"][2:5] == ["+0.000 [+0.000, +0.000]", "+", "0"]
     assert lines["without a claim"][3] == ""
-    said = [line for line in report.splitlines() if line.startswith("- ")]
-    assert said == ["- the same: every step of every question is the same in both rows. Nothing is left out."]
+    # By a metric of its own, of which less is better, and against another row than the first.
+    assert re.fullmatch(r"nothing: -\d\.\d{3} \[.*\] missing", lines["1 hop"][2])
+    assert lines["1 hop"][3:5] == ["-", "-"]
+    # No program here ranks, and without scores there is no direction.
+    assert lines["a ranking"][2:5] == ["", "+", ""]
+    said = [line for line in directions.splitlines() if line.startswith("- ")]
+    assert said == ["- the same: all steps of all 7 questions are the same in both rows."]
+
+    rows = [line.split(" | ") for line in changes.splitlines() if line[:2] == "| "]
+    assert [row[0] for row in rows[:4]] == ["| accurate (change, n)", "| ---", "| KERAG", "| nothing"]
+    head, _, kerag, nothing = rows[4:]
+    assert head[:3] == ["| misspelt, extractive", "n", "change of accurate"], "none for the first data set"
+    assert nothing[2] == "0.000 [0.000, 0.000]"
+    assert kerag[2] == nothing[3].replace("+", "") and nothing[4:6] == ["+", "0"]
 
 
-def _row(id: str, hits: float, answer: str, *steps: str) -> dict[str, Any]:
-    kinds = [{"kind": kind} for kind in steps]
-    return {"id": id, "status": "ok", "hits_at_1": hits, "answer": answer, "steps": kinds, "crag": "missing"}
+def _row(id: str, hits: float, answer: str, *steps: dict[str, Any], **fields: Any) -> dict[str, Any]:
+    return {
+        "id": id,
+        "status": "ok",
+        "hits_at_1": hits,
+        "answer": answer,
+        "steps": list(steps),
+        "crag": "accurate" if hits else "missing",
+        "lost": None if hits else "abstained",
+    } | fields
 
 
-def test_a_direction_counts_what_differs(tmp_path: Path) -> None:
-    spec = RowSpec(label="without", program="kerag", paper="+")
-    first = [_row("1", 1.0, "a", "linked"), _row("2", 1.0, "b"), _row("3", 0.0, "c"), _row("4", 0.0, "d")]
-    other = [_row("1", 0.0, "x"), _row("2", 1.0, "b", "linked"), _row("3", 1.0, "y", "linked"), _row("5", 1.0, "e")]
-    found = direction(spec, first, other, "hits_at_1")
+def _direction(spec: RowSpec, first: Sequence[Any], other: Sequence[Any], metric: str = "hits_at_1") -> Direction:
+    of_first = Measured(RowSpec(label="first", program="kerag"), {row["id"]: row for row in first})
+    found = direction(Measured(spec, {row["id"]: row for row in other}), of_first, metric)
     assert found is not None
+    return found
+
+
+def test_a_direction_counts_what_differs() -> None:
+    spec = RowSpec(label="without", program="kerag", paper="+")
+    linked = {"kind": "linked", "seconds": 1}
+    first = [_row("1", 1.0, "a", linked), _row("2", 1.0, "b"), _row("3", 0.0, "c"), _row("4", 0.0, "d")]
+    other = [_row("1", 0.0, "x"), _row("2", 1.0, "b", linked), _row("3", 1.0, "y", linked), _row("5", 1.0, "e")]
+    found = _direction(spec, first, other)
     assert (found.n, found.won, found.lost, found.acted, found.changed, found.sign) == (3, 1, 1, 3, 2, "0")
-    assert found.why().startswith("the steps of 3 and the answers to 2 of 3 questions differ; the first row is better")
-    worse = direction(
-        spec, [_row(str(n), 0.0, "a") for n in range(5)], [_row(str(n), 1.0, "b") for n in range(5)], "f1"
+    assert found.why() == (
+        "2 of 3 answers differ; the first row is better at 1 and worse at 1; with 3 questions a difference below about "
+        "1.00 cannot be told from chance. Where the first row is worse, in 1 of 1 cases the program abstained although "
+        "a gold answer was, or may have been, retrieved."
     )
-    assert worse is None, "no row has this score"
-    worse = direction(
-        spec, [_row(str(n), 0.0, "a") for n in range(5)], [_row(str(n), 1.0, "b") for n in range(5)], "hits_at_1"
+    assert direction(Measured(spec, {}), Measured(spec, {}), "hits_at_1") is None, "no question has a score"
+    worse = _direction(spec, [_row(str(n), 0.0, "a") for n in range(5)], [_row(str(n), 1.0, "b") for n in range(5)])
+    assert worse.sign == "-" and "worse at 5. " in worse.why()
+
+
+def test_fewer_missing_and_hallucinated_answers_are_better() -> None:
+    spec = RowSpec(label="without", program="kerag", paper="+")
+    first = [_row(str(n), 1.0, "a") for n in range(5)]
+    other = [_row(str(n), 0.0, "", crag="missing" if n < 4 else "hallucinated") for n in range(5)]
+    missing, wrong = (_direction(spec, first, other, metric) for metric in ("missing", "hallucination"))
+    assert (missing.difference, missing.sign, missing.won, missing.why()) == (pytest.approx(0.8), "+", 4, "")
+    assert (wrong.difference, wrong.won, wrong.lost) == (pytest.approx(0.2), 1, 0)
+
+
+def test_a_reason_is_what_the_traces_tell() -> None:
+    spec = RowSpec(label="without", program="kerag", paper="+")
+    cut = {"kind": "truncated", "what": "offered paths", "kept": 1, "total": 2}
+    first = [_row(str(n), 1.0, "a") for n in range(4)]
+    other = [_row(str(n), 1.0, "a", *[cut] * (n < 3)) for n in range(4)]
+    said = _direction(spec, first, other).why()
+    assert said == (
+        "the steps of 3 of 4 questions differ, and none of the answers. "
+        "Limits cut something off at 3 of 4 questions in this row, and at 0 in the first row."
     )
-    assert worse is not None and worse.sign == "-" and "worse at 5" in worse.why()
+    renamed = [row | {"answer": "b"} for row in other]
+    assert _direction(spec, first, renamed).why().startswith("4 of 4 answers differ, and none of their scores. ")
+    weighed = {"kind": "weighed", "turn": 0, "score": None}
+    no_score = [_row(str(n), 1.0, "a", weighed) for n in range(4)]
+    assert "No answer and no passage has a score in the first row." in _direction(spec, no_score, other).why()
+    reason = "the knowledge base has no embeddings: no triple has a score, all turns are taken"
+    checked = {"kind": "checked", "what": "embeddings", "passed": False, "reason": reason}
+    none = [_row(str(n), 1.0, "a", checked, weighed) for n in range(4)]
+    assert f". T{reason[1:]}. " in _direction(spec, none, other).why()
+    scored = [_row(str(n), 1.0, "a", weighed | {"score": 0.5}) for n in range(4)]
+    assert "score" not in _direction(spec, scored, other).why()
 
 
 def test_pairs_are_won_lost_and_tested_over_all_graphs_and_without_each() -> None:
@@ -389,6 +536,9 @@ def test_a_report_says_how_many_questions_of_a_stopped_run_have_scores(
         ('table = "switches"\nmetric -> table = "switch"\nmetric', "switch"),
         ('title = "A small one" -> title = ', "TOML"),
         ('metric = "hits_at_1" -> metric = "luck"', "luck"),
+        ("withheld = true -> metric = 'luck'", "luck"),
+        ("withheld = true -> against = 'no hops'", "no hops"),
+        ("withheld = true -> against = 'withheld'", "against no other row"),
     ],
 )
 def test_an_invalid_experiment_is_rejected_before_anything_is_run(

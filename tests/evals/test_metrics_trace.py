@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from triplecheck.evals.metrics.trace import reference_sources, stopped_at, theta_0
+from triplecheck.evals.metrics.trace import reference_sources, stopped_at, supervision, theta_0
 from triplecheck.programs.know3rag.reliability import threshold
-from triplecheck.programs.steps import Consulted, TraceEvent, Weighed
+from triplecheck.programs.steps import Checked, Consulted, TraceEvent, Weighed
 
 
 def row(*steps: TraceEvent) -> dict[str, Any]:
@@ -45,6 +45,22 @@ def test_theta_0_is_read_from_the_threshold_of_the_first_answer() -> None:
     assert theta_0([row(), row(judged(0, 128.0), judged(1, 128.0))]) == pytest.approx(0.25)
     assert theta_0([row(judged(0, 10.0))], c=10.0) == pytest.approx(0.25)
     assert theta_0([row()]) is None
+
+
+def test_scores_of_answers_and_new_passages_are_counted() -> None:
+    scored = Weighed(1, "an answer", [], 2.0, "", 1.0, "last_turn")
+    rows = [
+        row(weighed(0, "go_on"), consulted("corpus", "kept", True), consulted("corpus", "repeated"), scored),
+        row(weighed(0, "go_on"), Consulted(1, "corpus", "a text", False, 0.5, "irrelevant"), weighed(1, "last_turn")),
+    ]
+    found = supervision(rows)
+    assert found is not None and found.scores and not found.missing
+    assert str(found) == (
+        "an answer to 1 of 2 questions and 1 of 2 passages have a score; 1 of 2 passages are judged relevant"
+    )
+    nothing = supervision([row(Checked("embeddings", False, "there are none"), weighed(0, "last_turn"))])
+    assert nothing is not None and not nothing.scores and nothing.missing == "there are none"
+    assert supervision([row()]) is None
 
 
 def test_declined_and_repeated_passages_are_counted_separately_from_used_ones() -> None:
