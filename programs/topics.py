@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import TypeVar
 
 from triplecheck.kg import Candidate, Graph, Linker, normalize
 from triplecheck.language.described import places
@@ -20,6 +21,8 @@ from triplecheck.signatures.notation import names_in, split_note, with_note, wri
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
 _CLASSES = 200  # whose names are looked at
+
+_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -65,6 +68,7 @@ class TopicLinker:
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None: 5.
         union: candidates of all kinds, not only of the most exact kind.
+        limit: candidates of one name.
     """
 
     def __init__(
@@ -79,14 +83,17 @@ class TopicLinker:
         grounding: bool = True,
         top_k: int | None = None,
         union: bool = False,
+        limit: int = 10,
     ) -> None:
         self._graph = graph
+        self._trace = trace
         self._candidates = partial(
-            linker.candidates, question=question if grounding else None, top_k=top_k, union=union
+            linker.candidates, question=question if grounding else None, limit=limit, top_k=top_k, union=union
         )
         self.question = question
         self.language = language
-        found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
+        mentions = self._cut("names in the question", linker.mentions(read_text(question, language)), _NAMES_SHOWN)
+        found = [(mention.text, self._candidates(mention)) for mention in mentions]
         known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
         known = [one for one in known if not self._is_part(one, known)]
         meant, years = homonyms(assists, graph, question, {one.written: one.candidates for one in known}, trace)
@@ -95,6 +102,12 @@ class TopicLinker:
         known = [one for one in known if not self._is_class(one)] or known
         known = [one for one in known if not self._is_deed(one) and not self._is_noun(one)]
         self.known = [one for one in known if one.written not in years] or known
+
+    def _cut(self, what: str, found: Sequence[_Found], limit: int) -> Sequence[_Found]:
+        """The first of what was found; the trace records what is cut off."""
+        if len(found) > limit and self._trace is not None:
+            self._trace.add(Truncated(what, limit, len(found)))
+        return found[:limit]
 
     def _is_part(self, one: Known, known: Sequence[Known]) -> bool:
         """Whether a name stands in the question only as a part of a longer name that the graph has."""
@@ -130,13 +143,14 @@ class TopicLinker:
     def types_of_known(self) -> list[str]:
         """The types of everything that the recognised names may mean, for a prompt."""
         nodes = [candidate.node for known in self.known for candidate in known.candidates]
-        types = dict.fromkeys(t for node in nodes for t in self._graph.types(node))
-        return [self._graph.type_label(t) for t in types][:_TYPES_SHOWN]
+        return self._type_labels(list(dict.fromkeys(t for node in nodes for t in self._graph.types(node))))
 
-    def types(self) -> list[str]:
+    def types(self, limit: int = _TYPES_SHOWN) -> list[str]:
         """The most frequent types of the graph, for a prompt."""
-        ids = self._graph.type_ids[:_TYPES_SHOWN]
-        return [self._graph.type_label(t) for t in ids]
+        return self._type_labels(self._graph.type_ids, limit)
+
+    def _type_labels(self, ids: Sequence[str], limit: int = _TYPES_SHOWN) -> list[str]:
+        return [self._graph.type_label(kind) for kind in self._cut("types in the prompt", ids, limit)]
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""
