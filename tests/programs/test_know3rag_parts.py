@@ -245,6 +245,18 @@ def test_connected_follows_edges_in_both_directions() -> None:
     assert connected(edges, []) == set()
 
 
+def test_the_bench_of_the_triple_check_reads_passages_as_the_filter_does(embedded: Sources) -> None:
+    from bench.filtering import extracted, measured, passages
+
+    base = embedded.knowledge_base
+    assert base is not None
+    some = passages(base, 2)
+    assert [passage.true for passage in some] == [True, False] * (len(some) // 2)
+    scores = extracted(base, some, "relative", "extractive")
+    assert np.isfinite(scores).any()
+    assert "precision" in measured(some, scores)
+
+
 class TestRelationsForAPrompt:
     def test_the_named_come_first_then_the_most_similar_to_each_text(self, bundled: KnowledgeBase) -> None:
         texts = ["The seat of government of Mongolia is Ulaanbaatar.", "Heiden was a student of Paul Hindemith."]
