@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TypeVar
 
 from triplecheck.kg import Candidate, Graph, Linker, normalize
 from triplecheck.language.described import places
@@ -21,8 +20,6 @@ from triplecheck.signatures.notation import names_in, split_note, with_note, wri
 _NAMES_SHOWN = 8
 _TYPES_SHOWN = 40
 _CLASSES = 200  # whose names are looked at
-
-_Found = TypeVar("_Found")
 
 
 @dataclass(frozen=True)
@@ -92,8 +89,9 @@ class TopicLinker:
         )
         self.question = question
         self.language = language
-        mentions = self._cut("names in the question", linker.mentions(read_text(question, language)), _NAMES_SHOWN)
-        found = [(mention.text, self._candidates(mention)) for mention in mentions]
+        mentions = linker.mentions(read_text(question, language))
+        self._note_cut("names in the question", _NAMES_SHOWN, len(mentions))
+        found = [(mention.text, self._candidates(mention)) for mention in mentions[:_NAMES_SHOWN]]
         known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
         known = [one for one in known if not self._is_part(one, known)]
         meant, years = homonyms(assists, graph, question, {one.written: one.candidates for one in known}, trace)
@@ -103,11 +101,9 @@ class TopicLinker:
         known = [one for one in known if not self._is_deed(one) and not self._is_noun(one)]
         self.known = [one for one in known if one.written not in years] or known
 
-    def _cut(self, what: str, found: Sequence[_Found], limit: int) -> Sequence[_Found]:
-        """The first of what was found; the trace records what is cut off."""
-        if len(found) > limit and self._trace is not None:
-            self._trace.add(Truncated(what, limit, len(found)))
-        return found[:limit]
+    def _note_cut(self, what: str, most: int, total: int) -> None:
+        if total > most and self._trace is not None:
+            self._trace.add(Truncated(what, most, total))
 
     def _is_part(self, one: Known, known: Sequence[Known]) -> bool:
         """Whether a name stands in the question only as a part of a longer name that the graph has."""
@@ -143,14 +139,15 @@ class TopicLinker:
     def types_of_known(self) -> list[str]:
         """The types of everything that the recognised names may mean, for a prompt."""
         nodes = [candidate.node for known in self.known for candidate in known.candidates]
-        return self._type_labels(list(dict.fromkeys(t for node in nodes for t in self._graph.types(node))))
+        types = dict.fromkeys(t for node in nodes for t in self._graph.types(node))
+        self._note_cut("types in the prompt", _TYPES_SHOWN, len(types))
+        return [self._graph.type_label(t) for t in types][:_TYPES_SHOWN]
 
     def types(self, limit: int = _TYPES_SHOWN) -> list[str]:
         """The most frequent types of the graph, for a prompt."""
-        return self._type_labels(self._graph.type_ids, limit)
-
-    def _type_labels(self, ids: Sequence[str], limit: int = _TYPES_SHOWN) -> list[str]:
-        return [self._graph.type_label(kind) for kind in self._cut("types in the prompt", ids, limit)]
+        ids = self._graph.type_ids
+        self._note_cut("types in the prompt", limit, len(ids))
+        return [self._graph.type_label(t) for t in ids[:limit]]
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""
