@@ -162,6 +162,9 @@ def show_summary(summary: Summary, place: Path) -> None:
     roles = summary.configuration.get("roles", {})
     models = ", ".join(f"{role}={model}" for role, model in roles.items())
     say(f"models: {models}")
+    thresholds = summary.configuration.get("thresholds") or {}
+    if thresholds:
+        say(f"thresholds: {', '.join(f'{name} = {value:.3g}' for name, value in thresholds.items())}")
     totals = scores.totals
     tokens = f"{totals['prompt_tokens']:,} + {totals['completion_tokens']:,} tokens"
     money = f", ${totals['dollars']:.4f}" if totals["dollars"] else ""

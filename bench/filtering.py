@@ -98,7 +98,7 @@ def extracted(base: KnowledgeBase, some: Sequence[Passage], scoring: str, lm: st
     check = ReferenceFilter(Assists(), supervisor, relevance=False, triples=True, at_once=_AT_ONCE)
     references = [Reference(one.text, "corpus") for one in some]
     with session(lm):
-        verdicts = check("", [], references, Trace(), lambda *_: None)
+        verdicts = check("", [], references, Trace(), lambda _, step, **inputs: step(**inputs))
     return [verdict.score for verdict in verdicts]
 
 

@@ -35,6 +35,7 @@ def describe(
     return {
         "program": program.name,
         "switches": switches(program),
+        "thresholds": dict(program.thresholds) or None,
         "prompts": _prompts(program),
         "roles": roles.to_json(),
         # The id of an embedded model contains a hash of its weights.

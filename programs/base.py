@@ -316,6 +316,11 @@ class Program(dspy.Module, metaclass=_ProgramType):
         return ()
 
     @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Thresholds that it works with, given or measured on its sources, for the record of a run."""
+        return {}
+
+    @property
     def graph(self) -> Graph:
         """The graph that answers are checked against."""
         return self.sources.graph

@@ -125,6 +125,11 @@ class Cascade(Program):
         return max(program.reach for program in self.programs)
 
     @property
+    def thresholds(self) -> Mapping[str, float]:
+        """Those of its programs; of several with the same name those of the last."""
+        return {name: value for program in self.programs for name, value in program.thresholds.items()}
+
+    @property
     def own_roles(self) -> tuple[Roles, ...]:
         """The models that members have of their own."""
         return tuple(roles for roles in self.roles if roles is not None)

@@ -65,6 +65,7 @@ class TopicLinker:
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None: 5.
         union: candidates of all kinds, not only of the most exact kind.
+        limit: candidates of one name.
     """
 
     def __init__(
@@ -79,14 +80,18 @@ class TopicLinker:
         grounding: bool = True,
         top_k: int | None = None,
         union: bool = False,
+        limit: int = 10,
     ) -> None:
         self._graph = graph
+        self._trace = trace
         self._candidates = partial(
-            linker.candidates, question=question if grounding else None, top_k=top_k, union=union
+            linker.candidates, question=question if grounding else None, limit=limit, top_k=top_k, union=union
         )
         self.question = question
         self.language = language
-        found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
+        mentions = linker.mentions(read_text(question, language))
+        self._note_cut("names in the question", _NAMES_SHOWN, len(mentions))
+        found = [(mention.text, self._candidates(mention)) for mention in mentions[:_NAMES_SHOWN]]
         known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
         known = [one for one in known if not self._is_part(one, known)]
         meant, years = homonyms(assists, graph, question, {one.written: one.candidates for one in known}, trace)
@@ -95,6 +100,10 @@ class TopicLinker:
         known = [one for one in known if not self._is_class(one)] or known
         known = [one for one in known if not self._is_deed(one) and not self._is_noun(one)]
         self.known = [one for one in known if one.written not in years] or known
+
+    def _note_cut(self, what: str, most: int, total: int) -> None:
+        if total > most and self._trace is not None:
+            self._trace.add(Truncated(what, most, total))
 
     def _is_part(self, one: Known, known: Sequence[Known]) -> bool:
         """Whether a name stands in the question only as a part of a longer name that the graph has."""
@@ -131,12 +140,14 @@ class TopicLinker:
         """The types of everything that the recognised names may mean, for a prompt."""
         nodes = [candidate.node for known in self.known for candidate in known.candidates]
         types = dict.fromkeys(t for node in nodes for t in self._graph.types(node))
+        self._note_cut("types in the prompt", _TYPES_SHOWN, len(types))
         return [self._graph.type_label(t) for t in types][:_TYPES_SHOWN]
 
-    def types(self) -> list[str]:
+    def types(self, limit: int = _TYPES_SHOWN) -> list[str]:
         """The most frequent types of the graph, for a prompt."""
-        ids = self._graph.type_ids[:_TYPES_SHOWN]
-        return [self._graph.type_label(t) for t in ids]
+        ids = self._graph.type_ids
+        self._note_cut("types in the prompt", limit, len(ids))
+        return [self._graph.type_label(t) for t in ids[:limit]]
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""

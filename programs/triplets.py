@@ -31,7 +31,8 @@ def read_triplets(
     """Parse what a model wrote. A line that is not a pattern is dropped with its reason.
 
     Args:
-        answer: the variable asked for. If it names none, the only variable of a candidate type is used.
+        answer: the variable asked for. If it names none, the only variable of a candidate type is used; if none has
+            such a type, the only one whose type is not known.
         schema: names of relations and types; tells the relation in "directed by: Film to Person".
         candidate_types: ids of the types that may be answers; none: any.
     """
@@ -71,9 +72,7 @@ def _target(
     name = read_unknown(answer)
     if name in variables:
         return name
-    may_be = [
-        name
-        for name, variable in variables.items()
-        if not candidate_types or (variable.type is not None and schema.type_id(variable.type) in candidate_types)
-    ]
+    kinds = {name: None if end.type is None else schema.type_id(end.type) for name, end in variables.items()}
+    may_be = [name for name, kind in kinds.items() if kind in candidate_types]
+    may_be = may_be or [name for name, kind in kinds.items() if kind is None or not candidate_types]
     return may_be[0] if len(may_be) == 1 else None

@@ -8,11 +8,12 @@ Source: 4StepFocus, Algorithms 2 and 3.
 """
 
 from triplecheck.kg.patterns.answers import Measured, extreme, extremes, measure, relax, support
-from triplecheck.kg.patterns.bind import Constants, SchemaNames, bind
+from triplecheck.kg.patterns.bind import ALL_HOMONYMS, Constants, SchemaNames, bind
 from triplecheck.kg.patterns.match import Match, match, solutions
 from triplecheck.kg.patterns.query import BoundPattern, Domain, Dropped, Link, Query, parse_patterns, write_pattern
 
 __all__ = [
+    "ALL_HOMONYMS",
     "BoundPattern",
     "Constants",
     "Domain",

@@ -6,6 +6,7 @@ all nodes of that name in the graph.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -78,7 +79,9 @@ def _form(name: str) -> str:
 CUTOFF = 0.8
 """Minimum similarity of a misspelt name (1 - edit distance / length)."""
 
-_HOMONYMS = 1_000
+ALL_HOMONYMS = sys.maxsize
+"""A limit of candidates that cuts nothing off: homonyms stay as a set."""
+
 _EQUAL = 0.05  # names whose fit is worse than the best by more than this are dropped
 
 
@@ -103,6 +106,7 @@ class Constants:
         cutoff: minimum similarity of misspelt names, used if no name matches exactly.
         by_vector: if no name is similar either, take the nearest in meaning that the linker finds.
         recognised: candidates of a name that are known beforehand, empty for others; the best of them are used.
+        loose: use them even if they have only a part of the name, or it is misspelt beyond the cutoff.
     """
 
     def __init__(
@@ -113,9 +117,10 @@ class Constants:
         cutoff: float = CUTOFF,
         by_vector: bool = False,
         recognised: Callable[[str], Sequence[Candidate]] = lambda _: (),
+        loose: bool = True,
     ) -> None:
         self._graph, self._linker = graph, linker
-        self._cutoff, self._by_vector, self._recognised = cutoff, by_vector, recognised
+        self._cutoff, self._by_vector, self._recognised, self._loose = cutoff, by_vector, recognised, loose
         self._known: dict[Name, Constant] = {}
 
     def look_up(self, name: Name, type_id: str | None) -> Constant:
@@ -131,19 +136,25 @@ class Constants:
 
     def _look_up(self, text: str, type_id: str | None) -> Constant:
         recognised = self._of_type(self._recognised(text), type_id)
+        recognised = [c for c in recognised if self._loose or c.is_exact or self._is_near(c)]
         if recognised:
             best = max(c.lexical for c in recognised)
             return _constant([c for c in recognised if c.lexical >= best - _EQUAL])
-        named = self._of_type(() if self._linker is None else self._linker.candidates(text, limit=_HOMONYMS), type_id)
+        named = self._of_type(
+            () if self._linker is None else self._linker.candidates(text, limit=ALL_HOMONYMS), type_id
+        )
         exact = [c for c in named if c.is_exact]
         if exact:
             return _constant(exact)
         if (node := self._graph.find(text)) is not None:
             return Constant(np.array([node], np.int64))
-        misspelt = [c for c in named if c.source == "typo" and c.lexical >= spelling_fit(self._cutoff)]
+        misspelt = [c for c in named if self._is_near(c)]
         near = misspelt or [c for c in named if c.source == "dense" and self._by_vector]
         nearest = max((c.lexical for c in near), default=0.0)
         return _constant([c for c in near if c.lexical == nearest])
+
+    def _is_near(self, candidate: Candidate) -> bool:
+        return candidate.source == "typo" and candidate.lexical >= spelling_fit(self._cutoff)
 
     def _of_type(self, candidates: Sequence[Candidate], type_id: str | None) -> list[Candidate]:
         return [c for c in candidates if type_id is None or type_id in self._graph.types(c.node)]

@@ -103,15 +103,22 @@ class NodeDocuments:
         return f"{document.title}\n{document.text[int(self._lengths[row]) :].lstrip()}"
 
 
-def described(graph: ColumnarGraph, documented: RowArray) -> RowArray | None:
-    """Candidates for a search by documents: nodes with documents (ascending), and all nodes of documented types.
+def documented_types(graph: ColumnarGraph, documented: RowArray) -> tuple[str, ...]:
+    """The types most of whose nodes have a document; the most frequent first.
 
-    A type is documented if most of its nodes have a document. None if documents are the exception in the graph: then
-    any node is a candidate.
+    Args:
+        documented: nodes with documents.
     """
-    kinds = [
-        nodes for t in graph.type_ids if 2 * np.isin(nodes := graph.nodes_of_type(t), documented).sum() > len(nodes)
-    ]
+    kinds = ((kind, np.isin(graph.nodes_of_type(kind), documented)) for kind in graph.type_ids)
+    return tuple(kind for kind, has_document in kinds if 2 * has_document.sum() > len(has_document))
+
+
+def described(graph: ColumnarGraph, documented: RowArray) -> RowArray | None:
+    """Candidates for a search by documents: nodes with documents (ascending), and all of `documented_types`.
+
+    None if documents are the exception in the graph: then any node is a candidate.
+    """
+    kinds = [graph.nodes_of_type(kind) for kind in documented_types(graph, documented)]
     if kinds:
         return distinct(np.concatenate([documented, *kinds]).astype(np.int64))
     return documented if 2 * len(documented) > graph.num_entities else None

@@ -7,8 +7,8 @@ A knowledge base offers all three as `knowledge_base.node_search`:
     ranking.nodes, ranking.scores
 
 Source: STaRK (arXiv 2404.13207), where VSS compares one vector of a node's textual and relational information, and
-Multi-VSS separate vectors of both. Vectors are computed when first needed and kept on disk: the default encoder
-embeds some 13 full-length documents per second and core.
+Multi-VSS separate vectors of both. Vectors are computed at first use and kept on disk: the default encoder embeds
+some 13 full-length documents per second and core.
 """
 
 from __future__ import annotations
@@ -187,6 +187,9 @@ class Ranking:
 class NodeSearch(Protocol):
     """Ranks nodes for a query. Thread-safe."""
 
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Compute the vectors that the first call of `rank` would compute."""
+
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
         """The best of the candidates.
 
@@ -203,6 +206,9 @@ class BM25Search:
     def __init__(self, documents: NodeDocuments) -> None:
         self._documents = documents
 
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Do nothing: there are no vectors."""
+
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
@@ -215,9 +221,9 @@ class BM25Search:
 class VectorSearch:
     """Cosine with one vector per node, or the mean over several (of its text and of its relations).
 
-    Vectors are computed when needed (`LazyVectors`). Until all exist, a query is compared with at most `at_once`
-    candidates, the best by BM25. So the result of a query does not depend on earlier queries; after `encode_all` all
-    candidates are compared.
+    At first use all vectors are computed, if the nodes are at most `ENCODED_AT_FIRST`. Of more nodes they are computed
+    when needed (`LazyVectors`): until all exist, a query is compared with at most `at_once` candidates, the best by
+    BM25. So the result of a query does not depend on earlier queries; after `encode_all` all candidates are compared.
 
     Args:
         fields: one or several sets of vectors, rows as in `documents`.
@@ -229,6 +235,7 @@ class VectorSearch:
         self._fields = tuple(fields)
         self._words = BM25Search(documents)
         self._at_once = at_once
+        self._lock = threading.Lock()
 
     @property
     def complete(self) -> bool:
@@ -236,11 +243,18 @@ class VectorSearch:
         return all(field.complete for field in self._fields)
 
     def encode_all(self, progress: ProgressCallback = no_progress) -> None:
-        """Compute all vectors. If interrupted, the next call resumes."""
-        for field in self._fields:
-            field.fill(progress=progress)
+        """Compute all vectors. If interrupted, the next call resumes; other threads wait."""
+        with self._lock:
+            for field in self._fields:
+                field.fill(progress=progress)
+
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Compute all vectors, if the nodes are at most `ENCODED_AT_FIRST`."""
+        if len(self._documents) <= ENCODED_AT_FIRST:
+            self.encode_all(progress)
 
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
+        self.prepare()
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
         if len(known) > self._at_once and not self.complete:
@@ -265,6 +279,11 @@ class FusedSearch:
 
     def __init__(self, documents: NodeDocuments, *searches: NodeSearch) -> None:
         self._documents, self._searches = documents, searches
+
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Compute the vectors of each search."""
+        for search in self._searches:
+            search.prepare(progress)
 
     def rank(self, query: str, candidates: IntArray | Sequence[int] | None = None, limit: int = 20) -> Ranking:
         nodes = self._documents.nodes if candidates is None else distinct(np.asarray(candidates, np.int64))

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from triplecheck.kg import IntArray, UserError
+from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb import NodeSearch, NodeSearches, Ranking
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, cut_texts, with_places
@@ -46,14 +47,17 @@ class RankingBaseline(Program):
     search: ClassVar[str]
     """What ranks: the name of a search of `kg.skb.NodeSearches`."""
 
+    def prepare(self, progress: ProgressCallback = no_progress) -> None:
+        """Make the vectors of nodes, if the search uses them and they are not too many."""
+        self._searcher.prepare(progress)
+
     def run(self, question: str, trace: Trace) -> Outcome:
         """Rank, and answer with the first."""
         return self.conclude(self.ranked(question, trace), trace)
 
     def ranked(self, question: str, trace: Trace) -> tuple[int, ...]:
         """The nodes whose documents have something in common with the question, best first."""
-        searcher: NodeSearch = getattr(self.searches, self.search)
-        found = searcher.rank(question, self._candidates, self.options.limit)
+        found = self._searcher.rank(question, self._candidates, self.options.limit)
         self._note(found, trace)
         # A word index scores 0 if no word is shared; cosines below 0 still rank.
         alike = np.isfinite(found.scores) & (found.scores != 0)
@@ -69,6 +73,11 @@ class RankingBaseline(Program):
             trace.add(Stopped("not_grounded", "a ranking by likeness rests on no fact"))
             return Outcome(abstained="not_grounded", ranking=ranking, retrieved=retrieved)
         return Outcome(self.graph.label(ranking[0]), ranking[:1], ranking=ranking, retrieved=retrieved)
+
+    @property
+    def _searcher(self) -> NodeSearch:
+        found: NodeSearch = getattr(self.searches, self.search)
+        return found
 
     @property
     def searches(self) -> NodeSearches:

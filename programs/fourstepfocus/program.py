@@ -15,9 +15,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from triplecheck.kg import Candidate, IntArray
+from triplecheck.kg.patterns import ALL_HOMONYMS
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.skb import NodeSearch, NodeSearches, described
-from triplecheck.kg.skb.search import ENCODED_AT_FIRST
+from triplecheck.kg.skb import NodeSearch, NodeSearches, described, documented_types
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import unknown_missing
 from triplecheck.programs.assists.fourstepfocus import likely_answers
@@ -41,11 +41,11 @@ _AS_COMMON = 0.9  # of the edges of the commonest type: then a type is about as 
 class FourStepFocus(Program):
     """Retrieval over a semi-structured knowledge base, with triplets as a prefilter.
 
-    The prediction's `ranking` holds at most `k_max` nodes. Its `answers` are those at the head of the
-    ranking (`assists.likely_answers`); `evidence` is their supporting triples. They are grounded if these prove every
-    pattern that the model wrote: not if a pattern was loosened, dropped or could not be used. With `grounded_only` it
-    abstains if patterns lead to no node or their triples do not prove it. It has `FourStepFocusOptions` and the presets
-    `default` and `paper` (`PAPER`).
+    The prediction's `ranking` holds at most `limit` nodes, the first `k_max` of them reranked. Its `answers` are those
+    at the head of the ranking (`assists.likely_answers`); `evidence` is their supporting triples. They are grounded if
+    these prove every pattern that the model wrote: not if a pattern was loosened, dropped or could not be used. With
+    `grounded_only` it abstains if patterns lead to no node or their triples do not prove it. It has
+    `FourStepFocusOptions` and the presets `default` and `paper` (`PAPER`).
     """
 
     name: ClassVar[str] = "4stepfocus"
@@ -60,10 +60,13 @@ class FourStepFocus(Program):
 
     def run(self, question: str, trace: Trace) -> Outcome:
         """Algorithm 1."""
-        linker = TopicLinker(self.graph, self.sources.linker, question, self.sources.language, self.assists, trace)
+        sources = self.sources
+        linker = TopicLinker(
+            self.graph, sources.linker, question, sources.language, self.assists, trace, limit=ALL_HOMONYMS
+        )
         inputs = {
             "question": question,
-            "types": linker.types(),
+            "types": linker.types(self.options.limits.types),
             "relations": self._relations(question, trace),
             "known_names": linker.known_names(),
         }
@@ -73,13 +76,15 @@ class FourStepFocus(Program):
         if not candidates:
             trace.add(Stopped("no_candidates", "neither patterns nor search led to a node"))
             return Outcome(abstained="no_candidates")
-        return self.conclude(found, self.rerank(question, candidates, trace), trace)
+        k_max = self.options.k_max
+        further = [candidate.node for candidate in candidates[k_max:]]
+        return self.conclude(found, self.rerank(question, candidates[:k_max], trace), further, trace)
 
     # --- 1 triplets (Algorithm 1, line 1) --------------------------------------------------------
     def ask_for_triplets(self, inputs: Mapping[str, Any], trace: Trace) -> Triplets:
         """ASK_LLM_FOR_TRIPLETS: the question as triple patterns, and the variable that it asks for."""
         reply = self.ask(trace, self.write_triplets, **inputs)
-        return read_triplets(reply.triplets, reply.answer, self.sources.schema_names, self._type_ids)
+        return read_triplets(reply.triplets, reply.answer, self.sources.schema_names, self._candidate_types)
 
     def _relations(self, question: str, trace: Trace) -> list[str]:
         """E.types: relations of the graph for the prompt, the most similar to the question first if they are many."""
@@ -125,44 +130,55 @@ class FourStepFocus(Program):
         return {kind: place for place, kind in enumerate(self.graph.type_ids)}
 
     @cached_property
-    def _type_ids(self) -> tuple[str, ...]:
-        return tuple(self.sources.schema_names.type_id(kind) or kind for kind in self.options.candidate_types)
+    def _candidate_types(self) -> tuple[str, ...]:
+        """Ids of the types of C; none: any."""
+        base = self.sources.knowledge_base
+        if named := self.options.candidate_types:
+            return tuple(self.sources.schema_names.type_id(kind) or kind for kind in named)
+        if base is None or base.documents is None:
+            return ()
+        return documented_types(base.columnar, base.node_search.documents.nodes)
 
     @cached_property
     def _candidates(self) -> IntArray | None:
         """C of the paper; None: any node."""
-        graph, base = self.graph, self.sources.knowledge_base
-        if self._type_ids:
-            return np.unique(np.concatenate([graph.nodes_of_type(kind) for kind in self._type_ids]))
+        base = self.sources.knowledge_base
+        if self.options.candidate_types:
+            return np.unique(np.concatenate([self.graph.nodes_of_type(kind) for kind in self._candidate_types]))
         if base is None or base.documents is None:
             return None
         return described(base.columnar, base.node_search.documents.nodes)
 
     # --- 3 vector similarity search (Algorithm 1, line 3) ----------------------------------------
     def search(self, question: str, found: Substituted, trace: Trace) -> list[RankedNode]:
-        """VSS: the best `k_max` of C_filtered; if there are fewer, C_additional fills up from all candidates."""
-        k_max = self.options.k_max
+        """VSS: C_filtered, then C_additional from all candidates. The first `k_max` are those of the paper."""
+        k_max, limit = self.options.k_max, self._ranked
         satisfying = np.empty(0, np.int64) if found.nodes is None else found.nodes
         if len(satisfying) > k_max:
             trace.add(Truncated("nodes that satisfy the patterns", k_max, len(satisfying)))
         nodes = []
-        for node, score in self._rank(question, satisfying, trace):
-            triples = tuple(supporting(self.sources, found, node, self.options.limits.per_pattern))
-            nodes.append(RankedNode(node, score, triples, satisfies=True))
-        if len(nodes) < k_max:
-            # The best k_max of all are enough, whichever of them satisfy the patterns.
+        for place, (node, score) in enumerate(self._rank(question, satisfying, trace)):
+            reranked = place < k_max
+            triples = supporting(self.sources, found, node, self.options.limits.per_pattern) if reranked else ()
+            nodes.append(RankedNode(node, score, tuple(triples), satisfies=True))
+        if len(nodes) < limit:
+            # The best of all are enough, whichever of them satisfy the patterns.
             known = set(satisfying.tolist())
             others = self._rank(question, self._candidates, trace)
             additional = [RankedNode(node, score) for node, score in others if node not in known]
-            nodes += additional[: k_max - len(nodes)]
+            nodes += additional[: limit - len(nodes)]
         return nodes
 
+    @property
+    def _ranked(self) -> int:
+        return max(self.options.k_max, self.options.limit)
+
     def _rank(self, question: str, nodes: IntArray | None, trace: Trace) -> list[tuple[int, float | None]]:
-        """The best `k_max` of some nodes by their documents, ties by node id; nodes without a document last."""
+        """The best of some nodes by their documents, ties by node id; nodes without a document last."""
         if self._searcher is None:
-            kept = [] if nodes is None else nodes[: self.options.k_max].tolist()
+            kept = [] if nodes is None else nodes[: self._ranked].tolist()
             return [(node, None) for node in kept]
-        ranking = self._searcher.rank(question, nodes, self.options.k_max)
+        ranking = self._searcher.rank(question, nodes, self._ranked)
         if ranking.compared < ranking.total:
             trace.add(Truncated("candidates compared with the question", ranking.compared, ranking.total))
         pairs = zip(ranking.nodes.tolist(), ranking.scores.tolist(), strict=True)
@@ -193,10 +209,8 @@ class FourStepFocus(Program):
         """Make the vectors of nodes, if the search uses them and they are not too many; of names, if they are used."""
         if self.options.matching.by_vector:
             self.sources.dense_linker(progress)
-        searches = None if self.options.search == "none" else self._searches
-        if searches is None or self._search == "bm25" or len(searches.documents) > ENCODED_AT_FIRST:
-            return
-        (searches.multi if self._search == "multi" else searches.dense).encode_all(progress)
+        if self._searcher is not None:
+            self._searcher.prepare(progress)
 
     # --- 4 rerank (Algorithm 1, line 4) ----------------------------------------------------------
     def rerank(self, question: str, candidates: Sequence[RankedNode], trace: Trace) -> list[RankedNode]:
@@ -214,10 +228,13 @@ class FourStepFocus(Program):
         return [candidate for candidate, _ in scored]
 
     # --- the answer ----------------------------------------------------------------------------
-    def conclude(self, found: Substituted, ranked: Sequence[RankedNode], trace: Trace) -> Outcome:
-        """The answers: the head of the ranking."""
-        ranking = tuple(candidate.node for candidate in ranked)
-        retrieved = frozenset(node for c in ranked for h, _, t in c.triples for node in (h, t)) | frozenset(ranking)
+    def conclude(
+        self, found: Substituted, ranked: Sequence[RankedNode], further: Sequence[int], trace: Trace
+    ) -> Outcome:
+        """The answers: the head of the ranking. It ends with further nodes in the order of the search."""
+        nodes = tuple(candidate.node for candidate in ranked)
+        ranking = (*nodes, *further)
+        retrieved = frozenset(node for c in ranked for h, _, t in c.triples for node in (h, t)) | frozenset(nodes)
         how, scores = self.options, {c.node: c.score.value for c in ranked}
         satisfying = {c.node for c in ranked if c.satisfies}
         named = set() if found.match is None else {n for nodes in found.match.query.given.values() for n in nodes}

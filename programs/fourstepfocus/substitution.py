@@ -33,6 +33,8 @@ class Matching:
             them).
         cutoff: least similarity of a misspelt constant (1 - edit distance / length).
         by_vector: if no name is similar, take the nearest in meaning, by vectors of names.
+        loose: what the question was found to name is a constant even if it is a part of a name ("Hindemith") or
+            misspelt beyond the cutoff.
         budget: rows that an exact join may hold.
     """
 
@@ -42,6 +44,7 @@ class Matching:
     relax: bool = True
     cutoff: float = 0.8
     by_vector: bool = False
+    loose: bool = True
     budget: int = 1_000_000
 
 
@@ -79,7 +82,7 @@ def substitute(
     """
     graph = sources.graph
     linker = sources.dense_linker() if how.by_vector else sources.linker
-    constants = Constants(graph, linker, cutoff=how.cutoff, by_vector=how.by_vector, recognised=known)
+    constants = Constants(graph, linker, cutoff=how.cutoff, by_vector=how.by_vector, recognised=known, loose=how.loose)
     query = bind(
         graph,
         triplets.patterns,

@@ -74,16 +74,18 @@ def linked_entities(sources: Sources, query: str, top_k: int, trace: Trace) -> t
 
     A name that the documents have is not taken for a misspelt name of the graph: the graph may not have its entity.
     """
-    found: dict[int, None] = {}
+    found: dict[int, Linked] = {}
     for mention, candidates in _named(sources.graph, sources.linker, read_text(query, sources.language)):
-        if len(found) == top_k:
-            break
         if candidates[0].source == "typo" and _written_in(sources.documents, mention.text):
             continue
-        found[candidates[0].node] = None
         rows = [{"id": c.id, "label": c.label, "source": c.source, "score": round(c.score, 4)} for c in candidates]
-        trace.add(Linked(mention.text, rows, [candidates[0].id]))
-    return tuple(found)
+        found.setdefault(candidates[0].node, Linked(mention.text, rows, [candidates[0].id]))
+    kept = tuple(found)[:top_k]
+    for node in kept:
+        trace.add(found[node])
+    if len(kept) < len(found):
+        trace.add(Truncated("entities of the query", len(kept), len(found)))
+    return kept
 
 
 def names_in(graph: Graph, linker: Linker, text: ReadText, top_k: int = 20) -> list[str]:

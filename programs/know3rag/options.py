@@ -88,7 +88,8 @@ PAPER: Mapping[str, Any] = {
     "scoring": "relative",  # Eq. 2
     "aggregate": "sum",  # Eq. 1
     "adaptive": True,  # section 4.2
-    "limits": {"local": 1, "predicted": 1},  # Algorithm 1: one neighbour and one predicted tail of each entity
+    # Algorithm 1: all linked entities, one neighbour and one predicted tail of each
+    "limits": {"linked": 1000, "compared": 1000, "local": 1, "predicted": 1},
     "kg_query": True,  # section 4.3, q_KG
     "raw_query": True,  # section 4.3, q
     "knowledge_models": 6,  # section 5.3: three general models and three of Knowledge Card

@@ -88,6 +88,11 @@ class Know3RAG(Program):
         if self.turns > 1:
             self.next_question = RolePredict(NextQuestion, role="query")
 
+    @property
+    def thresholds(self) -> Mapping[str, float]:
+        """theta_0, as given, measured or in the paper; nothing without embeddings, which it has no effect without."""
+        return {"theta_0": self.theta_0(Trace())} if self.supervisor.scores else {}
+
     def run(self, question: str, trace: Trace) -> Outcome:
         """Section 4.1: answer, and until the answer is reliable generate references, filter them, answer again."""
         if not self.supervisor.scores:

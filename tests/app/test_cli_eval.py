@@ -35,6 +35,13 @@ def test_a_run_leaves_a_table_rows_and_a_summary(run: Run, kb: Path, questions: 
     assert not result.stderr
 
 
+def test_the_summary_names_the_threshold_that_was_used(run: Run, questions: Path) -> None:
+    words = ["eval", "know3rag", "--kb", "bundled", "--questions", questions, "--limit", 1, "--option", "turns=0"]
+    shown = ok(run(*words, "--option", "theta_0=0.25", "--out", "run"))
+    assert "thresholds: theta_0 = 0.25\n" in shown.stdout
+    assert json.loads(Path("run/run.json").read_text("utf-8"))["configuration"]["thresholds"] == {"theta_0": 0.25}
+
+
 def test_an_unfinished_run_is_resumed(run: Run, kb: Path, questions: Path) -> None:
     words = ["eval", "kerag", "--kb", kb, "--questions", questions, "--workers", 2, "--json"]
     first = json.loads(run(*words, "--limit", 2).stdout)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from triplecheck.kg import KnowledgeBase, build
+from triplecheck.kg import KnowledgeBase, Triple, build
+from triplecheck.kg.documents import Document
+from triplecheck.kg.export import raw_of
 from triplecheck.kg.readers.debian import parse_stanzas, read_debian
 
 PACKAGES = """\
@@ -87,3 +89,10 @@ def debian(folder: Path, encoder: str | None = None) -> KnowledgeBase:
     packages, known = (parse_stanzas(text.encode().splitlines(), "index") for text in (PACKAGES, TRANSLATIONS))
     raw, documents = read_debian(packages, known)
     return build(raw, folder / "kb", documents=documents, encoder=encoder)
+
+
+def numbered(folder: Path, count: int) -> KnowledgeBase:
+    """So many nodes with a short document each, and an encoder; no vector of a node is made yet."""
+    raw = raw_of([Triple(f"n{n}", "next", f"n{(n + 1) % count}") for n in range(count)], [])
+    documents = [Document(f"d{n}", f"n{n}", "", f"Number {n}.") for n in range(count)]
+    return build(raw, folder, documents=documents, encoder="all-MiniLM-L6-v2")

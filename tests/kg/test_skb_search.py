@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import threading
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -227,11 +229,18 @@ def test_vectors_stay_in_memory_if_the_folder_is_not_writable(read_only: Path, c
     assert not (read_only / "vectors").exists()
 
 
+@pytest.fixture
+def beyond_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any graph has too many nodes to make all vectors at first use."""
+    monkeypatch.setattr("triplecheck.kg.skb.search.ENCODED_AT_FIRST", 0)
+
+
 def few_at_once(kb: KnowledgeBase, folder: Path, encoder: CountingEncoder, at_once: int) -> VectorSearch:
     documents = kb.node_search.documents
     return VectorSearch(documents, [LazyVectors(folder, len(documents), documents.whole, encoder)], at_once)
 
 
+@pytest.mark.usefixtures("beyond_first_use")
 def test_only_what_fits_by_words_is_encoded(kb: KnowledgeBase, tmp_path: Path, counting: CountingEncoder) -> None:
     ranking = few_at_once(kb, tmp_path / "v", counting, at_once=2).rank("Beckert multiplexer")
     texts = [text for text in counting.texts if "\n" in text]
@@ -240,6 +249,7 @@ def test_only_what_fits_by_words_is_encoded(kb: KnowledgeBase, tmp_path: Path, c
     assert np.isneginf(ranking.scores[2:]).all()
 
 
+@pytest.mark.usefixtures("beyond_first_use")
 def test_an_answer_does_not_depend_on_what_was_asked_before(
     kb: KnowledgeBase, tmp_path: Path, counting: CountingEncoder
 ) -> None:
@@ -249,6 +259,7 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(
     assert search.rank("Beckert multiplexer").nodes.tolist() == before.nodes.tolist()
 
 
+@pytest.mark.usefixtures("beyond_first_use")
 def test_once_all_is_encoded_every_candidate_is_compared(
     kb: KnowledgeBase, tmp_path: Path, counting: CountingEncoder
 ) -> None:
@@ -256,6 +267,29 @@ def test_once_all_is_encoded_every_candidate_is_compared(
     search.encode_all()
     assert search.complete
     assert search.rank("Beckert multiplexer").compared == 5
+
+
+def test_the_first_query_encodes_all_once_however_many_threads_ask(
+    kb: KnowledgeBase, tmp_path: Path, counting: CountingEncoder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    documents = kb.node_search.documents
+    original = CountingEncoder.encode
+
+    def slowly(self: CountingEncoder, texts: Sequence[str], progress: object = None) -> np.ndarray:
+        time.sleep(0.05)
+        return original(self, texts, progress)
+
+    monkeypatch.setattr(CountingEncoder, "encode", slowly)
+    search = few_at_once(kb, tmp_path / "v", counting, at_once=2)
+    compared = []
+    ask = functools.partial(search.rank, "grep")
+    threads = [threading.Thread(target=lambda: compared.append(ask().compared)) for _ in range(3)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert compared == [5, 5, 5]
+    assert sorted(text for text in counting.texts if text != "grep") == sorted(map(documents.whole, range(5)))
 
 
 def test_copies_of_programs_share_the_searches(kb: KnowledgeBase) -> None:

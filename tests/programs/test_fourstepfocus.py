@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,14 @@ from dspy.lm15 import Request
 from model_stand_ins import costly_rules
 from program_parts import EX, PREFIXES, WORLD, ask, build_rows, build_turtle, fields, items, kinds, node, play, steps
 from program_parts import ids as answers
+from skb_parts import numbered
 from sparql_endpoint import StoreClient
 
 from triplecheck.kg import KnowledgeBase, Name, Pattern, Variable
 from triplecheck.kg.documents import Document
 from triplecheck.kg.patterns import SchemaNames
 from triplecheck.kg.queried_linker import QueriedLinker
+from triplecheck.kg.skb.search import ENCODED_AT_ONCE
 from triplecheck.kg.sparql import SparqlGraph
 from triplecheck.lms import Budget, BudgetExceededError, TolerantAdapter, session
 from triplecheck.lms.engines import messages_of
@@ -78,7 +80,11 @@ def score_one(scores: Mapping[str, str], other: str = "0.1") -> Callable[[Reques
 
 
 def ids(base: KnowledgeBase, result: Any) -> list[str]:
-    return [base.graph.node_id(n).removeprefix(EX) for n in result.ranking]
+    return ids_of(base, result.ranking)
+
+
+def ids_of(base: KnowledgeBase, nodes: Sequence[int]) -> list[str]:
+    return [base.graph.node_id(n).removeprefix(EX) for n in nodes]
 
 
 def checks(result: Any) -> list[str]:
@@ -154,9 +160,27 @@ class TestSearch:
     def test_vectors_of_very_many_nodes_are_not_made_at_first_use(
         self, encoded: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr("triplecheck.programs.fourstepfocus.program.ENCODED_AT_FIRST", 1)
+        monkeypatch.setattr("triplecheck.kg.skb.search.ENCODED_AT_FIRST", 1)
         program(encoded).prepare()
         assert not encoded.node_search.dense.complete
+
+    @pytest.mark.parametrize(("search", "made"), [("auto", True), ("dense", True), ("bm25", False)])
+    def test_the_first_question_makes_the_vectors_that_nobody_prepared(
+        self, tmp_path: Path, search: str, made: bool
+    ) -> None:
+        base = numbered(tmp_path / "kb", ENCODED_AT_ONCE + 2)
+        play(program(base, search=search, rerank="none"), "Which number is it?", triplets())
+        assert base.node_search.dense.complete == made
+
+    @pytest.mark.parametrize("search", ["auto", "dense"])
+    def test_the_trace_says_that_vectors_ranked_only_the_best_by_words(
+        self, tmp_path: Path, search: str, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("triplecheck.kg.skb.search.ENCODED_AT_FIRST", 1)
+        base = numbered(tmp_path / "kb", ENCODED_AT_ONCE + 2)
+        result, _ = play(program(base, search=search, rerank="none"), "Which number is it?", triplets())
+        few = (ENCODED_AT_ONCE, ENCODED_AT_ONCE + 2)
+        assert Truncated("candidates compared with the question", *few) in steps(result, Truncated)
 
     @pytest.mark.parametrize("search", ["bm25", "none"])
     def test_a_search_by_words_makes_no_vectors(self, encoded: KnowledgeBase, search: str) -> None:
@@ -195,6 +219,16 @@ class TestTriplets:
         assert ids(documented, result)[0] == "frankfurt"
         assert steps(result, Ranked)[0].by == "patterns"
 
+    def test_the_kinds_that_have_documents_are_candidate_types(self, tmp_path: Path) -> None:
+        turtle = """
+        :ada a :Author ; rdfs:label "Ada" ; :writes :tides ; :affiliation :mit . :tides a :Paper ; rdfs:label "Tides" .
+        :mit a :Institution ; rdfs:label "MIT" .
+        """
+        base = build_turtle(turtle, tmp_path, documents=[Document("d", f"{EX}tides", "Tides", "Of seas.")])
+        reply = triplets("?a a <Author> ; <affiliation> <MIT>", "?a <writes> ?p . ?p a <Paper>", answer="none")
+        result, _ = play(program(base, search="none", rerank="none"), "What comes from MIT?", reply)
+        assert [(step.label, step.by) for step in steps(result, Ranked)] == [("Tides", "patterns")]
+
     def test_of_several_variables_none_is_guessed(self, documented: KnowledgeBase) -> None:
         result = self.prefiltered(documented, triplets("?a <born in> ?b", answer="none"))
         assert {step.by for step in steps(result, Ranked)} == {"search"}
@@ -221,6 +255,17 @@ class TestTriplets:
     def prefiltered(self, base: KnowledgeBase, reply: str, **options: Any) -> Any:
         result, _ = play(program(base, rerank="none", **options), QUESTION, reply)
         return result
+
+
+class TestPrompt:
+    def test_types_that_a_prompt_leaves_out_are_recorded_and_the_paper_leaves_out_none(self, tmp_path: Path) -> None:
+        base = build_turtle("".join(f":n{n} a :Kind{n} ; :next :n{n + 1} .\n" for n in range(50)), tmp_path)
+        for preset, shown in (("default", 40), ("paper", 50)):
+            four = program(base, preset=preset, search="none", rerank="none")
+            result, engine = play(four, "What is next?", triplets())
+            assert len(items(engine.requests[0], "types")) == shown
+            cut = [step for step in steps(result, Truncated) if step.what == "types in the prompt"]
+            assert cut == ([Truncated("types in the prompt", 40, 50)] if shown == 40 else [])
 
 
 class TestSubstitution:
@@ -316,6 +361,24 @@ class TestSubstitution:
             result, _ = play(program(documented, rerank="none", assist=assist), QUESTION, triplets(PUPILS))
             assert answers(result) == ids(documented, result)[:count]
 
+    def test_more_homonyms_than_a_model_is_shown_are_all_kept(self, tmp_path: Path) -> None:
+        turtle = "".join(
+            f':s{n} a :City ; rdfs:label "Springfield" ; :mayor :m{n} . :m{n} rdfs:label "Mayor {n}" .\n'
+            for n in range(15)
+        )
+        base = build_turtle(turtle, tmp_path)
+        reply = triplets("<Springfield> <mayor> ?x", answer="?x")
+        result, _ = play(program(base, search="none", rerank="none"), "Who is the mayor of Springfield?", reply)
+        assert {step.label for step in steps(result, Ranked)} == {f"Mayor {n}" for n in range(15)}
+
+    def test_in_the_paper_a_part_of_a_name_is_no_constant(self, documented: KnowledgeBase) -> None:
+        asked, written = "Who studied with Hindemith?", triplets("?pupil <student of> <Hindemith>")
+        for preset, found in (("default", {"heiden", "lukas"}), ("paper", set())):
+            four = program(documented, preset=preset, search="none", rerank="none")
+            result, _ = play(four, asked, written)
+            assert {s.id.removeprefix(EX) for s in steps(result, Ranked) if s.by == "patterns"} == found
+        assert any("nothing in the graph is named 'Hindemith'" in check for check in checks(result))
+
     def test_homonyms_are_all_kept(self, world: KnowledgeBase) -> None:
         reply = triplets("<Michael Jordan> <field> ?x", answer="?x")
         result, _ = play(program(world, search="bm25", rerank="none"), "What is the field of Michael Jordan?", reply)
@@ -323,10 +386,18 @@ class TestSubstitution:
 
 
 class TestRanking:
-    def test_candidates_beyond_k_max_are_dropped(self, documented: KnowledgeBase) -> None:
-        result, _ = play(program(documented, k_max=1, rerank="none"), QUESTION, triplets(PUPILS))
-        assert len(result.ranking) == 1
+    def test_candidates_beyond_k_max_follow_in_the_order_of_the_search(self, documented: KnowledgeBase) -> None:
+        result, _ = play(program(documented, k_max=1, rerank="none", search="bm25"), QUESTION, triplets(PUPILS))
+        assert [step.place for step in steps(result, Ranked)] == [1]
         assert any((step.kept, step.total) == (1, 2) for step in steps(result, Truncated))
+        ranking = ids(documented, result)
+        assert set(ranking[:2]) == {"heiden", "lukas"}, "both satisfy the pattern"
+        others = documented.node_search.bm25.rank(QUESTION).nodes.tolist()
+        assert ranking[2:] == [name for name in ids_of(documented, others) if name not in ranking[:2]]
+
+    def test_the_ranking_has_a_limit(self, documented: KnowledgeBase) -> None:
+        result, _ = play(program(documented, k_max=1, limit=4, rerank="none"), QUESTION, triplets(PUPILS))
+        assert len(set(result.ranking)) == 4
 
     @pytest.mark.parametrize("k_max", [2, 3, 5])
     def test_missing_candidates_are_filled_from_the_search_below_the_others(
@@ -338,7 +409,8 @@ class TestRanking:
         result, _ = play(program(documented, k_max=k_max), QUESTION, triplets(PUPILS), *prompts)
         ranking = ids(documented, result)
         assert ranking[:2] == ["lukas", "heiden"]
-        assert len(ranking) == len(set(ranking)) == k_max
+        assert [step.by for step in steps(result, Ranked)] == ["patterns"] * 2 + ["search"] * (k_max - 2)
+        assert len(ranking) == len(set(ranking)) == 6
 
     def test_nodes_without_a_document_come_last(self, world: KnowledgeBase) -> None:
         lines = triplets("<Frankfurt> ?any ?x", answer="?x")

@@ -14,11 +14,12 @@ from program_parts import EX, fields, steps
 from text_parts import DEFAULTS, QUESTION, StepReply, asked, knows, section, step_of, talk
 
 from triplecheck.evals import Question
+from triplecheck.evals.configuration import describe
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.plausibility import Plausibility, separating_threshold
 from triplecheck.lms import ModelUnavailableError, Roles, session
 from triplecheck.optimize.fit import FitPlan, fit_program, read_space
-from triplecheck.programs import Know3RAG, Sources, replay
+from triplecheck.programs import Cascade, Know3RAG, Program, Sources, replay
 from triplecheck.programs.know3rag.reliability import threshold
 from triplecheck.programs.know3rag.replay import Recorded, read_turns, replay_turns
 from triplecheck.programs.options import check_options
@@ -80,6 +81,16 @@ class TestLoop:
 
     def test_without_embeddings_theta_0_is_that_of_the_paper(self, plain: Sources) -> None:
         assert know3rag(plain).theta_0(Trace()) == 1.0
+
+    def test_a_run_records_the_theta_0_that_it_used(self, embedded: Sources, plain: Sources) -> None:
+        def recorded(program: Program) -> Any:
+            return describe(program, Roles(), None, None)["thresholds"]
+
+        measured = know3rag(embedded).theta_0(Trace())
+        assert recorded(know3rag(embedded)) == {"theta_0": measured}
+        assert recorded(Cascade([(know3rag(embedded), "extractive"), know3rag(embedded)])) == {"theta_0": measured}
+        assert recorded(know3rag(embedded, theta_0=0.5)) == {"theta_0": 0.5}
+        assert recorded(know3rag(plain)) is None, "without scores it has no effect"
 
     def test_without_the_assist_triples_that_the_text_does_not_state_are_kept(self, embedded: Sources) -> None:
         said = {"triples": fields(triples="Zzyzx | nationality | German")}

@@ -14,7 +14,7 @@ from program_parts import WORLD, build_turtle
 from triplecheck.kg import Direction, KnowledgeBase, UserError
 from triplecheck.kg.documents import Document
 from triplecheck.language.pipeline import read_text
-from triplecheck.programs import Sources
+from triplecheck.programs import Know3RAG, Sources
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.know3rag import near_relations, stated_triples
 from triplecheck.programs.know3rag.filter import ReferenceVerdict, choose
@@ -197,6 +197,15 @@ class TestRelatedEntities:
         assert sources.graph.labels(found)[0] == "Lukas Foss"
         assert next(step.mention for step in trace.steps if isinstance(step, Linked)) == "Lukas Foss"
 
+    def test_entities_beyond_the_limit_are_recorded_and_the_paper_has_none(self, sources: Sources) -> None:
+        query = "Did Lukas Foss, Paul Hindemith, Bernhard Heiden and Bernhard Sekles play the piano?"
+        trace = Trace()
+        found = linked_entities(sources, query, Know3RAGLimits().linked, trace)
+        assert (len(found), sum(isinstance(step, Linked) for step in trace.steps)) == (3, 3)
+        assert trace.steps[-1] == Truncated("entities of the query", 3, 4)
+        limits = Know3RAG(sources, preset="paper").options.limits
+        assert len(linked_entities(sources, query, limits.linked, trace)) == 4
+
     def test_a_name_that_the_documents_have_is_no_misspelt_name(self, tmp_path: Path) -> None:
         def linked(folder: Path, passage: str) -> list[str]:
             folder.mkdir()
@@ -234,6 +243,18 @@ def test_connected_follows_edges_in_both_directions() -> None:
     edges = [(1, 0, 2), (3, 0, 2), (4, 0, 5)]
     assert connected(edges, [1]) == {1, 2, 3}
     assert connected(edges, []) == set()
+
+
+def test_the_bench_of_the_triple_check_reads_passages_as_the_filter_does(embedded: Sources) -> None:
+    from bench.filtering import extracted, measured, passages
+
+    base = embedded.knowledge_base
+    assert base is not None
+    some = passages(base, 2)
+    assert [passage.true for passage in some] == [True, False] * (len(some) // 2)
+    scores = extracted(base, some, "relative", "extractive")
+    assert np.isfinite(scores).any()
+    assert "precision" in measured(some, scores)
 
 
 class TestRelationsForAPrompt:

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 
 import pytest
 from program_parts import ask, fields, items, kinds, play, steps
-from skb_parts import debian
+from skb_parts import debian, numbered
 
 from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.skb.search import ENCODED_AT_ONCE
 from triplecheck.programs import Program, Sources
 from triplecheck.programs.baselines.ranking import BM25, VSS, MultiVSS, VSSReranker
 from triplecheck.programs.steps import Scored, Truncated
@@ -43,6 +45,20 @@ def test_each_ranks_and_answers_with_the_first_node(program: type[Program], pack
 @pytest.mark.parametrize("program", [BM25, VSS, MultiVSS])
 def test_rankings_by_similarity_call_no_model(program: type[Program], packages: Sources) -> None:
     assert ask(program(packages), QUESTION).usage.calls == 0
+
+
+@pytest.mark.parametrize(("program", "search"), [(VSS, "dense"), (MultiVSS, "multi"), (VSSReranker, "dense")])
+def test_vectors_are_made_at_first_use_or_before_with_progress(
+    program: type[Program], search: str, tmp_path: Path
+) -> None:
+    told: list[tuple[str, int, int | None]] = []
+    asked, prepared = (numbered(tmp_path / name, ENCODED_AT_ONCE + 2) for name in ("asked", "prepared"))
+    result = ask(program(asked), "Which number is it?")
+    assert len(result.ranking) == ENCODED_AT_ONCE + 2
+    assert getattr(asked.node_search, search).complete
+    program(prepared).prepare(lambda what, done, total: told.append((what, done, total)))
+    assert getattr(prepared.node_search, search).complete
+    assert told[-1] == ("encoding documents", ENCODED_AT_ONCE + 2, ENCODED_AT_ONCE + 2)
 
 
 def test_a_question_that_shares_no_word_with_any_document_is_not_answered(packages: Sources) -> None:

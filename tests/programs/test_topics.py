@@ -47,6 +47,14 @@ class TestKnownNames:
         assert linker(base, "Where was Ada Lovelace born?").known_names() == ["Ada Lovelace"]
         assert linker(base, "Where was Ada Lovelace born?").types() == []
 
+    def test_names_that_a_prompt_leaves_out_are_recorded(self, build: Build) -> None:
+        names = [f"{first}{last}" for first in ("Bor", "Kal", "Ven") for last in ("dum", "gost", "rima")]
+        base = build("".join(f":{name} rdfs:label '{name}' ; :p :x .\n" for name in names))
+        trace = Trace()
+        found = TopicLinker(base.graph, base.linker, f"Who met {', '.join(names)}?", trace=trace)
+        assert len(found.known_names()) == 8
+        assert trace.steps == [Truncated("names in the question", 8, 9)]
+
     def test_marks_of_the_notation_are_removed(self, build: Build) -> None:
         base = build(":a rdfs:label 'E = mc2' ; :p :b .")
         assert linker(base, "Who wrote E = mc2?").known_names() == ["E=mc2"]
