@@ -172,7 +172,10 @@ class KERAG(AnsweringProgram):
 
     def offer(self, plan: Plan, frontier: list[Path], trace: Trace) -> list[tuple[Path, int]]:
         """Each path extended by one relation that has a name, with its number of edges."""
-        offers = with_names(self.graph, one_hop_paths(self.graph, frontier))
+        found = one_hop_paths(self.graph, frontier)
+        offers = with_names(self.graph, found)
+        if len(offers) < len(found):
+            trace.add(Truncated("paths by relations with a name", len(offers), len(found)))
         if self.options.filtering == "none":
             return offers
         vectors = self.sources.relations
