@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from triplecheck.kg import Candidate, Graph, Linker, normalize
+from triplecheck.kg.mentions import Mention
 from triplecheck.language.described import places
 from triplecheck.language.pipeline import ENGLISH, read_text
 from triplecheck.language.question import read_question
@@ -18,6 +20,7 @@ from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
 
 _NAMES_SHOWN = 8
+_CANDIDATES, _UNITED = 10, 100  # of a name; of the union of all kinds, which Score(e, q) ranks
 _TYPES_SHOWN = 40
 _CLASSES = 200  # whose names are looked at
 
@@ -64,7 +67,9 @@ class TopicLinker:
     Args:
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None: 5.
-        union: candidates of all kinds, not only of the most exact kind.
+        union: candidates of all kinds, not only of the most exact kind. Of too many those with the best
+            Score(e, q) stay; without `union` those with the best `Candidate.score`.
+        trace: where what a limit cuts off is recorded.
     """
 
     def __init__(
@@ -81,12 +86,15 @@ class TopicLinker:
         union: bool = False,
     ) -> None:
         self._graph = graph
-        self._candidates = partial(
-            linker.candidates, question=question if grounding else None, top_k=top_k, union=union
-        )
+        asked = question if grounding else None
+        self._linked = partial(linker.candidates, question=asked, limit=sys.maxsize, top_k=top_k, union=union)
+        self._union = union
+        self._trace = trace
         self.question = question
         self.language = language
-        found = [(m.text, self._candidates(m)) for m in linker.mentions(read_text(question, language))[:_NAMES_SHOWN]]
+        mentions = linker.mentions(read_text(question, language))
+        self._note_cut("names in the question", _NAMES_SHOWN, len(mentions))
+        found = [(mention.text, self._candidates(mention)) for mention in mentions[:_NAMES_SHOWN]]
         known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
         known = [one for one in known if not self._is_part(one, known)]
         meant, years = homonyms(assists, graph, question, {one.written: one.candidates for one in known}, trace)
@@ -95,6 +103,20 @@ class TopicLinker:
         known = [one for one in known if not self._is_class(one)] or known
         known = [one for one in known if not self._is_deed(one) and not self._is_noun(one)]
         self.known = [one for one in known if one.written not in years] or known
+
+    def _candidates(self, name: str | Mention) -> list[Candidate]:
+        """What a name may mean, best first: at most as many as programs look at."""
+        found = self._linked(name)
+        most = _UNITED if self._union else _CANDIDATES
+        text = name.text if isinstance(name, Mention) else name
+        self._note_cut(f"candidates of {text}", most, len(found))
+        best = sorted(found, key=by_relations) if self._union else found
+        kept = {candidate.node for candidate in best[:most]}
+        return [candidate for candidate in found if candidate.node in kept]
+
+    def _note_cut(self, what: str, most: int, total: int) -> None:
+        if total > most and self._trace is not None:
+            self._trace.add(Truncated(what, most, total))
 
     def _is_part(self, one: Known, known: Sequence[Known]) -> bool:
         """Whether a name stands in the question only as a part of a longer name that the graph has."""
@@ -131,12 +153,14 @@ class TopicLinker:
         """The types of everything that the recognised names may mean, for a prompt."""
         nodes = [candidate.node for known in self.known for candidate in known.candidates]
         types = dict.fromkeys(t for node in nodes for t in self._graph.types(node))
+        self._note_cut("types in the prompt", _TYPES_SHOWN, len(types))
         return [self._graph.type_label(t) for t in types][:_TYPES_SHOWN]
 
     def types(self) -> list[str]:
         """The most frequent types of the graph, for a prompt."""
-        ids = self._graph.type_ids[:_TYPES_SHOWN]
-        return [self._graph.type_label(t) for t in ids]
+        ids = self._graph.type_ids
+        self._note_cut("types in the prompt", _TYPES_SHOWN, len(ids))
+        return [self._graph.type_label(t) for t in ids[:_TYPES_SHOWN]]
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
         """Nodes that a name may mean: of homonyms that fit equally well those of the domain, otherwise the best."""
@@ -198,6 +222,11 @@ class TopicLinker:
         wanted = normalize(domain)
         of_domain = [c for c in equal if wanted in self._type_names(c.node)]
         return of_domain or equal
+
+
+def by_relations(candidate: Candidate) -> tuple[float, float]:
+    """The order of AnchorRAG's candidates: by Score(e, q) (Eq. 2); names break ties, and decide without grounding."""
+    return -candidate.grounding, -candidate.lexical
 
 
 def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str], list[str]]:
