@@ -2,7 +2,8 @@
 
     kb = "kbs/films"            # directory of a knowledge base, URL or name of an endpoint, or "bundled" (default)
     documents = "lancedb:texts" # documents that are searched instead of those of kb; also qdrant:URL#COLLECTION
-    openapi = ["league.json"]   # functions beside the graph whose results are facts, too
+    openapi = ["league.json", { file = "weather.yaml", headers = { X-Key = "$WEATHER_KEY" } }]
+                                # functions beside the graph whose results are facts, too; also server, only
     language = "de"             # of questions and labels; default: that of kb, else "en"
     program = "kerag"
     lm = "openai/gpt-4o-mini"   # model of every role that is not in [roles]
@@ -18,6 +19,9 @@
 
     [options]                   # other options of the program
     filtering = "instances"
+
+    [function_limits]           # of calls of functions
+    seconds = 5
 
     [endpoints.films]           # `--kb films`; every key but `url` is optional
     url = "https://films.example/sparql"    # or neo4j://HOST, or ladybug:FILE
@@ -46,7 +50,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, Field, ValidationError, field_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 from pydantic_settings import (
     BaseSettings,
     NoDecode,
@@ -58,6 +62,7 @@ from pydantic_settings import (
 
 from triplecheck.kg.endpoints.options import EndpointOptions
 from triplecheck.kg.errors import UserError
+from triplecheck.kg.functions.limits import CallLimits
 
 FILE = "triplecheck.toml"
 PREFIX = "TRIPLECHECK_"
@@ -86,6 +91,25 @@ class ClientSettings(BaseModel, extra="forbid", frozen=True):
     """Requests in a minute."""
     budget: BudgetSettings = BudgetSettings()
     """Limits on its model calls in a day (UTC)."""
+
+
+class OpenAPISettings(BaseModel, extra="forbid", frozen=True):
+    """An OpenAPI file whose GET operations are functions beside the graph. Its path alone stands for the defaults."""
+
+    file: Path
+    """JSON or YAML."""
+    server: str | None = None
+    """Where requests go; None: the first server of the file."""
+    headers: dict[str, str] = Field(default_factory=dict)
+    """Sent with each request; `$NAME` in a value is replaced from the environment."""
+    only: list[str] = Field(default_factory=list)
+    """Operations to take, by id; none: all that can be called about an entity."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _read_path(cls, value: Any) -> Any:
+        """Take the path alone."""
+        return {"file": value} if isinstance(value, str | Path) else value
 
 
 class ServeSettings(BaseModel, extra="forbid", frozen=True):
@@ -134,8 +158,10 @@ class Settings(BaseSettings):
     """Directory of the knowledge base, URL or name of an endpoint; None or `bundled`: the bundled one."""
     documents: str | None = None
     """Place of documents that are searched instead of those of `kb`, such as `lancedb:passages`."""
-    openapi: list[Path] = Field(default_factory=list)
-    """OpenAPI files of functions beside the graph; see `kg.functions`."""
+    openapi: list[OpenAPISettings] = Field(default_factory=list)
+    """OpenAPI files of functions beside the graph: each a path, or a table of `file`, `server`, `headers`, `only`."""
+    function_limits: CallLimits = CallLimits()
+    """Limits on calls of functions: `seconds`, `calls`, `values`, `cache_seconds`; see `kg.functions.CallLimits`."""
     language: str | None = None
     """Language of the questions, or the spaCy pipeline that reads them; None: that of the knowledge base."""
     endpoints: dict[str, EndpointOptions] = Field(default_factory=dict)
@@ -278,7 +304,11 @@ def _explain(detail: Any, flags: dict[str, Any]) -> str:
     path = [str(part) for part in detail["loc"]]
     place = _place(path, flags)
     if detail["type"] == "extra_forbidden":
-        tables: dict[str, type[BaseModel]] = {"budget": BudgetSettings, "serve": ServeSettings}
+        tables: dict[str, type[BaseModel]] = {
+            "budget": BudgetSettings,
+            "serve": ServeSettings,
+            "openapi": OpenAPISettings,
+        }
         table = tables.get(path[0]) if len(path) > 1 else Settings
         if len(path) > 3 and path[:2] == ["serve", "keys"]:
             table = BudgetSettings if path[3] == "budget" and len(path) > 4 else ClientSettings

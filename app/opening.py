@@ -85,7 +85,9 @@ def open_batch(
         questions, source = read_questions(settings, run, bundled)
     with reporting(err, "opening the knowledge base") as tell:
         kb = open_knowledge_base(settings, tell)
-        program = open_program(settings, kb, tell) if cascades else _open_alone(settings, _sources(settings, kb), tell)
+        program = (
+            open_program(settings, kb, tell) if cascades else _open_alone(settings, with_functions(settings, kb), tell)
+        )
     return Batch(settings, kb, program, models, Budget(**run.budget), questions, source)
 
 
@@ -167,7 +169,7 @@ def open_program(settings: Settings, kb: KnowledgeBase | Sources, progress: Prog
     from triplecheck.kg import UserError
     from triplecheck.programs import Cascade
 
-    sources, names = _sources(settings, kb), asked_first(settings)
+    sources, names = with_functions(settings, kb), asked_first(settings)
     if not names:
         return _open_alone(settings, sources, progress)
     first = [_before(settings, name) for name in names]
@@ -218,15 +220,20 @@ def _before(settings: Settings, name: str) -> Settings:
     return settings.model_copy(update=alone | {"lm": name})
 
 
-def _sources(settings: Settings, kb: KnowledgeBase | Sources) -> Sources:
+def with_functions(settings: Settings, kb: KnowledgeBase | Sources) -> Sources:
     """The knowledge base, with the functions of the configured OpenAPI files."""
     from triplecheck.programs import Sources
 
     sources = Sources.of(kb)
     if settings.openapi:
+        from triplecheck.kg.endpoints.options import headers_from_environment
         from triplecheck.kg.functions import read_openapi
 
-        sources = sources.with_functions(one for file in settings.openapi for one in read_openapi(file))
+        functions = []
+        for one in settings.openapi:
+            headers = headers_from_environment(one.headers, str(one.file))
+            functions += read_openapi(one.file, server=one.server, headers=headers, only=one.only)
+        sources = sources.with_functions(functions, settings.function_limits)
     return sources
 
 

@@ -201,8 +201,8 @@ class GraphLinker:
             question: candidates are grounded in it, if given.
             limit: maximum number; all homonyms are scored before the cut.
             top_k: number of relations averaged by grounding (k in AnchorRAG's Score(e, q)); default: 5.
-            union: always add misspelt names, parts of names and names of similar meaning, not only if nothing
-                better fits.
+            union: AnchorRAG's candidates: exact and misspelt names, and the ten names of most similar meaning. Parts
+                of names are added only if there is none of these; without `union`, if nothing fits well.
         """
         if isinstance(text, Mention) and text.forms:
             written, found = normalize(text.text), self._of_mention(text)
@@ -215,8 +215,11 @@ class GraphLinker:
                 self._keep(found, named, named.source, _SOURCE_WEIGHT[named.source])
         if union or not found:
             self._add_similar(written, found)
-        if union or max((c.lexical for c in found.values()), default=0.0) < _SURE:
-            self._add_loose(written, found)
+        is_unsure = max((c.lexical for c in found.values()), default=0.0) < _SURE
+        if union or is_unsure:
+            self._add_dense(written, found)
+        if not found or (is_unsure and not union):
+            self._add_partial(written, found)
         return self.ground(list(found.values()), question, top_k, even_alone=union)[:limit]
 
     def _of_mention(self, mention: Mention) -> dict[int, Candidate]:
@@ -237,12 +240,15 @@ class GraphLinker:
                 for named in self._names.nodes_of(similar.number):
                     self._keep(found, named, "typo", spelling_fit(similar.similarity) * _SOURCE_WEIGHT[named.source])
 
-    def _add_loose(self, form: str, found: dict[int, Candidate]) -> None:
-        """Names that contain the text, or are similar in meaning."""
+    def _add_partial(self, form: str, found: dict[int, Candidate]) -> None:
+        """Names that contain the text."""
         if self._trigrams is not None and len(form) <= _LONGEST_PART:
             for named, fit in self._partial(form):
                 if not form.isdigit() or self._has_number(named, form):
                     self._keep(found, named, "partial", _PART_OF_NAME * fit * _SOURCE_WEIGHT[named.source])
+
+    def _add_dense(self, form: str, found: dict[int, Candidate]) -> None:
+        """Names that are similar in meaning."""
         if self._name_vectors is not None and self._encoder is not None:
             rows, cosines = self._name_vectors.search(self._encoder.encode([form])[0], _DENSE_CANDIDATES)
             for node, cosine in zip(rows.tolist(), cosines.tolist(), strict=True):

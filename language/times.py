@@ -125,7 +125,7 @@ def _dated(parse: Parse, at: int, first: int, during: str) -> TimeLimit | None:
     known = [date for date in dates if date is not None]
     if len(known) < len(dates):
         return None
-    texts = tuple(map(_iso, known))
+    texts = tuple(map(iso_date, known))
     years = known[0][0], known[-1][0]
     bounds: dict[str, tuple[int | None, int | None]] = {"after": (years[0], None), "since": (years[0], None)}
     bounds |= {"before": (None, years[0]), "until": (None, years[0])}
@@ -149,7 +149,7 @@ def _month(parse: Parse, at: int) -> int:
     return found[1] if found is not None and len(found) == 2 and parse.words[at].isalpha() else 0
 
 
-def _iso(date: Date) -> str:
+def iso_date(date: Date) -> str:
     """A date as in ISO 8601, its year with four digits at least."""
     year = f"{'-' if date[0] < 0 else ''}{abs(date[0]):04d}"
     return "-".join([year, *(f"{part:02d}" for part in date[1:])])

@@ -4,14 +4,19 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from typing import cast
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg import Direction, Graph, IntArray
-from triplecheck.kg.functions import calls_at, is_function
+from triplecheck.kg import Direction, Graph, IntArray, Literal
+from triplecheck.kg.functions import FunctionGraph, calls_at, is_function
 from triplecheck.kg.graph import Edges
 from triplecheck.kg.relation_vectors import end_text
+from triplecheck.kg.types import XSD
+from triplecheck.kg.values import dates_in, written_date
+from triplecheck.language.question import Question
+from triplecheck.language.times import iso_date
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.time_conditions import TimeCondition
 from triplecheck.programs.steps import Called, Checked, Expanded, Trace, Truncated
@@ -23,6 +28,7 @@ SCHEMA_RELATIONS = (r"(^|/)type[./]object[./]", r"(^|/)common[./]", r"(^|[/#:])s
 
 _IDENTIFIER = re.compile(r"[A-Za-z]{1,2}\d+")
 _EXAMPLES_SHOWN = 3
+_WHOLE_DATE = 3  # year, month and day
 
 
 def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]:
@@ -36,6 +42,20 @@ def one_hop_paths(graph: Graph, paths: Iterable[Path]) -> list[tuple[Path, int]]
                 continue  # leads back to where it came from and nowhere else
             offers.append((Path(path.topic, (*path.hops, hop), path.ends), count.edges))
     return offers
+
+
+def asked_graph(graph: Graph, question: Question, topics: Iterable[int]) -> Graph:
+    """The graph for one question: its dates, years, numbers and topics are further arguments of functions beside it."""
+    if not isinstance(graph, FunctionGraph):
+        return graph
+    text = question.text
+    spans = [text[start:end] for start, end in dates_in(text)]
+    dates = [date for span in spans if (date := written_date(span)) is not None]
+    digits = {part for span in spans for part in re.findall(r"\d+", span)}
+    numbers = [*(n for n in question.numbers if n not in digits), *(str(date[0]) for date in dates)]
+    values = [Literal(iso_date(date), f"{XSD}date") for date in dates if len(date) == _WHOLE_DATE]
+    values += [Literal(number, XSD + kind) for number in numbers for kind in ("integer", "decimal")]
+    return cast(Graph, graph.asked(values, list(topics)))
 
 
 def with_names(graph: Graph, offers: list[tuple[Path, int]]) -> list[tuple[Path, int]]:
@@ -112,7 +132,7 @@ def fetch(
     for anchor in dict.fromkeys(near.tolist()):
         found = far[near == anchor].tolist()
         total = len(found)
-        if total >= values:
+        if total >= values or (edges.total > len(edges) and is_function(graph, hop.relation)):
             total = graph.expand([anchor], hop.relation, hop.direction, 0).total
         kept = tuple(found[: room - len(ends)])
         if kept:
@@ -126,11 +146,12 @@ def fetch(
 def _note_calls(graph: Graph, starts: IntArray, hop: Hop, label: str, trace: Trace) -> None:
     """Record which functions were called; what one does not return is a fact that is missing."""
     if hop.direction is Direction.OUT and is_function(graph, hop.relation):
-        made = calls_at(graph, starts.tolist(), hop.relation)
+        wanted = calls_at(graph, starts.tolist(), hop.relation)
+        made = [call for call in wanted if call is not None]
         for call in made:
             trace.add(Called(call.function, call.argument, call.error))
-        if len(made) < len(starts):
-            trace.add(Truncated(f"calls: {label}", len(made), len(starts)))
+        if len(made) < len(wanted):
+            trace.add(Truncated(f"calls: {label}", len(made), len(wanted)))
 
 
 def _holding(graph: Graph, edges: Edges, condition: TimeCondition, trace: Trace) -> Edges:

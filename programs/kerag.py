@@ -14,6 +14,7 @@ from typing import Any, ClassVar, Literal
 
 import numpy as np
 
+from triplecheck.kg import Graph
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
@@ -22,7 +23,15 @@ from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.assists.time_conditions import holding_at
 from triplecheck.programs.base import AnySources
 from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from_facts
-from triplecheck.programs.expansion import fetch, most_similar, note_at_end, one_hop_paths, valid_numbers, with_names
+from triplecheck.programs.expansion import (
+    asked_graph,
+    fetch,
+    most_similar,
+    note_at_end,
+    one_hop_paths,
+    valid_numbers,
+    with_names,
+)
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
@@ -94,6 +103,7 @@ class Plan:
         topics: the name of each topic node in prompts.
         shown: the topics as prompts show them, with the question's spelling.
         mentions: the question's spelling of each topic; homonyms share it.
+        graph: the program's, in which the question gives the arguments of functions.
         relations: the wording of each relation in prompts.
         scores: the trained ranker's scores of paths, and how far to go.
     """
@@ -102,6 +112,7 @@ class Plan:
     topics: dict[int, str]
     shown: list[str]
     mentions: Mapping[int, str]
+    graph: Graph
     relations: RelationNames
     scores: PathScores
 
@@ -157,7 +168,7 @@ class KERAG(AnsweringProgram):
         relations = RelationNames(self.graph, self.sources.relations, read.bare)
         mentions = {topic.node: topic.written for topic in topics}
         scores = path_scores(self.assists, self.sources, read, names, _HOPS, self.options.hops)
-        return Plan(read, names, shown, mentions, relations, scores)
+        return Plan(read, names, shown, mentions, asked_graph(self.graph, read, names), relations, scores)
 
     # --- retrieval -----------------------------------------------------------------------------
     def retrieve(self, plan: Plan, trace: Trace) -> Subgraph:
@@ -172,7 +183,10 @@ class KERAG(AnsweringProgram):
 
     def offer(self, plan: Plan, frontier: list[Path], trace: Trace) -> list[tuple[Path, int]]:
         """Each path extended by one relation that has a name, with its number of edges."""
-        offers = with_names(self.graph, one_hop_paths(self.graph, frontier))
+        found = one_hop_paths(plan.graph, frontier)
+        offers = with_names(plan.graph, found)
+        if len(offers) < len(found):
+            trace.add(Truncated("paths by relations with a name", len(offers), len(found)))
         if self.options.filtering == "none":
             return offers
         vectors = self.sources.relations
@@ -185,7 +199,7 @@ class KERAG(AnsweringProgram):
         """Schema-level filtering: of the offered paths those that the model keeps, best first."""
         paths, hop = [path for path, _ in offered], len(offered[0][0].hops)
         by_schema = self.options.filtering == "schema" and self.graph.has_types
-        notes = [note_at_end(self.graph, path, edges, by_schema=by_schema) for path, edges in offered]
+        notes = [note_at_end(plan.graph, path, edges, by_schema=by_schema) for path, edges in offered]
         lines = [self._written(plan, path, note) for path, note in zip(paths, notes, strict=True)]
         if self.select_paths is None:
             trace.add(Pruned(hop, lines, lines, "none"))
@@ -202,7 +216,7 @@ class KERAG(AnsweringProgram):
         """Fetch the edges of the last hop into the subgraph; the path with its new ends, None if there is no room."""
         limits = vars(self.options.limits)
         bounds = {name: limits[name] for name in ("values", "frontier", "triples")}
-        return fetch(self.graph, path, subgraph, self._written(plan, path), trace, **bounds)
+        return fetch(plan.graph, path, subgraph, self._written(plan, path), trace, **bounds)
 
     def _written(self, plan: Plan, path: Path, note: str = "") -> str:
         return render_path(plan.topics[path.topic], path.hops, plan.relations, note)
@@ -212,6 +226,6 @@ class KERAG(AnsweringProgram):
         """Summarization module: chain of thought over the facts; code checks the answer and computes aggregations."""
         names = names_of_facts(self.graph, subgraph.facts, plan.topics)
         tokens = self.options.limits.tokens
-        facts, lines = within_tokens(self.graph, subgraph.facts, names, plan.relations, tokens, trace)
+        facts, lines = within_tokens(plan.graph, subgraph.facts, names, plan.relations, tokens, trace)
         reading = Reading(plan.question.text, plan.topics, plan.shown, subgraph, facts, lines, names)
         return answer_from_facts(self, self.summarize, reading, trace)

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
 from triplecheck.kg import Candidate, Graph, Linker, normalize
+from triplecheck.kg.mentions import Mention
 from triplecheck.language.described import places
 from triplecheck.language.pipeline import ENGLISH, read_text
 from triplecheck.language.question import read_question
@@ -18,6 +20,7 @@ from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
 
 _NAMES_SHOWN = 8
+_CANDIDATES, _UNITED = 10, 100  # of a name; of the union of all kinds, which Score(e, q) ranks
 _TYPES_SHOWN = 40
 _CLASSES = 200  # whose names are looked at
 
@@ -64,8 +67,10 @@ class TopicLinker:
     Args:
         grounding: prefer candidates whose relations fit the question.
         top_k: relations averaged by grounding; None: 5.
-        union: candidates of all kinds, not only of the most exact kind.
-        limit: candidates of one name.
+        union: candidates of all kinds, not only of the most exact kind. Of too many those with the best
+            Score(e, q) stay; without `union` those with the best `Candidate.score`.
+        limit: candidates of one name without `union`.
+        trace: where what a limit cuts off is recorded.
     """
 
     def __init__(
@@ -80,13 +85,13 @@ class TopicLinker:
         grounding: bool = True,
         top_k: int | None = None,
         union: bool = False,
-        limit: int = 10,
+        limit: int = _CANDIDATES,
     ) -> None:
         self._graph = graph
+        asked = question if grounding else None
+        self._linked = partial(linker.candidates, question=asked, limit=sys.maxsize, top_k=top_k, union=union)
+        self._union, self._most = union, _UNITED if union else limit
         self._trace = trace
-        self._candidates = partial(
-            linker.candidates, question=question if grounding else None, limit=limit, top_k=top_k, union=union
-        )
         self.question = question
         self.language = language
         mentions = linker.mentions(read_text(question, language))
@@ -100,6 +105,15 @@ class TopicLinker:
         known = [one for one in known if not self._is_class(one)] or known
         known = [one for one in known if not self._is_deed(one) and not self._is_noun(one)]
         self.known = [one for one in known if one.written not in years] or known
+
+    def _candidates(self, name: str | Mention) -> list[Candidate]:
+        """What a name may mean, best first: at most as many as programs look at."""
+        found = self._linked(name)
+        text = name.text if isinstance(name, Mention) else name
+        self._note_cut(f"candidates of {text}", self._most, len(found))
+        best = sorted(found, key=by_relations) if self._union else found
+        kept = {candidate.node for candidate in best[: self._most]}
+        return [candidate for candidate in found if candidate.node in kept]
 
     def _note_cut(self, what: str, most: int, total: int) -> None:
         if total > most and self._trace is not None:
@@ -209,6 +223,11 @@ class TopicLinker:
         wanted = normalize(domain)
         of_domain = [c for c in equal if wanted in self._type_names(c.node)]
         return of_domain or equal
+
+
+def by_relations(candidate: Candidate) -> tuple[float, float]:
+    """The order of AnchorRAG's candidates: by Score(e, q) (Eq. 2); names break ties, and decide without grounding."""
+    return -candidate.grounding, -candidate.lexical
 
 
 def named_topics(graph: Graph, topics: Sequence[Topic]) -> tuple[dict[int, str], list[str]]:

@@ -166,7 +166,7 @@ class Service:
             session(self.roles, budget=self.budget),
         ):
             result = runs(question=self._follow_ups.understood(question, conversation), on_step=note)
-            answer = steps.answer(name, self._sources[name], result, picture=picture)
+            answer = steps.answer(name, runs.sources, result, picture=picture)
             if span is not None:
                 span.answered(answer)
         return answer

@@ -144,16 +144,24 @@ class EndpointOptions:
 
     @property
     def sent_headers(self) -> dict[str, str]:
-        """The headers, with the values of the environment.
+        """As `headers_from_environment`."""
+        return headers_from_environment(self.headers, self.name)
 
-        Raises:
-            UserError: a named variable is not set.
-        """
 
-        def value(match: re.Match[str]) -> str:
-            return _from_environment(match[1], self.name) or ""
+def headers_from_environment(headers: Mapping[str, str], name: str) -> dict[str, str]:
+    """Headers in which `$NAME` is replaced from the environment.
 
-        return {name: re.sub(r"\$(\w+)", value, text) for name, text in self.headers.items()}
+    Args:
+        name: of what they are sent to, for messages.
+
+    Raises:
+        UserError: a named variable is not set.
+    """
+
+    def value(match: re.Match[str]) -> str:
+        return _from_environment(match[1], name) or ""
+
+    return {header: re.sub(r"\$(\w+)", value, text) for header, text in headers.items()}
 
 
 def _from_environment(variable: str | None, name: str) -> str | None:

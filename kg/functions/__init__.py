@@ -5,9 +5,10 @@ from typing import TYPE_CHECKING
 from triplecheck.kg._lazy import lazily
 
 if TYPE_CHECKING:
-    from triplecheck.kg.functions.calls import Call, CallLimits
+    from triplecheck.kg.functions.calls import Call
     from triplecheck.kg.functions.function import Function, FunctionSource
     from triplecheck.kg.functions.graph import FunctionGraph, calls_at, is_function, stored_graph
+    from triplecheck.kg.functions.limits import CallLimits
     from triplecheck.kg.functions.linker import FunctionLinker
     from triplecheck.kg.functions.openapi import read_openapi
 
@@ -27,9 +28,10 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "calls": "Call CallLimits",
+        "calls": "Call",
         "function": "Function FunctionSource",
         "graph": "FunctionGraph calls_at is_function stored_graph",
+        "limits": "CallLimits",
         "linker": "FunctionLinker",
         "openapi": "read_openapi",
     },

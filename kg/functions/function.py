@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import inspect
 import itertools
+import re
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import date, datetime
 from typing import Any
 
 from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapter, ValidationError
@@ -15,36 +18,20 @@ from pydantic import PydanticSchemaGenerationError, PydanticUserError, TypeAdapt
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.functions.shapes import Shape, read_shape
 from triplecheck.kg.readable import relation_label
+from triplecheck.kg.types import XSD
 
 _MOST_CHOICES = 12  # relations made of one function by the values of its arguments
+STRING = XSD + "string"
+_BY_NAME = {"date": XSD + "date", "year": XSD + "integer"}  # of texts
+_READ: Mapping[str, Callable[[str], Any]] = {
+    XSD + "integer": re.compile(r"-?\d+").fullmatch,
+    XSD + "decimal": re.compile(r"-?\d+(\.\d+)?").fullmatch,
+    XSD + "date": date.fromisoformat,
+    XSD + "dateTime": datetime.fromisoformat,
+}
 
 FunctionSource = Callable[..., Any]
 """A Python function with annotations: the arguments are checked by name, the result by its return type."""
-
-
-@dataclass(frozen=True)
-class Function:
-    """One function with its arguments bound, but for its subject.
-
-    Attributes:
-        id: unique among the functions of a graph.
-        subject: name of the argument that is the entity: its label, or its id if the name ends in "id".
-        datatype: JSON type and format of the subject, such as `string` or `string date`.
-        call: takes the subject and returns plain JSON values.
-    """
-
-    id: str
-    label: str
-    description: str
-    subject: str
-    datatype: str
-    shape: Shape
-    call: Callable[[str], Any]
-
-    @property
-    def takes_id(self) -> bool:
-        """Whether it takes the id of an entity, not its label."""
-        return self.subject.lower() == "id" or self.subject.endswith(("_id", "Id"))
 
 
 @dataclass(frozen=True)
@@ -60,20 +47,55 @@ class Parameter:
     schema: Mapping[str, Any]
     required: bool
 
-    @property
+    @functools.cached_property
     def datatype(self) -> str:
-        """JSON type and format."""
-        kind = next((k for k in _listed(self.schema.get("type", "string")) if k != "null"), "string")
-        return f"{kind} {self.schema.get('format', '')}".strip()
+        """The IRI of its datatype; empty for a list and for an object. A text whose last word is "date" is a date."""
+        shape = read_shape(self.name, self.schema or {"type": "string"})
+        if shape.many or not shape.datatype:
+            return ""
+        last = relation_label(self.name).split()[-1:]
+        return _BY_NAME.get("".join(last).lower(), STRING) if shape.datatype == STRING else shape.datatype
+
+    @property
+    def takes_id(self) -> bool:
+        """Whether it is the id of an entity, not its label."""
+        return self.name.lower() == "id" or self.name.endswith(("_id", "Id"))
 
     @property
     def choices(self) -> list[Any] | None:
         """All its values, if they are few; None if they are not."""
-        if self.datatype == "boolean":
-            return [False, True]
         if "const" in self.schema:
             return [self.schema["const"]]
-        return list(self.schema["enum"]) if "enum" in self.schema else None
+        if "enum" in self.schema:
+            return list(self.schema["enum"])
+        return [False, True] if self.datatype == XSD + "boolean" else None
+
+    def reads(self, text: str) -> bool:
+        """Whether a text is of its datatype."""
+        try:
+            return bool(_READ.get(self.datatype, str)(text))
+        except ValueError:
+            return False
+
+
+@dataclass(frozen=True)
+class Function:
+    """One function about an entity.
+
+    Attributes:
+        id: unique among the functions of a graph.
+        subject: the argument that is the entity: its label, or its id if the name ends in "id".
+        further: the arguments that the question gives: its dates, its numbers, its other topics.
+        call: takes the subject and the further arguments as texts, and returns plain JSON values.
+    """
+
+    id: str
+    label: str
+    description: str
+    subject: Parameter
+    shape: Shape
+    call: Callable[..., Any]
+    further: tuple[Parameter, ...] = ()
 
 
 def bind(
@@ -85,29 +107,36 @@ def bind(
 ) -> list[Function]:
     """The functions of one subject that a function with several arguments is: one for each choice of the others.
 
-    The subject, the entity, is the argument that is required and no choice.
+    The subject, the entity, is the first text that is required and no choice, else the first such argument. The
+    question gives the others.
 
     Args:
         returns: JSON schema of its result.
         call: takes the arguments by name.
 
     Raises:
-        UserError: no argument is the subject, another one has neither default nor choices, or it returns nothing.
+        UserError: no argument is the subject, one is a list or an object, or it returns nothing.
     """
     shape = read_shape(id, returns)
     free = [p for p in parameters if p.required and p.choices is None]
     if not free:
         raise UserError(f"{id}: no argument is an entity: one must have neither a default nor a list of values")
-    subject, *others = free
-    if others:
+    if composed := [p.name for p in free if not p.datatype]:
         raise UserError(
-            f"{id}: the argument {others[0].name!r} has neither a default nor a list of values (Literal, enum); give "
-            f"it one, or bind it with functools.partial"
+            f"{id}: the argument {composed[0]!r} is a list or an object, which no entity and no question gives; give "
+            f"it a default, or bind it with functools.partial"
         )
-    choices = {p.name: p.choices or [] for p in parameters if p.required and p is not subject}
+    subject = next((p for p in free if p.datatype == STRING), free[0])
+    further = tuple(p for p in free if p is not subject)
+    names = [subject.name, *(p.name for p in further)]
+    choices = {p.name: p.choices for p in parameters if p.required and p.choices is not None}
     combined = list(itertools.islice(itertools.product(*choices.values()), _MOST_CHOICES + 1))
     if len(combined) > _MOST_CHOICES:
         raise UserError(f"{id}: its arguments have more than {_MOST_CHOICES} combinations of values; bind some of them")
+
+    def called(bound: Mapping[str, Any], *texts: str) -> Any:
+        return call({**dict(zip(names, texts, strict=True)), **bound})
+
     found = []
     for values in combined:
         bound = dict(zip(choices, values, strict=True))
@@ -117,10 +146,10 @@ def bind(
                 f"{id}{''.join(f';{name}={value}' for name, value in bound.items())}",
                 f"{relation_label(id)}{said}",
                 description,
-                subject.name,
-                subject.datatype,
+                subject,
                 shape,
-                lambda value, own=bound: call({subject.name: value, **own}),  # type: ignore[misc]
+                functools.partial(called, bound),
+                further,
             )
         )
     return found
@@ -160,23 +189,31 @@ def of_callable(function: FunctionSource) -> list[Function]:
         given = {key: taken[key].validate_python(value, strict=False) for key, value in arguments.items()}
         result = function(**given)
         result = asyncio.run(_awaited(result)) if inspect.isawaitable(result) else result
-        return returns.dump_python(returns.validate_python(result), mode="json")
+        try:
+            return returns.dump_python(returns.validate_python(result), mode="json")
+        except ValidationError as error:
+            first = error.errors()[0]
+            raise NotAsDeclaredError(first["loc"], first["msg"]) from None
 
     return bind(name, description, parameters, schema, call)
 
 
+class NotAsDeclaredError(ValueError):
+    """A result that is not of the declared type.
+
+    Args:
+        place: the keys that lead to the wrong value.
+    """
+
+    def __init__(self, place: Iterable[str | int], message: str) -> None:
+        super().__init__(": ".join(part for part in (".".join(map(str, place)), message) if part))
+
+
 def reason_of(error: BaseException) -> str:
     """Why a call failed, in one line."""
-    if isinstance(error, ValidationError):
-        first = error.errors()[0]
-        place = ".".join(map(str, first["loc"]))
-        return f"its result is not as declared: {f'{place}: ' if place else ''}{first['msg']}"
-    return f"{type(error).__name__}: {error}".splitlines()[0][:200].rstrip(": ")
+    kind = "its result is not as declared" if isinstance(error, NotAsDeclaredError) else type(error).__name__
+    return f"{kind}: {error}".splitlines()[0][:200].rstrip(": ")
 
 
 async def _awaited(result: Any) -> Any:
     return await result
-
-
-def _listed(value: Any) -> list[Any]:
-    return list(value) if isinstance(value, list | tuple) else [value]

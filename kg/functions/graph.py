@@ -6,17 +6,20 @@ function is called when the edges of its relation are expanded, which is when a 
 
 from __future__ import annotations
 
+import copy
+import itertools
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg.functions.calls import Call, Caller, CallLimits
-from triplecheck.kg.functions.function import Function
-from triplecheck.kg.functions.shapes import DATATYPES, Shape, text, values
+from triplecheck.kg.functions.calls import Arguments, Call, Caller
+from triplecheck.kg.functions.function import STRING, Function, Parameter
+from triplecheck.kg.functions.limits import CallLimits
+from triplecheck.kg.functions.shapes import Shape, text, values
 from triplecheck.kg.graph import EdgeProperties, Edges, Graph, IntArray, RelationCount, RelationSchema
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.names import normalize
@@ -49,12 +52,24 @@ class _Offered:
     domain: str
 
 
+class _Told(NamedTuple):
+    """What a call or an object of a result says by one relation.
+
+    Attributes:
+        total: number of its values, with those that a limit cuts off.
+    """
+
+    tails: tuple[int, ...]
+    total: int
+
+
 class FunctionGraph:
     """Implements `kg.graph.Graph`. Nodes and relations of the graph keep their numbers. Thread-safe.
 
     Tails are values, entities of the graph whose only name a text is, and objects of results, which have their
     properties as edges. `relation_counts` counts one edge for each entity that a function takes: what it returns is not
-    known before the call.
+    known before the call. A function with further arguments is offered in the graph of one question alone (`asked`);
+    they are properties of its edges.
 
     Args:
         graph: a graph in files, whose relations are all known.
@@ -73,13 +88,15 @@ class FunctionGraph:
         self._offered: list[_Offered] = []
         self._at: dict[tuple[str, str], int] = {}  # (function or type, property) -> relation
         self._lock = threading.Lock()
-        self._tails: dict[tuple[int, int], tuple[int, ...]] = {}
+        self._tails: dict[tuple[int, int], dict[Arguments, _Told]] = {}
         self._heads: dict[tuple[int, int], dict[int, None]] = {}
+        self._given: tuple[Sequence[Literal], Sequence[int]] = (), ()  # values and topics of a question
         kinds = {normalize(graph.type_label(id)): id for id in graph.type_ids}
         self._kinds: dict[str, tuple[str, ...]] = {}
         for function in functions:
-            named = normalize(" ".join(w for w in relation_label(function.subject).split() if w not in _NOT_KIND))
-            self._kinds[function.id] = (kinds[named],) if named in kinds else ()
+            for name in (function.subject.name, *(argument.name for argument in function.further)):
+                named = normalize(" ".join(w for w in relation_label(name).split() if w not in _NOT_KIND))
+                self._kinds[name] = (kinds[named],) if named in kinds else ()
             self._offer(function)
 
     def __getattr__(self, name: str) -> Any:
@@ -87,6 +104,17 @@ class FunctionGraph:
         if name.startswith("_") or not hasattr(Graph, name):
             raise AttributeError(name)
         return getattr(self.stored, name)
+
+    def asked(self, values: Sequence[Literal], topics: Sequence[int]) -> FunctionGraph:
+        """The graph of one question, which gives the further arguments of functions. Nodes and results are shared.
+
+        Args:
+            values: its dates and numbers.
+            topics: nodes; each may be an argument of what is called about another one.
+        """
+        other = copy.copy(self)
+        other._given = values, topics
+        return other
 
     # --- the relations ---------------------------------------------------------------------------
     def _offer(self, function: Function) -> None:
@@ -142,7 +170,7 @@ class FunctionGraph:
         offered = self.offered(relation)
         if offered is None:
             return self.stored.schema(relation)
-        kinds = (offered.domain,) if offered.function is None else self._kinds[offered.function.id]
+        kinds = (offered.domain,) if offered.function is None else self._kinds[offered.function.subject.name]
         end = offered.shape.datatype or f"{_PREFIX}{offered.shape.title}"
         return RelationSchema(relation, 0, tuple((kind, 1) for kind in kinds), ((end, 1),))
 
@@ -201,26 +229,60 @@ class FunctionGraph:
         return type_id.removeprefix(_PREFIX) if own else self.stored.type_label(type_id)
 
     # --- edges -----------------------------------------------------------------------------------
-    def takes(self, node: int, function: Function) -> bool:
-        """Whether a function is offered at a node, by the type of its subject."""
-        key = self._key(node)
+    def arguments(self, node: int, function: Function) -> list[Arguments]:
+        """What a function is called with about a node; nothing where it is not offered."""
+        if not self._fits(node, function.subject):
+            return []
+        values, topics = self._given
+        given = [
+            dict.fromkeys(
+                [
+                    *(self._text(other, one) for other in topics if other != node and self._fits(other, one)),
+                    *(v.lexical for v in values if v.datatype == one.datatype and one.reads(v.lexical)),
+                ]
+            )
+            for one in function.further
+        ]
+        return list(itertools.product([self._text(node, function.subject)], *given))
+
+    def _text(self, node: int, argument: Parameter) -> str:
+        return self.node_id(node) if argument.takes_id else self.label(node)
+
+    def _fits(self, node: int, argument: Parameter) -> bool:
+        """Whether a node may be an argument, by its type or its datatype, and by its text."""
         value = self.literal(node)
         if value is not None:
-            return function.datatype == _JSON.get(value.datatype, "")
-        if key is not None and self.types(node):
+            kind = _DATATYPES.get(value.datatype, value.datatype)
+            return kind != STRING and kind == argument.datatype
+        kinds, own = self._kinds[argument.name], self.types(node)
+        is_named = self._key(node) is not None
+        if own and is_named:  # an object of a result
             return False
-        kinds = self._kinds[function.id]
-        return function.datatype == "string" and (key is not None or not kinds or bool({*kinds} & {*self.types(node)}))
+        is_of_type = is_named or not kinds or not {*kinds}.isdisjoint(own)
+        return is_of_type and (argument.datatype == STRING or argument.reads(self._text(node, argument)))
 
     def _counts(self, nodes: Sequence[int]) -> Iterator[RelationCount]:
-        for direction, ends in ((Direction.OUT, self._tails), (Direction.IN, self._heads)):
+        for direction in Direction:
             for relation, offered in enumerate(self._offered, self._first_relation):
-                found = [len(ends.get((node, relation), ())) for node in nodes]
+                with self._lock:
+                    found = [len(self._known(node, relation, direction)) for node in nodes]
                 if offered.function is not None and direction is Direction.OUT:
-                    taken = (self.takes(node, offered.function) for node in nodes)
+                    taken = (bool(self.arguments(node, offered.function)) for node in nodes)
                     found = [max(pair) for pair in zip(found, taken, strict=True)]
                 if edges := sum(found):
                     yield RelationCount(relation, direction, edges, sum(n > 0 for n in found))
+
+    def _known(self, node: int, relation: int, direction: Direction) -> list[int]:
+        """The other ends of the edges that results have added."""
+        if direction is Direction.IN:
+            return list(self._heads.get((node, relation), ()))
+        return [tail for told in self._told(node, relation) for tail in told.tails]
+
+    def _told(self, node: int, relation: int) -> list[_Told]:
+        """What results say about a node; of a function with further arguments, with those of the question alone."""
+        found, function = self._tails.get((node, relation), {}), self._offered[relation - self._first_relation].function
+        own = self.arguments(node, function) if found and function is not None and function.further else found
+        return [found[arguments] for arguments in own if arguments in found]
 
     def _of_stored(self, nodes: IntArray | Sequence[int]) -> list[int]:
         return [node for node in ints(nodes) if node < self._first_node]
@@ -269,7 +331,13 @@ class FunctionGraph:
                 kept.append(edge)
         heads, relations, tails = np.array(kept, np.int64).reshape(-1, 3).T
         own = self._of_stored(nodes)
-        if offered is not None or not own:
+        if relation is not None and offered is not None:
+            with self._lock:
+                told = (
+                    [] if direction is Direction.IN else [t for node in ints(nodes) for t in self._told(node, relation)]
+                )
+            return Edges(heads, relations, tails, len(added) + sum(one.total - len(one.tails) for one in told))
+        if not own:
             return Edges(heads, relations, tails, len(added))
         found = self.stored.expand(own, relation, direction, limit_per_node)
         return Edges(
@@ -292,97 +360,106 @@ class FunctionGraph:
             for node in nodes if len(self._tails) else ():
                 for one in relations:
                     if direction is not Direction.IN:
-                        found += [((node, one, tail), True) for tail in self._tails.get((node, one), ())]
+                        found += [((node, one, tail), True) for tail in self._known(node, one, Direction.OUT)]
                     if direction is not Direction.OUT:
-                        found += [((head, one, node), False) for head in self._heads.get((node, one), ())]
+                        found += [((head, one, node), False) for head in self._known(node, one, Direction.IN)]
         return found
 
     def contains(self, head: int, relation: int, tail: int) -> bool:
         """Whether the graph has this edge, or a call has returned it."""
         if relation < self._first_relation:
             return max(head, tail) < self._first_node and self.stored.contains(head, relation, tail)
-        return tail in self._tails.get((head, relation), ())
+        with self._lock:
+            return any(tail in told.tails for told in self._tails.get((head, relation), {}).values())
 
     def contains_many(self, heads: IntArray, relations: IntArray, tails: IntArray) -> npt.NDArray[np.bool_]:
         rows = zip(ints(heads), ints(relations), ints(tails), strict=True)
         return np.array([self.contains(*row) for row in rows], bool)
 
+    @property
+    def has_edge_properties(self) -> bool:
+        return self.stored.has_edge_properties or any(one.function and one.function.further for one in self._offered)
+
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        if max(head, tail) >= self._first_node or relation >= self._first_relation:
+        """Of the edges of a function its further arguments: in the graph of one question, those that it gives."""
+        offered = self.offered(relation)
+        if offered is None:
+            return self.stored.edge_properties(head, relation, tail) if max(head, tail) < self._first_node else ()
+        function = offered.function
+        if function is None or not function.further:
             return ()
-        return self.stored.edge_properties(head, relation, tail)
+        with self._lock:
+            found = [one for one, told in self._tails.get((head, relation), {}).items() if tail in told.tails]
+        own = self.arguments(head, function)
+        return tuple(
+            tuple(
+                (relation_label(argument.name), Literal(text, argument.datatype))
+                for argument, text in zip(function.further, arguments[1:], strict=True)
+            )
+            for arguments in [one for one in found if one in own] or found
+        )
 
     # --- calls -----------------------------------------------------------------------------------
-    def argument(self, node: int, function: Function) -> str:
-        """What a function is called with about a node."""
-        return self.node_id(node) if function.takes_id else self.label(node)
-
-    def calls(self, nodes: Sequence[int], relation: int) -> list[Call]:
-        """The calls that were made about some nodes for a relation, if they are still kept."""
+    def calls(self, nodes: Sequence[int], relation: int) -> list[Call | None]:
+        """The calls about some nodes that a relation takes: those that were made and are still kept, else None."""
         offered = self.offered(relation)
-        if offered is None or offered.function is None:
+        if offered is None or (function := offered.function) is None:
             return []
-        function = offered.function
-        known = (self._caller.known(function, self.argument(node, function)) for node in nodes)
-        return [call for call in known if call is not None]
+        return [self._caller.known(function, one) for node in nodes for one in self.arguments(node, function)]
 
     def _call(self, nodes: Sequence[int], function: Function) -> None:
-        about = [node for node in nodes if self.takes(node, function)][: self.limits.calls]
-        made = self._caller.call(function, [self.argument(node, function) for node in about])
-        for node, call in zip(about, made, strict=True):
-            self._read(node, function, None if call.error else call.result)
+        wanted = [(node, one) for node in nodes for one in self.arguments(node, function)][: self.limits.calls]
+        made = self._caller.call(function, [arguments for _, arguments in wanted])
+        for (node, arguments), call in zip(wanted, made, strict=True):
+            self._read(node, arguments, function, None if call.error else call.result)
 
-    def _read(self, node: int, function: Function, result: Any) -> None:
+    def _read(self, node: int, arguments: Arguments, function: Function, result: Any) -> None:
         """Store the edges of a result in place of those of an earlier one. None has no edges."""
+        place = f"{_PREFIX}{function.id}({', '.join(arguments)})"
         if not function.shape.fields or function.shape.many:
-            self._tie(node, self._at[function.id, ""], function.shape, result, f"{_PREFIX}{function.id}")
+            self._tie(node, self._at[function.id, ""], function.shape, result, place, arguments)
             return
         first: Mapping[str, Any] = next(iter(values(function.shape, result)), {})
         for key, _, part in function.shape.fields:
-            self._tie(node, self._at[function.id, key], part, first.get(key), f"{_PREFIX}{function.id}/{key}")
+            self._tie(node, self._at[function.id, key], part, first.get(key), f"{place}/{key}", arguments)
 
-    def _tie(self, head: int, relation: int, shape: Shape, result: Any, place: str) -> None:
+    def _tie(self, head: int, relation: int, shape: Shape, result: Any, place: str, arguments: Arguments = ()) -> None:
         tails: dict[int, None] = {}
-        for at, one in enumerate(values(shape, result)):
-            if at == self.limits.values:
-                break
+        found = list(values(shape, result))
+        for at, one in enumerate(found[: self.limits.values]):
             if not isinstance(one, Mapping):
-                tails[self._value(one, shape.datatype or XSD + "string")] = None
+                tails[self._value(one, shape.datatype or STRING)] = None
                 continue
-            title, own = f"{_PREFIX}{shape.title}", f"{place}({self.label(head)})/{at + 1}"
+            title, own = f"{_PREFIX}{shape.title}", f"{place}/{at + 1}"
             row = self._first_node + self._nodes.number(Entity(own, _name(one, shape, at), types=(title,)))
             tails[row] = None
             for key, _, part in shape.fields:
                 self._tie(row, self._at[title, key], part, one.get(key), f"{own}/{key}")
         with self._lock:
-            for tail in self._tails.get((head, relation), ()):
+            known = self._tails.setdefault((head, relation), {})
+            for tail in known[arguments].tails if arguments in known else ():
                 self._heads[tail, relation].pop(head, None)
-            self._tails[head, relation] = tuple(tails)
+            known[arguments] = _Told(tuple(tails), len(tails) + max(0, len(found) - self.limits.values))
             for tail in tails:
                 self._heads.setdefault((tail, relation), {})[head] = None
 
     def _value(self, lexical: str, datatype: str) -> int:
         """The node of a value: an entity whose only name it is, else a literal."""
-        if datatype == XSD + "string":
+        if datatype == STRING:
             named = [c.node for c in self._linker.candidates(lexical, limit=3) if c.source == "label"]
             if len(named) == 1 and normalize(self.stored.label(named[0])) == normalize(lexical):
                 return named[0]
-        elif _JSON.get(datatype) in ("integer", "number"):
-            try:
-                float(lexical)
-            except ValueError:  # the server does not keep to its own schema
-                datatype = XSD + "string"
         value = Literal(lexical, datatype)
         found = self.stored.find(value)
         return self._first_node + self._nodes.number(value) if found is None else found
 
 
-_JSON = {XSD + datatype: form for form, datatype in DATATYPES.items()} | {XSD + "double": "number"}
+_DATATYPES = {XSD + "double": XSD + "decimal"}  # of literals that are given as another one
 
 
 def _name(row: Mapping[str, Any], shape: Shape, at: int) -> str:
     """What to call an object of a result: its name, or its first text; else its number."""
-    texts = [key for key, _, part in shape.fields if part.datatype == XSD + "string" and row.get(key)]
+    texts = [key for key, _, part in shape.fields if part.datatype == STRING and row.get(key)]
     first = next((key for key in _TITLES if key in texts), texts[0] if texts else None)
     return f"{shape.title} {at + 1}" if first is None else f"{shape.title}: {text(row[first])}"
 
@@ -400,6 +477,6 @@ def is_function(graph: Graph, relation: int) -> bool:
     return offered is not None and offered.function is not None
 
 
-def calls_at(graph: Graph, nodes: Sequence[int], relation: int) -> list[Call]:
-    """The calls of a function about some nodes; none where a relation takes no call."""
+def calls_at(graph: Graph, nodes: Sequence[int], relation: int) -> list[Call | None]:
+    """The calls about some nodes that a relation takes (`FunctionGraph.calls`); none of a relation of the graph."""
     return graph.calls(nodes, relation) if isinstance(graph, FunctionGraph) else []

@@ -3,21 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
 import httpx
+import jsonschema
 import yaml
+from jsonschema import Draft4Validator, Draft202012Validator
 from pydantic import BaseModel, Field, ValidationError
 
 from triplecheck.kg.errors import UserError
-from triplecheck.kg.functions.function import Function, Parameter, bind
+from triplecheck.kg.functions.function import Function, NotAsDeclaredError, Parameter, bind
 from triplecheck.kg.functions.shapes import resolved
 
 _MOST_BYTES = 8 << 20  # of a reply
 _MOST_SECONDS = 60.0  # of a request; `CallLimits.seconds` ends the wait for it before
+_IGNORED_HEADERS = {"accept", "content-type", "authorization"}  # OpenAPI gives their parameters no meaning
+_FORMATS = jsonschema.FormatChecker(("date",))
+_FORMATS.checks("date-time", ValueError)(lambda text: not isinstance(text, str) or bool(datetime.fromisoformat(text)))
 
 
 class _Operation(BaseModel):
@@ -59,7 +65,8 @@ def read_openapi(
         only: the operations to take, by id; empty: all that can be called about an entity.
 
     Raises:
-        UserError: no such file, no OpenAPI 3, no server, no such operation, or one of `only` that cannot be called.
+        UserError: no such file, no OpenAPI 3, no server, no such operation, one of `only` that cannot be called, or one
+            that needs a header that is not given.
     """
     content = _content(file)
     place = "the OpenAPI file" if isinstance(file, Mapping) else str(file)
@@ -84,10 +91,13 @@ def read_openapi(
         if only and name not in only:
             continue
         try:
-            found += _functions(name, path, item, content, client)
+            bound = _functions(name, path, item, content, client)
         except UserError:
             if only:
                 raise
+            continue
+        _check_headers(name, item, content, headers or {})
+        found += bound
     if not found:
         raise UserError(f"{place}: no GET operation can be called about an entity; name one with only= to see why")
     return found
@@ -106,27 +116,72 @@ def _content(file: str | Path | Mapping[str, Any]) -> Mapping[str, Any]:
     return content
 
 
+def _parameters(name: str, item: _PathItem, root: Mapping[str, Any]) -> dict[str, Mapping[str, Any]]:
+    """The parameters of an operation; those of its path that it does not declare again, too."""
+    own = [] if item.get is None else item.get.parameters
+    given = [resolved(name, one, root) for one in (*item.parameters, *own)]
+    return {str(one.get("name")): one for one in given}
+
+
+def _check_headers(name: str, item: _PathItem, root: Mapping[str, Any], headers: Mapping[str, str]) -> None:
+    """Raise `UserError` if an operation needs a header or a cookie that is not given."""
+    sent = {header.lower() for header in headers}
+    for key, one in _parameters(name, item, root).items():
+        header = {"header": key, "cookie": "Cookie"}.get(str(one.get("in")))
+        if header and one.get("required") and header.lower() not in sent | _IGNORED_HEADERS:
+            raise UserError(
+                f"{name}: needs the header {header!r}; give it with headers=, or name the operations to take with only="
+            )
+
+
 def _functions(name: str, path: str, item: _PathItem, root: Mapping[str, Any], client: httpx.Client) -> list[Function]:
     operation = item.get
     assert operation is not None
-    given = [resolved(name, one, root) for one in (*item.parameters, *operation.parameters)]
-    read = {str(one.get("name")): one for one in given}
+    read = _parameters(name, item, root)
     parameters = [
         Parameter(key, resolved(name, one.get("schema") or {}, root), bool(one.get("required")))
         for key, one in read.items()
         if one.get("in") in ("path", "query")
     ]
     in_path = {key for key, one in read.items() if one.get("in") == "path"}
+    reply = _reply(name, operation, root)
+    validator = _validator(name, reply, is_30=str(root["openapi"]).startswith("3.0"))
 
     def call(arguments: Mapping[str, Any]) -> Any:
         where = path
         for key in in_path:
             where = where.replace(f"{{{key}}}", quote(str(arguments.get(key, "")), safe=""))
         query = {key: value for key, value in arguments.items() if key not in in_path}
-        return _get(client, where, query)
+        result = _get(client, where, query)
+        if (error := next(validator.iter_errors(result), None)) is not None:
+            raise NotAsDeclaredError(error.absolute_path, error.message)
+        return result
 
     description = (operation.summary or operation.description).partition("\n")[0]
-    return bind(name, description, parameters, _reply(name, operation, root), call)
+    return bind(name, description, parameters, reply, call)
+
+
+def _validator(name: str, schema: Mapping[str, Any], *, is_30: bool) -> Any:
+    """What finds the errors of a reply.
+
+    Raises:
+        UserError: it is no JSON schema.
+    """
+    kind = _OpenAPI30 if is_30 else Draft202012Validator
+    try:
+        kind.check_schema(schema)
+    except jsonschema.SchemaError as error:
+        raise UserError(f"{name}: the schema of its reply is wrong: {error.message}") from None
+    return kind(schema, format_checker=_FORMATS)
+
+
+def _type_or_null(validator: Any, kinds: Any, value: Any, schema: Mapping[str, Any]) -> Iterator[Any]:
+    """The keyword `type` of OpenAPI 3.0, which has `nullable` beside it."""
+    if value is not None or not schema.get("nullable"):
+        yield from Draft4Validator.VALIDATORS["type"](validator, kinds, value, schema)
+
+
+_OpenAPI30 = jsonschema.validators.extend(Draft4Validator, {"type": _type_or_null})
 
 
 def _reply(name: str, operation: _Operation, root: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -10,7 +10,7 @@ from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.anchorrag import names_first
 from triplecheck.programs.steps import Linked, Trace, Truncated
 from triplecheck.programs.subgraph import node_names
-from triplecheck.programs.topics import TopicLinker, as_written
+from triplecheck.programs.topics import TopicLinker, as_written, by_relations
 
 
 @dataclass(frozen=True)
@@ -50,8 +50,7 @@ def choose_anchors(
         written, candidates = linker.candidates(keyword)
         found.append((keyword, written if written in question else keyword, candidates))
     of_keywords = [candidates for _, _, candidates in found]
-    # Eq. 2 decides; names break ties, and decide without grounding.
-    ranked = sorted((c for candidates in of_keywords for c in candidates), key=lambda c: (-c.grounding, -c.lexical))
+    ranked = sorted((c for candidates in of_keywords for c in candidates), key=by_relations)
     ranked = names_first(assists, ranked, of_keywords, top_m, trace)
     nodes = list(dict.fromkeys(candidate.node for candidate in ranked))
     chosen = nodes[:top_m]

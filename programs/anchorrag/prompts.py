@@ -39,8 +39,11 @@ def fact_lines(
     names = names_of_facts(graph, all_facts, briefing.anchors)
     facts: list[Fact] = []
     lines: list[str] = []
-    for group in groups:
-        offered = group if whole else shortened(group)
+    offers = [group if whole else shortened(group) for group in groups]
+    kept, total = (sum(len(fact.values) for group in some for fact in group) for some in (offers, groups))
+    if kept < total:
+        trace.add(Truncated("values offered to a prompt", kept, total))
+    for group, offered in zip(groups, offers, strict=True):
         shown, written = within_tokens(graph, offered, names, briefing.relations, tokens // len(groups), trace)
         full = {id(short): fact for short, fact in zip(offered, group, strict=True)}
         facts += [full[id(short)] for short in shown]

@@ -35,7 +35,10 @@ class Assist:
 _KERAG, _ANCHORRAG, _FOUR_STEPS, _KNOW3RAG = ("kerag",), ("anchorrag",), ("4stepfocus",), ("know3rag",)
 _READING = ("kerag", "anchorrag", "tog", "pog")  # their models answer from facts
 _LINKING = (*_READING, "4stepfocus")
-_EVERY = (*_LINKING, *_KNOW3RAG)
+_CLOSED_BOOK = ("io", "cot", "selfconsistency")
+_WITH_REFERENCES = ("ragdirect", "ragcot", "recite", "skr", "knowledgecard", "chainofknowledge", "blendfilter")
+_RANKING = ("bm25", "vss", "multivss", "vssreranker")
+_EVERY = (*_LINKING, *_KNOW3RAG, *_CLOSED_BOOK, *_WITH_REFERENCES, *_RANKING)
 
 ASSISTS = (
     Assist("asked_part", "topics", "Leave out talk beside the question if it names nothing of the graph.", _EVERY),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli_support import Run, ok
 
 from triplecheck.app.config import load_settings, parse_options
-from triplecheck.kg import UserError
+from triplecheck.app.opening import with_functions
+from triplecheck.kg import KnowledgeBase, UserError
 
 
 def write(text: str) -> None:
@@ -56,6 +59,9 @@ def test_a_model_given_as_a_flag_is_that_of_all_roles_but_those_given_with_it() 
         ("lm = 3", ("triplecheck.toml", "lm", "string")),
         ('[budget]\ncalls = "many"', ("triplecheck.toml", "budget.calls", "many")),
         ("hops = 0", ("triplecheck.toml", "hops")),
+        ('openapi = [{ file = "a.json", header = 1 }]', ("triplecheck.toml", "openapi.0.header", "headers")),
+        ("[function_limits]\nsecond = 3", ("triplecheck.toml", "function_limits.second")),
+        ("[function_limits]\nseconds = 0", ("seconds of function calls must be greater than 0",)),
         ("[roles]\nanswer = 3", ("triplecheck.toml", "roles.answer")),
     ],
 )
@@ -69,6 +75,30 @@ def test_an_error_in_the_file_says_what_and_where(run: Run, text: str, said: tup
     assert result.exit_code == 2
     assert not result.stdout
     assert "Traceback" not in result.stderr
+
+
+def test_an_openapi_file_may_have_a_server_headers_operations_and_limits(monkeypatch: pytest.MonkeyPatch) -> None:
+    def operation(header: str) -> dict[str, Any]:
+        key = {"name": header, "in": "header", "required": True, "schema": {"type": "string"}}
+        city = {"name": "city", "in": "query", "required": True, "schema": {"type": "string"}}
+        reply = {"200": {"content": {"application/json": {"schema": {"type": "number"}}}}}
+        return {"get": {"operationId": header.lower(), "parameters": [city, key], "responses": reply}}
+
+    file = {"openapi": "3.1.0", "paths": {"/one": operation("One"), "/two": operation("Two")}}
+    Path("api.json").write_text(json.dumps(file), "utf-8")
+    write(
+        'openapi = [{ file = "api.json", server = "http://127.0.0.1:1", headers = { One = "$KEY" }, only = ["one"] }]\n'
+        "[function_limits]\nseconds = 3"
+    )
+    base = KnowledgeBase.from_triples([("Eastport", "mayor", "Ada Moe")])
+    with pytest.raises(UserError, match="KEY is not set"):
+        with_functions(load_settings(), base)
+    monkeypatch.setenv("KEY", "secret")
+    graph: Any = with_functions(load_settings(), base).graph
+    assert ([one.label for one in graph.added], graph.limits.seconds) == (["one"], 3)
+    write('openapi = ["api.json"]')
+    with pytest.raises(UserError, match="no server"):
+        with_functions(load_settings(), base)
 
 
 def test_a_file_that_is_not_utf8_is_an_error() -> None:

@@ -8,6 +8,7 @@ import threading
 import time
 import unicodedata
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Literal
 
 import httpx
@@ -20,6 +21,7 @@ from serving import SIBLINGS, TEACHER, Running, service_of, serving
 from triplecheck.app.config import load_settings
 from triplecheck.app.serve.service import Service
 from triplecheck.kg import KnowledgeBase
+from triplecheck.kg.functions import openapi
 
 TOPICS = fields(topics="Bernhard Heiden", domain="composer")
 ALICE, BOB = "alice-has-this-long-key", "bob-has-another-long-key"
@@ -173,6 +175,19 @@ def test_a_cascade_serves_unless_a_client_names_a_program(bundled: KnowledgeBase
     assert service.ask(TEACHER, program="kerag").program == "kerag"
     listed = service.list_programs()
     assert (listed.default, listed.programs[0].name) == ("cascade", "cascade")
+
+
+def test_a_picture_shows_what_a_function_returns(bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
+    person = {"name": "person", "in": "query", "required": True, "schema": {"type": "string"}}
+    reply = {"200": {"content": {"application/json": {"schema": {"type": "integer"}}}}}
+    get = {"operationId": "shoe_size", "parameters": [person], "responses": reply}
+    Path("api.json").write_text(json.dumps({"openapi": "3.1.0", "paths": {"/shoes": {"get": get}}}), "utf-8")
+    monkeypatch.setattr(openapi, "_get", lambda *_: 43)
+    file = {"file": "api.json", "server": "http://127.0.0.1:1"}
+    service = Service(load_settings(kb=str(bundled.path), openapi=[file]))
+    answer = service.ask("What is the shoe size of Bernhard Heiden?", picture=True)
+    assert answer.answer == "43" and answer.picture is not None
+    assert "43" in {node.label for node in answer.picture.nodes}
 
 
 def test_bases_and_programs_are_listed(server: Running) -> None:

@@ -57,11 +57,15 @@ class TestSources:
         assert lexical == sorted(set(lexical), reverse=True)
         assert all(0 < fit <= 1 for fit in lexical)
 
-    def test_union_adds_looser_matches_to_an_exact_one(self, tmp_path: Path) -> None:
-        kb = built(tmp_path, "Malia Ann Obama\tchild of\tObama\n")
+    def test_union_adds_misspelt_names_to_an_exact_one_and_parts_of_names_only_where_there_is_nothing_else(
+        self, tmp_path: Path
+    ) -> None:
+        kb = built(tmp_path, "Malia Ann Obama\tchild of\tObama\nMalia Ann Obama\tborn near\tObamo\n")
         assert [(c.id, c.source) for c in candidates(kb, "obama")] == [("Obama", "label")]
         found = kb.linker.candidates("obama", union=True)
-        assert [(c.id, c.source) for c in found] == [("Obama", "label"), ("Malia Ann Obama", "partial")]
+        assert [(c.id, c.source) for c in found] == [("Obama", "label"), ("Obamo", "typo")]
+        (part,) = kb.linker.candidates("malia", union=True)
+        assert (part.id, part.source) == ("Malia Ann Obama", "partial")
 
     def test_a_number_is_a_name_only_as_a_word_of_it(self, tmp_path: Path) -> None:
         kb = built(tmp_path, "S-10\tnext to\tS-11\n")

@@ -12,7 +12,7 @@ import dspy
 import pytest
 from dspy.lm15 import Request
 from model_stand_ins import STAND_IN, scripted_model, stand_in_server
-from program_parts import Build, ask, fields, numbers, steps
+from program_parts import EX, Build, ask, build_turtle, fields, numbers, steps
 from program_parts import recall as remember
 
 from triplecheck.kg import Direction, UserError
@@ -242,6 +242,36 @@ class TestPredictor:
         assert [len(step.chosen) for step in steps(result, Linked)] == [1, 1]
 
 
+@pytest.fixture(scope="module")
+def namesakes(tmp_path_factory: pytest.TempPathFactory) -> Sources:
+    """Many popular people of one name, and an unknown one with the relation that questions ask for."""
+    popular = "".join(
+        f":s{i} rdfs:label 'John Smith' ; :invented_product {' , '.join(f':p{i}_{j}' for j in range(60))} .\n"
+        for i in range(120)
+    )
+    rare = ":rare rdfs:label 'John Smith' ; :invented :widget . :widget rdfs:label 'Widget' .\n"
+    return Sources.of(build_turtle(popular + rare, tmp_path_factory.mktemp("namesakes"), encoder="all-MiniLM-L6-v2"))
+
+
+class TestAsThePaperRanks:
+    def test_eq_2_ranks_all_namesakes_and_the_trace_says_what_is_cut(self, namesakes: Sources) -> None:
+        talk = jordan_talk(
+            extract=keywords("John Smith"),
+            relations=choose("→"),
+            entities=lambda p: fields(entities="1: 1"),
+            filter=lambda p: fields(relevant="1"),
+            judge=lambda _: fields(sufficient="yes"),
+            answer=answer("Widget", cite=("→ invented →",)),
+        )
+        result = play(AnchorRAG(namesakes, preset="paper"), "What did John Smith invent?", talk)
+        (linked,) = steps(result, Linked)
+        assert f"{EX}rare" in linked.chosen
+        assert (result.answer, result.grounded) == ("Widget", True)
+        assert ("candidates of John Smith", 100, 121) in [(s.what, s.kept, s.total) for s in steps(result, Truncated)]
+        best = max(linked.candidates, key=lambda row: row["grounding"])
+        assert best["id"] == f"{EX}rare" and best is linked.candidates[-1], "the others are more popular"
+
+
 class TestAgents:
     def test_homonyms_are_explored_in_parallel_and_the_facts_decide(self, sources: Sources) -> None:
         talk = jordan_talk()
@@ -468,6 +498,8 @@ def test_the_facts_that_a_judge_names_are_those_of_the_agents(sources: Sources) 
     facts = [Fact(node, hop, values, len(values), (node, (hop,))) for node in (0, 1)]
     relations = RelationNames(sources.graph, None, "")
     briefing: Any = SimpleNamespace(read=read_question("?", ()), anchors={}, relations=relations, assists=Assists())
-    shown, lines = fact_lines(sources.graph, briefing, [facts], 600, Trace())
+    trace = Trace()
+    shown, lines = fact_lines(sources.graph, briefing, [facts], 600, trace)
     assert all("more" in line for line in lines)
+    assert trace.steps == [Truncated("values offered to a prompt", 16, 2 * len(values))]
     assert [id(fact) for fact in shown] == [id(fact) for fact in facts], "they are compared by identity"

@@ -11,7 +11,7 @@ from functools import partial
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any, Literal
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 import pytest
 from program_parts import ask, build_turtle, conclude_with, items, keep, kerag, play, steps, topics
@@ -22,7 +22,7 @@ from triplecheck.kg import Literal as Value
 from triplecheck.kg.functions import CallLimits, FunctionGraph, read_openapi
 from triplecheck.kg.types import XSD
 from triplecheck.programs import KERAG, Sources, replay
-from triplecheck.programs.steps import Called, Truncated
+from triplecheck.programs.steps import Called, Expanded, Truncated
 
 LEAGUE = """
 :rovers a :Team ; rdfs:label "Harbour Rovers" ; :home :eastport .
@@ -41,17 +41,19 @@ OBSERVATION = {
     },
 }
 ROW = {"type": "object", "properties": {"team": {"type": "string"}, "points": {"type": "integer"}}}
+GAME = {"type": "object", "properties": {"opponent": {"type": "string"}, "goals": {"type": "integer"}}}
+DATE = {"name": "date", "in": "query", "required": True, "schema": {"type": "string", "format": "date"}}
 
 
-def operation(id: str, summary: str, parameter: str, schema: dict[str, Any]) -> dict[str, Any]:
+def operation(id: str, summary: str, parameter: str, schema: dict[str, Any], *others: dict[str, Any]) -> dict[str, Any]:
     reply = {"200": {"content": {"application/json": {"schema": schema}}}}
     taken = {"name": parameter, "in": "path", "required": True, "schema": {"type": "string"}}
-    return {"get": {"operationId": id, "summary": summary, "parameters": [taken], "responses": reply}}
+    return {"get": {"operationId": id, "summary": summary, "parameters": [taken, *others], "responses": reply}}
 
 
 @dataclass
 class Server:
-    """Weather and league tables on loopback."""
+    """Weather, league tables and games on loopback."""
 
     address: str
     asked: list[str] = field(default_factory=list)
@@ -65,6 +67,7 @@ class Server:
             "paths": {
                 "/weather/{city}": operation("current_weather", "Weather now.", "city", OBSERVATION),
                 "/table/{league}": operation("league_table", "The teams and their points.", "league", table),
+                "/games/{team}": operation("games", "Games of a day.", "team", {"type": "array", "items": GAME}, DATE),
             },
             "components": {"schemas": {"Standing": ROW}},
         }
@@ -72,15 +75,21 @@ class Server:
 
 @contextmanager
 def serve() -> Iterator[Server]:
-    replies = {
+    replies: dict[str, Any] = {
         "/weather/Eastport": {"temperature": 11.5, "wind": 7, "seen": "2026-11-26"},
         "/table/Northern League": [{"team": "Hill United", "points": 30}, {"team": "Harbour Rovers", "points": 41}],
+    }
+    replies |= {"/weather/Warmtown": {"temperature": "warm"}, "/weather/Listtown": {"wind": [1, 2]}}
+    replies |= {"/null/Eastport": {"wind": None}}
+    replies |= {
+        "/games/Harbour Rovers?date=2026-03-14": [{"opponent": "Hill United", "goals": 3}],
+        "/games/Harbour Rovers?date=2026-03-21": [{"opponent": "Hill United", "goals": 1}],
     }
     stop = threading.Event()
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
-            path = unquote(urlsplit(self.path).path)
+            path = unquote(self.path)
             server.asked.append(path)
             if path == "/weather/Slowtown":
                 stop.wait(30)
@@ -180,6 +189,69 @@ def test_a_name_that_the_graph_does_not_have_is_looked_up_by_functions_within_th
     assert [step.error for step in steps(result, Called)] == ["no reply within 0.2 s"]
 
 
+@pytest.mark.parametrize(
+    ("city", "error"),
+    [
+        ("Warmtown", "temperature: 'warm' is not of type 'number'"),
+        ("Listtown", "wind: [1, 2] is not of type 'integer'"),
+    ],
+)
+def test_a_reply_that_is_not_as_declared_is_a_fact_that_is_missing(sources: Sources, city: str, error: str) -> None:
+    kept = keep("temperature", "wind")
+    result, _ = play(kerag(sources, hops=1), f"What is the weather in {city}?", topics(city), kept)
+    assert result.abstained and result.reason == "no_facts"
+    assert {step.error for step in steps(result, Called)} == {f"its result is not as declared: {error}"}
+
+
+def test_a_question_gives_the_further_arguments_of_a_function(sources: Sources, server: Server) -> None:
+    program = kerag(sources, hops=2)
+    for day, date, goals in (("14 March 2026", "2026-03-14", "3"), ("21 March 2026", "2026-03-21", "1")):
+        result, engine = play(
+            program,
+            f"How many goals did Harbour Rovers score on {day}?",
+            topics("Harbour Rovers"),
+            keep("games"),
+            keep("goals"),
+            conclude_with(goals, cite=["goals"]),
+        )
+        assert "Harbour Rovers → games (1 × games)" in items(engine.requests[1], "paths")
+        assert items(engine.requests[3], "facts") == [
+            f"Harbour Rovers → games → games: Hill United {{date: {date}}}",
+            f"games: Hill United → goals → {goals}",
+        ]
+        assert [row.get("properties") for row in result.evidence] == [[{"date": date}], None]
+        assert (result.answer, result.grounded) == (goals, True)
+        assert replay(program.graph, result.evidence) == []
+        (called,) = steps(result, Called)
+        assert (called.argument, called.error) == (f"Harbour Rovers, {date}", "")
+    assert server.asked == ["/games/Harbour Rovers?date=2026-03-14", "/games/Harbour Rovers?date=2026-03-21"]
+
+
+def test_a_function_whose_further_arguments_the_question_does_not_give_is_not_offered(sources: Sources) -> None:
+    question = "Which games did Harbour Rovers win in March 2026?"
+    _, engine = play(kerag(sources, hops=1), question, topics("Harbour Rovers"), keep())
+    assert not any("games" in line for line in items(engine.requests[1], "paths"))
+
+
+def test_another_topic_and_a_year_are_further_arguments(league: KnowledgeBase) -> None:
+    def wins(team: str, opponent_team: str, year: int) -> int:
+        """Games that a team won against another one."""
+        return {("Harbour Rovers", "Hill United"): 2, ("Hill United", "Harbour Rovers"): 5}[team, opponent_team] + year
+
+    result, engine = play(
+        kerag(Sources.of(league).with_functions([wins]), hops=1),
+        "How often did Harbour Rovers win against Hill United in 1999?",
+        topics("Harbour Rovers", "Hill United"),
+        keep("Rovers → wins"),
+        conclude_with("2001", cite=["→ wins"]),
+    )
+    assert [step.argument for step in steps(result, Called)] == ["Harbour Rovers, Hill United, 1999"]
+    assert (result.answer, result.grounded) == ("2001", True)
+    assert items(engine.requests[-1], "facts") == [
+        "Harbour Rovers → wins → 2001 {opponent team: Hill United; year: 1999}"
+    ]
+
+
 def test_the_baseline_answers_from_a_function(sources: Sources) -> None:
     result = ask(KERAG(sources), "What is the current temperature in Eastport?")
     assert (result.answer, result.grounded) == ("11.5", True)
@@ -233,6 +305,46 @@ def test_each_choice_of_an_argument_is_a_relation(league: KnowledgeBase) -> None
     assert graph.label(int(edges.tails[0])) == f"Reading: {graph.label(0)} bridge"
 
 
+def test_an_id_that_reads_as_a_number_is_an_argument(tmp_path: Path) -> None:
+    def goals(player_id: int, since: float = 0.5) -> int:
+        return player_id * 2
+
+    def age(year: str) -> int:
+        return 2026 - int(year)
+
+    def votes(candidate: str) -> int:
+        return len(candidate)
+
+    base = KnowledgeBase.from_triples([("7", "plays for", "Rovers"), ("Rovers", "founded", "1990")])
+    graph = graph_with(base, goals, age, votes)
+    names = {graph.label(node): node for node in range(base.graph.num_nodes)}
+    one, other = relation(graph, "function:goals"), relation(graph, "function:age")
+    edges = graph.expand([names["7"], names["Rovers"]], one, Direction.OUT)
+    (tail,) = edges.tails.tolist()
+    assert graph.literal(tail) == Value("14", XSD + "integer")
+    offered = {name: {c.relation for c in graph.relation_counts([node])} for name, node in names.items()}
+    assert {one, other} <= offered["7"] and not {one, other} & offered["Rovers"]
+    assert relation(graph, "function:votes") in offered["Rovers"], "a candidate is no date"
+
+
+def test_values_over_the_limit_are_counted(league: KnowledgeBase) -> None:
+    def squads(team: str) -> list[str]:
+        return [f"player {number}" for number in range(8)]
+
+    sources = Sources.of(league).with_functions([squads], CallLimits(values=3))
+    count = conclude_with(cite=["squads"], operation="count")
+    result, engine = play(
+        kerag(sources, hops=1),
+        "How many squads do Harbour Rovers have?",
+        topics("Harbour Rovers"),
+        keep("squads"),
+        count,
+    )
+    (fact,) = items(engine.requests[-1], "facts")
+    assert fact.endswith("player 2 | ... 5 more") and result.answer == "8"
+    assert [(step.triples, step.total) for step in steps(result, Expanded)] == [(3, 8)]
+
+
 def test_results_are_kept_and_errors_too(league: KnowledgeBase) -> None:
     calls: list[str] = []
 
@@ -279,7 +391,7 @@ def test_a_result_that_is_not_as_declared_is_missing(league: KnowledgeBase) -> N
     team = int(graph.nodes_of_type("http://example.org/Team")[0])
     assert len(graph.expand([team], relation(graph, "function:founded"), Direction.OUT)) == 0
     (call,) = graph.calls([team], relation(graph, "function:founded"))
-    assert call.error.startswith("its result is not as declared: Input should be a valid integer")
+    assert call is not None and call.error.startswith("its result is not as declared: Input should be a valid integer")
 
 
 def test_functions_that_cannot_be_described_are_refused(league: KnowledgeBase) -> None:
@@ -289,12 +401,15 @@ def test_functions_that_cannot_be_described_are_refused(league: KnowledgeBase) -
     def two(city: str, team: str) -> int:
         return 1
 
+    def several(cities: list[str]) -> int:
+        return 1
+
     def nothing(city: str) -> None: ...
 
     sources = Sources.of(league)
     for function, message in (
         (untyped, "no annotation"),
-        (two, "neither a default nor a list of values"),
+        (several, "'cities' is a list or an object"),
         (nothing, "returns nothing"),
     ):
         with pytest.raises(UserError, match=message):
@@ -302,6 +417,28 @@ def test_functions_that_cannot_be_described_are_refused(league: KnowledgeBase) -
     with pytest.raises(UserError, match="two functions"):
         sources.with_functions([river_level, river_level])
     assert graph_with(league, partial(two, team="Rovers")).added[0].label == "two"
+
+
+def test_an_operation_that_needs_a_header_is_refused_without_it(server: Server) -> None:
+    key = {"name": "X-Key", "in": "header", "required": True, "schema": {"type": "string"}}
+    paths = {**server.openapi["paths"], "/tide/{port}": operation("tide", "Tide now.", "port", ROW, key)}
+    file = server.openapi | {"paths": paths}
+    with pytest.raises(UserError, match=r"tide: needs the header 'X-Key'; give it with headers=, .*only="):
+        read_openapi(file)
+    assert len(read_openapi(file, headers={"x-key": "k"})) == 4
+    assert len(read_openapi(file, only=["games"])) == 1
+
+
+def test_a_reply_of_openapi_30_may_be_null_where_it_is_nullable(league: KnowledgeBase, server: Server) -> None:
+    reading = {"type": "object", "properties": {"wind": {"type": "integer", "nullable": True}}}
+    for nullable, error in ((True, ""), (False, "its result is not as declared: wind: None is not of type 'integer'")):
+        reading["properties"] = {"wind": {"type": "integer", "nullable": nullable}}
+        paths = {"/null/{city}": operation("wind", "Wind now.", "city", reading)}
+        graph = graph_with(league, *read_openapi(server.openapi | {"openapi": "3.0.3", "paths": paths}))
+        city, one = int(graph.nodes_of_type("http://example.org/City")[0]), relation(graph, "function:wind/wind")
+        assert len(graph.expand([city], one, Direction.OUT)) == 0
+        (call,) = graph.calls([city], one)
+        assert call is not None and call.error == error
 
 
 def test_an_openapi_file_is_refused_whole(tmp_path: Path, server: Server) -> None:
@@ -312,6 +449,9 @@ def test_an_openapi_file_is_refused_whole(tmp_path: Path, server: Server) -> Non
         read_openapi(file, only=["tables"])
     with pytest.raises(UserError, match="no server"):
         read_openapi(server.openapi | {"servers": []})
+    wrong = operation("wrong", "", "city", {"type": "flaot"})
+    with pytest.raises(UserError, match="wrong: the schema of its reply is wrong"):
+        read_openapi(server.openapi | {"paths": {"/wrong/{city}": wrong}}, only=["wrong"])
     with pytest.raises(UserError, match="not OpenAPI 3"):
         read_openapi({"swagger": "2.0", "paths": {}})
     with pytest.raises(UserError, match="cannot be read"):

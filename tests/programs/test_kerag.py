@@ -447,8 +447,9 @@ def test_a_relation_without_a_name_is_offered_only_if_none_has_one(
 ) -> None:
     base = build_rows([("Ann", relation, f"Bob {relation}") for relation in relations], tmp_path)
     replies = [topics("Ann"), fields(keep="1"), conclude_with(f"Bob {relations[0]}")]
-    _, engine = play(kerag(base, hops=1), "Whom does Ann know?", *replies)
+    result, engine = play(kerag(base, hops=1), "Whom does Ann know?", *replies)
     assert sorted(line.split(" (")[0] for line in items(engine.requests[1], "paths")) == shown
+    assert cut(result) == ([("paths by relations with a name", 1, 2)] if "knows" in relations else [])
 
 
 def test_offered_paths_are_limited_without_vectors(hub: KnowledgeBase) -> None:

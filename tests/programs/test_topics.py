@@ -67,8 +67,8 @@ class TestNamesWithoutANote:
         assert set(linked(base, "Where is Reed?", "Reed")) == {"a", "b"}
         assert linked(base, "Where is Reed?", "Reed (Plant)") == ["b"]
 
-    def test_the_exact_name_is_preferred_to_names_that_contain_it(self, build: Build) -> None:
-        base = build(":a rdfs:label 'Reed' ; :p :x . :b rdfs:label 'Reed Hall' ; :p :x .")
+    def test_the_exact_name_is_preferred_to_names_like_it(self, build: Build) -> None:
+        base = build(":a rdfs:label 'Reed' ; :p :x . :b rdfs:label 'Reeds' ; :p :x .")
         topics = TopicLinker(base.graph, base.linker, "Where is Reed?", union=True)
         assert [c.id.rsplit("/", 1)[-1] for c in topics.candidates("Reed")[1]] == ["a"]
 
@@ -197,6 +197,17 @@ class TestHomonyms:
         assert "Michael Jordan (Scientist) → field" in engine.prompts[1]
         assert result.reason == "no_facts"
         assert len(steps(result, Linked)[0].chosen) == 2
+
+
+def test_what_is_cut_off_before_a_prompt_is_recorded(build: Build) -> None:
+    namesakes = "".join(f":s{i} rdfs:label 'John Smith' ; a :Kind{i} ; :p :x . " for i in range(12))
+    towns = ["Aalen", "Berlin", "Coburg", "Dachau", "Erfurt", "Fulda", "Gera", "Halle", "Ilmenau"]
+    named = "".join(f":n{i} rdfs:label '{town}' ; :p :x . " for i, town in enumerate(towns))
+    base, trace = build(namesakes + named), Trace()
+    TopicLinker(base.graph, base.linker, f"Who went to {', '.join(towns)}?", "en", Assists("none"), trace)
+    TopicLinker(base.graph, base.linker, "Who is John Smith?", "en", Assists("none"), trace)
+    cut = [(step.what, step.kept, step.total) for step in trace.steps if isinstance(step, Truncated)]
+    assert cut == [("names in the question", 8, 9), ("candidates of John Smith", 10, 12)]
 
 
 def test_a_name_is_shown_with_its_spelling_only_if_it_differs() -> None:
