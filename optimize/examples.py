@@ -122,13 +122,16 @@ def _between_groups(questions: Sequence[Question], at: int) -> int:
 
 
 def _usable(questions: Sequence[Question], least: int) -> list[Question]:
-    """The questions with known answers, in an order that depends on their groups and ids."""
+    """The questions with known answers, in an order that depends on their groups and ids.
+
+    Those that the graph cannot answer are among them, and do not count towards the least number.
+    """
     found = distinct(questions)
-    if len(found) < least:
+    if (answered := sum(bool(question.answers) for question in found)) < least:
         unknown = sum(not question.answers_known for question in questions)
-        without = f" ({unknown} more have no published answer)" if unknown else ""
+        without = f" ({unknown} of {len(questions)} lines have no field `answers`)" if unknown else ""
         raise UserError(
-            f"{len(found)} questions with answers are too few to tell a gain from chance{without}: give {least} or "
+            f"{answered} questions with answers are too few to tell a gain from chance{without}: give {least} or "
             "more; 300 are better. `triplecheck synthesize` makes questions from a graph"
         )
     return sorted(found, key=lambda one: (_lot(one.group), one.id))

@@ -11,6 +11,7 @@ import pytest
 from optimize_parts import Pupil, engines, kerag, questions
 
 from triplecheck.evals import Question
+from triplecheck.evals.questions import parse_question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.lms import Roles, session
 from triplecheck.optimize.examples import split, three_parts
@@ -42,8 +43,13 @@ def test_three_parts_leave_enough_to_tell_a_gain() -> None:
     assert set(found.held_out) == set(held_out) and not set(found.train) & set(held_out)
     with pytest.raises(UserError, match=r"30 questions with answers are too few .* give 60 or more"):
         three_parts(asked(30))
-    with pytest.raises(UserError, match=r"0 questions with answers .*\(90 more have no published answer"):
-        three_parts(asked(90, answers_known=False))
+    nothing = [replace(question, answers=()) for question in asked(90)]
+    with pytest.raises(UserError, match="0 questions with answers are too few to tell a gain from chance: give 60"):
+        three_parts(nothing)
+    assert len(three_parts([*asked(60), *(replace(one, id=f"n{one.id}", question=one.id) for one in nothing)]).train)
+    lines = [parse_question({"id": f"q{n}", "question": f"Question {n}?"}) for n in range(90)]
+    with pytest.raises(UserError, match=r"0 questions with answers .*\(90 of 90 lines have no field `answers`\)"):
+        three_parts(lines)
 
 
 def test_a_choice_changes_what_it_is_about_and_nothing_else(bundled: KnowledgeBase) -> None:
