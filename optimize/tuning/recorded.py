@@ -14,7 +14,7 @@ from pydantic_core import to_jsonable_python
 
 from triplecheck.evals.configuration import describe, digest
 from triplecheck.evals.questions import Question, question_row
-from triplecheck.kg import TriplecheckError, UnavailableError
+from triplecheck.kg import TriplecheckError, UnavailableError, UserError
 from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
@@ -92,6 +92,25 @@ def record(
         (example,) = restored(steps[row["step"]].signature, [row["example"]])
         found.setdefault(row["step"], []).append(RecordedCall(row["id"], row["kind"], example, row["full"]))
     return found
+
+
+def check_answers(program: Program, questions: Sequence[Question]) -> None:
+    """Check that the answers of some questions are those of the program's graph.
+
+    Raises:
+        UserError: for no question it is known how its answers follow from the graph.
+    """
+    answered = [question for question in questions if question.answers]
+    if not any(_follows(Case(question, program.sources)) for question in answered):
+        raise UserError(
+            f"for 0 of {len(answered)} questions with answers a right reply can be computed from the graph: are the "
+            "answers ids or names of this graph?"
+        )
+
+
+def _follows(case: Case) -> bool:
+    plan = case.question.plan
+    return case.derivation is not None or (plan is not None and case.answered_by(plan))
 
 
 @contextmanager

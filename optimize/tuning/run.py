@@ -32,7 +32,7 @@ from triplecheck.optimize.paired import Measured, answered, gain_over, measure, 
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
-from triplecheck.optimize.tuning.recorded import Recorded, record
+from triplecheck.optimize.tuning.recorded import Recorded, check_answers, record
 from triplecheck.optimize.tuning.result import Choice, Tuned
 from triplecheck.optimize.tuning.rows import ALL, WRITTEN, Row, alone, table_rows
 from triplecheck.optimize.tuning.state import State
@@ -78,7 +78,8 @@ def tune(
         progress: called with the stage, the number done and the total.
 
     Raises:
-        UserError: the program calls no model, the budget is too small, or `out` holds another run.
+        UserError: the program calls no model, the budget is too small, no answer is one of the graph, or `out` holds
+            another run.
         TriplecheckError: no reply to a step can be read.
         BudgetExceededError: the budget is used up.
         UnavailableError: a model is not available.
@@ -155,6 +156,8 @@ def _opened(
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
         stack.enter_context(patient())
+        if not uncomputable(plan.program):
+            check_answers(plan.program, (*questions.train, *questions.validation))
         # Right replies cost nothing of the budget.
         with session(plan.roles, plan.budget if uncomputable(plan.program) else None):
             train, validation = (

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import dspy
@@ -141,6 +142,15 @@ def test_a_model_that_writes_nothing_readable_is_found_with_a_few_calls(bundled:
     with engines(pupil=pupil), pytest.raises(TriplecheckError, match="none of 3 replies to step 'name_topics' can be"):
         tune(_plan(bundled), tmp_path, knowledge_base=bundled)
     assert len(pupil.requests) == 6, "each is asked twice"
+
+
+def test_answers_that_are_not_in_the_graph_are_refused_before_a_call(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    pupil = Pupil()
+    asked = [replace(one, answers=("xyz",), answer_labels=(), answer_aliases=()) for one in _asked()]
+    plan = replace(_plan(bundled), questions=three_parts(asked))
+    with engines(pupil=pupil), pytest.raises(UserError, match=r"for 0 of 44 questions .* names of this graph"):
+        tune(plan, tmp_path, knowledge_base=bundled)
+    assert not pupil.requests
 
 
 def test_a_program_without_models_is_refused(bundled: KnowledgeBase, tmp_path: Path) -> None:
