@@ -46,24 +46,33 @@ class Cost:
         return round(self.per_question * questions)
 
 
-def cost_of(program: Program, recorded: Recorded, split: Split, bracketed: int, rewrites: bool, tested: int) -> Cost:
+def cost_of(
+    program: Program,
+    recorded: Recorded,
+    split: Split,
+    bracketed: int,
+    rewrites: bool,
+    tested: int,
+    asked: int = 0,
+) -> Cost:
     """What compiling a program takes.
 
     Args:
         program: as written.
-        recorded: calls of the training questions.
+        recorded: calls of the training questions; without any, a question is taken to need one.
         rewrites: whether instructions are rewritten.
         tested: programs that are measured on the test questions.
+        asked: questions that are asked besides, to record their calls.
     """
     calls = [call for some in recorded.values() for call in some]
-    per_question = len(calls) / max(1, len({call.id for call in calls}))
+    per_question = len(calls) / len({call.id for call in calls}) if calls else 1.0
     shown = [len(json.dumps(row, ensure_ascii=False)) for row in state_of(program).values()]
     size = (mean(call.size for call in calls) if calls else 0) + mean(shown)
     steps, roles = len(recorded), len({step.role for step in program.predictors()})
     chosen = len(STUDENTS) + steps * (2 if rewrites else 1) + roles
-    whole = (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + tested * len(split.held_out)
+    whole = asked + (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + tested * len(split.held_out)
     alone = steps * (CALLS_OF_SETS + MOST_CALLS + (CALLS_OF_REWRITING if rewrites else 0))
-    least = 2 * (len(split.validation) + len(split.held_out))
+    least = asked + 2 * (len(split.validation) + len(split.held_out))
     return Cost(
         per_question, size / _CHARACTERS_PER_TOKEN, round(least * per_question), round(whole * per_question) + alone
     )

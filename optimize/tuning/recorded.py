@@ -19,6 +19,7 @@ from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 from triplecheck.lms import BudgetExceededError, session
+from triplecheck.optimize.examples import pilot, whole_examples
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import steps_of
@@ -28,6 +29,8 @@ from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.programs import Program
 from triplecheck.programs.steps import Assisted, TraceEvent
 from triplecheck.signatures.demonstrations import restored
+
+_PILOT = 3
 
 
 @dataclass(frozen=True)
@@ -75,11 +78,14 @@ def record(
 
     Raises:
         BudgetExceededError, UnavailableError: the models of the session are asked, and cannot be.
+        ModelReplyError: they are asked, and nothing that they write for the first questions can be read.
     """
     with _teacher(program, questions):
         described = describe(program, dspy.settings.lm_roles, program.sources.knowledge_base, None)
         file = folder / f"{digest([described, [question_row(question) for question in questions]])}.jsonl"
         if not file.is_file():
+            if uncomputable(program):
+                pilot(program, whole_examples(questions[:_PILOT]))
             lines = []
             for done, question in enumerate(questions):
                 progress("recording calls", done, len(questions))

@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import dspy
@@ -156,17 +157,28 @@ def _opened(
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
         stack.enter_context(patient())
-        if not uncomputable(plan.program):
-            check_answers(plan.program, (*questions.train, *questions.validation))
+        drawn, by_models = (*questions.train, *questions.validation), bool(uncomputable(plan.program))
+        estimate = partial(
+            cost_of,
+            plan.program,
+            split=questions,
+            bracketed=_bracketed(plan),
+            rewrites=plan.prompt_model is not None,
+            tested=ROWS if plan.each else 2,
+        )
+        is_new = not (out / _VALIDATION).is_dir()  # one that goes on needs less
+        if not by_models:
+            check_answers(plan.program, drawn)
+        elif is_new:
+            check_budget(estimate({}, asked=len(drawn)), plan.budget, plan.roles.model("answer"))
         # Right replies cost nothing of the budget.
-        with session(plan.roles, plan.budget if uncomputable(plan.program) else None):
+        with session(plan.roles, plan.budget if by_models else None):
             train, validation = (
                 record(plan.program, some, kept / "recorded", progress)
                 for some in (questions.train, questions.validation)
             )
-        tested = ROWS if plan.each else 2
-        cost = cost_of(plan.program, train, questions, _bracketed(plan), plan.prompt_model is not None, tested)
-        if not (out / _VALIDATION).is_dir():  # one that goes on needs less
+        cost = estimate(train)
+        if is_new:
             check_budget(cost, plan.budget, plan.roles.model("answer"))
         yield _Run(plan, directory, base, progress, train, validation, cost)
 

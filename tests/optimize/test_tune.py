@@ -13,7 +13,7 @@ import triplecheck
 from triplecheck.evals import Question
 from triplecheck.evals.questions import question_row
 from triplecheck.kg import KnowledgeBase, TriplecheckError, UserError
-from triplecheck.lms import Budget, BudgetExceededError, Roles, session
+from triplecheck.lms import Budget, BudgetExceededError, ModelReplyError, Roles, session
 from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.examples import three_parts
@@ -142,6 +142,21 @@ def test_a_model_that_writes_nothing_readable_is_found_with_a_few_calls(bundled:
     with engines(pupil=pupil), pytest.raises(TriplecheckError, match="none of 3 replies to step 'name_topics' can be"):
         tune(_plan(bundled), tmp_path, knowledge_base=bundled)
     assert len(pupil.requests) == 6, "each is asked twice"
+
+
+@pytest.mark.parametrize("name", ["io", "chainofknowledge"])
+def test_where_right_replies_cannot_be_computed_the_model_and_the_budget_are_checked_too(
+    name: str, bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    pupil = Babbling()
+    plan = replace(_plan(bundled), program=resolve_program(name)(Sources.of(bundled)))
+    with engines(pupil=pupil):
+        with pytest.raises(UserError, match="a budget of 50 calls is too small"):
+            tune(replace(plan, budget=Budget(calls=50)), tmp_path / "small", knowledge_base=bundled)
+        assert not pupil.requests
+        with pytest.raises(ModelReplyError, match="none of 3 runs gives replies that can be read"):
+            tune(plan, tmp_path / "unread", knowledge_base=bundled)
+    assert len(pupil.requests) <= 12
 
 
 def test_answers_that_are_not_in_the_graph_are_refused_before_a_call(bundled: KnowledgeBase, tmp_path: Path) -> None:
