@@ -16,14 +16,15 @@ from pydantic_core import to_jsonable_python
 
 from triplecheck.evals.executors.threads import spread
 from triplecheck.kg import TriplecheckError
-from triplecheck.lms import ModelReplyError, PromptTooLongError
+from triplecheck.lms import Budget, ModelReplyError, PromptTooLongError
+from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.predict import RolePredict
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.candidates import Candidates
-from triplecheck.optimize.halting import ErrorWatch
+from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.optimizers.instructions import GEPA
-from triplecheck.optimize.scoring import CASE, Metric, OneStep
+from triplecheck.optimize.scoring import CASE, Metric, OneStep, halting
 from triplecheck.optimize.spec import OptimizerJob
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.tuning.recorded import RecordedCall
@@ -197,6 +198,8 @@ def rewritten(
     *,
     prompt_model: str,
     out: Path,
+    ledger: Ledger,
+    budget: Budget,
     seed: int = 0,
     workers: int = 1,
 ) -> StepChoice | None:
@@ -204,13 +207,18 @@ def rewritten(
 
     Args:
         out: directory, where an interrupted search is resumed.
+        ledger: of what was spent of the budget.
+
+    Raises:
+        BudgetExceededError, UnavailableError: the budget is used up, or a model cannot be asked.
     """
     step = steps_of(program)[name]
+    candidates, watch = Candidates(out), ErrorWatch()
     job = OptimizerJob(
         student=OneStep(step.deepcopy()),
         train=_examples(sample(train, seed)),
         validation=_examples(validation),
-        metric=Metric(cases, Candidates(out), ErrorWatch(), step=step.signature),
+        metric=Metric(cases, candidates, watch, step=step.signature),
         settings=GEPA.checked(_REWRITING),
         seed=seed,
         workers=workers,
@@ -218,7 +226,12 @@ def rewritten(
         prompt_model=language_model(prompt_model),
         log_dir=out / "checkpoint",
     )
-    other = GEPA.run(job).step
+    try:
+        with halting(candidates, watch, budget, ledger.charged()):
+            other = GEPA.run(job).step
+    except Halted as halted:
+        budget.check(ledger.charged())  # says the whole budget, not the rest that was left
+        raise halted.error from halted
     if other.signature.instructions == step.signature.instructions:
         return None
     before, after = (mean(scores(one, validation, cases, workers)) for one in (step, other))

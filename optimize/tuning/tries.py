@@ -235,6 +235,8 @@ class Tries:
             cases,
             prompt_model=plan.prompt_model,
             out=self.out / "instructions" / name,
+            ledger=self.purse.ledger,
+            budget=self.purse.budget,
             seed=plan.seed,
             workers=plan.workers,
         )

@@ -8,18 +8,21 @@ from typing import Any
 
 import dspy
 import pytest
-from optimize_parts import Pupil, engines, kerag, questions
+from dspy.lm15 import Request, Response, ServerError
+from optimize_parts import CAREFULLY, PUPIL, WRITER, Pupil, Writer, engines, kerag, questions
 
 from triplecheck.evals import Question
 from triplecheck.evals.questions import parse_question
-from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.lms import Roles, session
+from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
+from triplecheck.lms import Budget, BudgetExceededError, Roles, session
+from triplecheck.optimize.dspy_patches import patient
 from triplecheck.optimize.examples import split, three_parts
 from triplecheck.optimize.fit.fitting import halves
+from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.cost import prompt_tokens
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
-from triplecheck.optimize.tuning.steps import StepChoice, demo_sets, own_demos
+from triplecheck.optimize.tuning.steps import StepChoice, demo_sets, own_demos, rewritten
 from triplecheck.optimize.tuning.tries import threshold_of
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.outcome import Outcome
@@ -176,3 +179,53 @@ def test_a_line_separator_in_a_recorded_call_is_text(bundled: KnowledgeBase, tmp
     asked = [replace(one, question=f"{one.question}\u2028Please")]
     first = record(kerag(bundled), asked, tmp_path)
     assert first and record(kerag(bundled), asked, tmp_path) == first
+
+
+class Mortal(Pupil):
+    """Cannot be reached while it is `gone`."""
+
+    gone = False
+
+    def complete(self, request: Request) -> Response:
+        if self.gone:
+            raise ServerError("the server is gone")
+        return super().complete(request)
+
+
+class Fatal(Writer):
+    """The pupil is gone as soon as it is asked for advice."""
+
+    def __init__(self, pupil: Mortal) -> None:
+        super().__init__()
+        self.pupil = pupil
+
+    def complete(self, request: Request) -> Response:
+        self.pupil.gone = True
+        return super().complete(request)
+
+
+def test_an_outage_or_a_spent_budget_while_an_instruction_is_rewritten_is_no_verdict(
+    bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    program = KERAG(Sources.of(bundled), hops=1, assist="-plans", demos="none")
+    asked = questions("train")[:6]
+    calls = record(program, asked, tmp_path)["summarize"]
+    cases = {one.id: Case(one, program.sources) for one in asked}
+
+    def found(budget: Budget, writer: Writer, pupil: Pupil) -> StepChoice | None:
+        with engines(pupil=pupil, writer=writer), patient(), session(PUPIL, budget) as ledger:
+            return rewritten(
+                *(program, "summarize", calls, calls, cases),
+                prompt_model=WRITER,
+                out=tmp_path / "out",
+                ledger=ledger,
+                budget=budget,
+            )
+
+    mortal = Mortal()
+    with pytest.raises(UnavailableError, match="the server is gone"):
+        found(Budget(), Fatal(mortal), mortal)
+    with pytest.raises(BudgetExceededError, match="the budget of 3 calls is used up"):
+        found(Budget(calls=3), Writer(), Pupil())
+    choice = found(Budget(), Writer(), Pupil())
+    assert choice is not None and (choice.before, choice.after, choice.instructions) == (0.0, 1.0, CAREFULLY)
