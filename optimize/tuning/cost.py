@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import mean
@@ -17,11 +18,10 @@ from triplecheck.optimize.examples import Split
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.students import STUDENTS
 from triplecheck.optimize.tuning.recorded import Recorded
-from triplecheck.optimize.tuning.steps import MOST_CALLS
+from triplecheck.optimize.tuning.steps import MOST_CALLS, PILOT, calls_of_rewriting
 from triplecheck.programs import Program
 
-CALLS_OF_SETS, CALLS_OF_REWRITING = 4 * MOST_CALLS, 8 * MOST_CALLS
-"""Calls that tuning a step alone takes, at most: four sets of demonstrations, or the rounds of rewriting."""
+_SETS = 4
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -71,10 +71,14 @@ def cost_of(
     steps, roles = len(recorded), len({step.role for step in program.predictors()})
     chosen = len(STUDENTS) + steps * (2 if rewrites else 1) + roles
     whole = asked + (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + tested * len(split.held_out)
-    alone = steps * (CALLS_OF_SETS + MOST_CALLS + (CALLS_OF_REWRITING if rewrites else 0))
+    alone = steps * ((_SETS + 1) * MOST_CALLS + (calls_of_rewriting(MOST_CALLS, MOST_CALLS) if rewrites else 0))
     least = asked + 2 * (len(split.validation) + len(split.held_out))
+    beside = PILOT * steps + len(split.validation)  # whether replies can be read, and what the rules ask on words
     return Cost(
-        per_question, size / _CHARACTERS_PER_TOKEN, round(least * per_question), round(whole * per_question) + alone
+        per_question,
+        size / _CHARACTERS_PER_TOKEN,
+        math.ceil(least * per_question) + beside,
+        math.ceil(whole * per_question) + beside + alone,
     )
 
 
@@ -122,27 +126,33 @@ class Purse:
 
     Attributes:
         ledger: of the calls so far.
-        reserved: questions that are asked at the end in any case.
+        reserved: questions that the program as written is asked at the end in any case.
+        tested: questions that the result is asked at the end.
     """
 
     cost: Cost
     budget: Budget
     ledger: Ledger
     reserved: int
+    tested: int
 
     def with_measured(self, calls: float) -> Purse:
-        """The purse if a question takes at least so many calls: more than were recorded, if a model is often asked to
-        reply again."""
-        return replace(self, cost=replace(self.cost, per_question=max(self.cost.per_question, calls)))
+        """The purse by the calls that a question took: more than were recorded, if a model is often asked to reply
+        again."""
+        return replace(self, cost=replace(self.cost, per_question=calls))
 
-    def allows(self, calls: int) -> bool:
-        """Whether so many calls can be made, and the reserved questions asked."""
+    def allows(self, calls: float, result: float | None = None) -> bool:
+        """Whether so many calls can be made, and the reserved questions asked.
+
+        Args:
+            result: calls of the result for a question; None: as many as of the program as written.
+        """
         used = self.ledger.charged()
-        calls += self.cost.of(self.reserved)
+        calls += self.cost.of(self.reserved) + self.tested * (self.cost.per_question if result is None else result)
         needed = {"calls": calls, "tokens": calls * self.cost.tokens_per_call}
         limits = {name: getattr(self.budget, name) for name in needed}
         return all(limit is None or limit - getattr(used, name) >= needed[name] for name, limit in limits.items())
 
     def allows_questions(self, count: int) -> bool:
-        """Whether so many questions can be asked, and the reserved ones."""
+        """Whether the program as written can be asked so many questions, and the reserved ones."""
         return self.allows(self.cost.of(count))

@@ -224,15 +224,13 @@ class _Run:
     def tuned(self, ledger: Ledger) -> Tuned:
         """Try all choices, decide, and measure."""
         plan, first = self.plan, self._best
-        asked = len(plan.questions.validation)
-        tested = (ROWS - 1 if plan.each else 1) * len(plan.questions.held_out) + self._left(first, _TEST)
-        purse = Purse(self.cost, plan.budget, ledger, tested)
-        # A step is bracketed where the program as written and one choice can be measured besides.
-        left = self._left_to_bracket()
-        needed = self._left(first, _VALIDATION) + asked + left
-        brackets = self._brackets() if not left or purse.allows_questions(needed) else []
+        asked, tested = len(plan.questions.validation), len(plan.questions.held_out)
         written = self._kept = self._measured(first, _VALIDATION)
-        purse = purse.with_measured(written.calls)
+        reserved = (ROWS - 2 if plan.each else 0) * tested + self._left(first, _TEST)
+        purse = Purse(self.cost, plan.budget, ledger, reserved, tested).with_measured(written.calls)
+        # A step is bracketed where one choice can be measured besides.
+        left = self._left_to_bracket()
+        brackets = self._brackets() if not left or purse.allows_questions(asked + left) else []
         tries = Tries(
             plan=plan,
             out=self.directory.path,
@@ -243,6 +241,7 @@ class _Run:
             purse=purse,
             best=lambda: (self._best, self._kept),
             measured=lambda state: self._measured(state, _VALIDATION),
+            left=lambda state: self._left(state, _VALIDATION),
             progress=self.tell,
         )
         lines = [replace(self._line(WRITTEN, first), kept=True)]
@@ -274,8 +273,8 @@ class _Run:
         if one.change is None:
             return Choice(one.name, note=f"not tried: {one.note}")
         state = one.change(self._best)
-        left = self._left(state, _VALIDATION)
-        if left and not purse.allows_questions(left):
+        left, takes = self._left(state, _VALIDATION), self._kept.calls if one.calls is None else one.calls
+        if left and not purse.allows(left * takes, takes if self._kept is written else max(takes, self._kept.calls)):
             return Choice(one.name, note=f"not tried: {TOO_DEAR}")
         line = self._line(one.name, state, one.note)
         assert line.validation is not None and line.tokens is not None

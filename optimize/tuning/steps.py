@@ -25,7 +25,7 @@ from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.optimizers.instructions import GEPA
 from triplecheck.optimize.scoring import CASE, Metric, OneStep, halting
-from triplecheck.optimize.spec import OptimizerJob
+from triplecheck.optimize.spec import OptimizerJob, Size
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.tuning.recorded import RecordedCall
 from triplecheck.programs import Program
@@ -36,7 +36,8 @@ MOST_CALLS = 60
 MOST_DEMOS = 4
 """Own demonstrations of a step."""
 _SHORTEST_OF = 3
-_PILOT = 3
+PILOT = 3
+"""Calls of each step that tell whether its replies can be read."""
 _REWRITING = {"rounds": 3, "batch": 3}
 Demos = tuple[dspy.Example, ...]
 """In the order in which prompts show them."""
@@ -120,13 +121,13 @@ def check_readable(program: Program, calls: Mapping[str, Sequence[RecordedCall]]
     """
     for name, some in calls.items():
         step = steps_of(program)[name]
-        for left, call in reversed(list(enumerate(some[:_PILOT]))):
+        for left, call in reversed(list(enumerate(some[:PILOT]))):
             try:
                 step(**call.inputs)
                 break
             except ModelReplyError as error:
                 if not left:
-                    tried = min(_PILOT, len(some))
+                    tried = min(PILOT, len(some))
                     raise TriplecheckError(f"none of {tried} replies to step {name!r} can be read: {error}") from error
 
 
@@ -187,6 +188,12 @@ def best_demos(
         found.append(StepChoice(name, what, demos, None, 0.0, score, len(validation)))
     best = max(found, key=lambda one: (one.after, -_size(one.demos or ())))
     return None if best is found[0] else replace(best, before=found[0].after)
+
+
+def calls_of_rewriting(train: int, validation: int) -> int:
+    """Calls that `rewritten` takes, at most."""
+    runs = GEPA.estimate(Size(train, validation, 1), GEPA.checked(_REWRITING))
+    return runs.program + runs.prompt_model + 2 * validation
 
 
 def rewritten(

@@ -21,7 +21,7 @@ from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.cost import Cost, Purse
 from triplecheck.optimize.tuning.result import Tuned
 from triplecheck.optimize.tuning.rows import ALL, WRITTEN
-from triplecheck.optimize.tuning.run import is_cheaper, is_kept, is_worth_it, tune
+from triplecheck.optimize.tuning.run import estimated, is_cheaper, is_kept, is_worth_it, tune
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import Sources, resolve_program
 from triplecheck.signatures.demonstrations import is_worked
@@ -189,10 +189,25 @@ def test_python_gets_the_compiled_program(tuned: tuple[Tuned, Path], bundled: Kn
 
 def test_calls_are_reserved_by_what_a_question_was_measured_to_take() -> None:
     with session() as ledger:
-        purse = Purse(Cost(per_question=2.0, tokens_per_call=100.0, least=20, whole=99), Budget(calls=100), ledger, 30)
+        cost = Cost(per_question=2.0, tokens_per_call=100.0, least=20, whole=99)
+        purse = Purse(cost, Budget(calls=100), ledger, 15, 15)
         assert purse.allows_questions(20) and not purse.allows_questions(21)
         assert purse.with_measured(3.0).allows_questions(3) and not purse.with_measured(3.0).allows_questions(4)
-        assert purse.with_measured(1.0).allows_questions(20)
+        assert purse.with_measured(1.0).allows_questions(70)
+        # What asks the model less is cheap to measure on the test questions too.
+        assert purse.allows(62.5, 0.5) and not purse.allows(63, 0.5)
+
+
+def test_a_cascade_is_tried_with_a_budget_for_the_questions_that_get_to_the_model(
+    bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    plan = TunePlan(kerag(bundled), three_parts(_asked()), Roles(PUPIL), students=())
+    with engines(pupil=Pupil()):
+        least = estimated(plan, tmp_path / "estimate", knowledge_base=bundled).least
+        spare = replace(plan, budget=Budget(calls=least))
+        result = tune(spare, tmp_path / "run", knowledge_base=bundled)
+    assert result.usage.calls <= least
+    assert any(line.validation is not None for line in result.choices[1:]), "a budget that passes allows a choice"
 
 
 def test_what_a_budget_does_not_allow_is_left_out_and_a_larger_one_goes_on(
