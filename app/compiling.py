@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triplecheck.app.console import (
+    at_price,
     columns,
     counted,
     duration,
@@ -22,7 +23,18 @@ from triplecheck.app.console import (
     waiting,
 )
 from triplecheck.app.opening import Batch, open_batch
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, ProgramArgument, flagged, flattened
+from triplecheck.app.options import (
+    DATA,
+    LIMITS,
+    MODEL,
+    OUTPUT,
+    RUNS,
+    BatchOptions,
+    ProgramArgument,
+    flagged,
+    flattened,
+    written_options,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -124,7 +136,8 @@ def compile_program(
     and gives roles to the rule-based baseline. What makes the whole program win clearly more validation questions than
     it loses is kept, and what saves calls if it loses no more than it wins. One table has all choices; a bundle is
     written if the result beats the program as written by more than chance (McNemar's exact test, p < .05), or saves
-    half of its calls and loses no more than it wins. It needs 60 questions, and 300 are better.
+    half of its calls and loses 5% of the questions at most (with 95% confidence). It needs 60 questions, and 300 are
+    better.
 
     With --optimizer it runs one of DSPy's optimizers, prints an estimate of the cost and the time first, and writes all
     candidates with their scores, the program's scores before and after on held-out questions, and a bundle for --bundle
@@ -186,7 +199,8 @@ def _tune(
         students=resolve_students(how.student),
         each=how.each,
     )
-    result = tuning.tuned(plan, batch.kb, place, err, calls=how.calls, estimate_only=how.estimate)
+    command = " ".join(["triplecheck compile", batch.program.name, *written_options(run), *written_options(how)])
+    result = tuning.tuned(plan, batch.kb, place, err, calls=how.calls, estimate_only=how.estimate, command=command)
     if result is None:
         return
     if run.json:
@@ -249,15 +263,9 @@ def _compiled(plan: CompilePlan, batch: Batch, place: Path, how: CompileOptions,
 
 def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
     """Print the estimated cost of a run."""
-    money = (
-        ""
-        if estimate.dollars == 0
-        else " at an unknown price"
-        if estimate.dollars is None
-        else f", ${estimate.dollars:.2f}"
-    )
     say(
-        f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens{money}, "
+        f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens"
+        f"{at_price(estimate.dollars)}, "
         f"{duration(estimate.seconds)} one question at a time",
         to=to,
     )

@@ -1,7 +1,8 @@
 """Questions with known answers, as JSON lines.
 
-Each line is an object with `id`, `question` and `answers` (ids of the graph, or names; missing or empty: the graph
-holds no answer and a program should abstain). Optional fields:
+Each line is an object with `id`, `question` and `answers` (ids of the graph, or names; empty: the graph holds no
+answer and a program should abstain; missing: the answer is not published, and the question is not scored). Optional
+fields:
 
 - `topic`: ids or names of the entities that the question is about; `topic_labels`: their names;
 - `answer_labels`: names of the answers; `answer_aliases`: for each answer, a list of its other names;
@@ -10,7 +11,7 @@ holds no answer and a program should abstain). Optional fields:
 - `hops`, `kind` or `qtype`;
 - `documents` (titles or ids): the evidence for the answer;
 - `popularity`: a number, or head, torso or tail; default: the field `s_pop`;
-- `answerable`: false: there is no answer; true without `answers`: the answer is not published;
+- `answerable`: false: there is no answer; true with empty `answers`: the answer is not published;
 - `plan`: the query that computes the answers (`kg.plans`), or none if the graph cannot tell; kept in `extra`;
 - other fields of the proof (`GOLD_FIELDS`).
 
@@ -277,7 +278,7 @@ def _aliases(row: dict[str, Any], answers: int) -> tuple[tuple[str, ...], ...]:
 
 
 def _answers_known(row: dict[str, Any], answers: tuple[str, ...]) -> bool:
-    answerable = _flag(row, "answerable", bool(answers))
+    answerable = _flag(row, "answerable", bool(answers) or row.get("answers") is None)
     if answers and not answerable:
         raise ValueError("answerable is false, but there are answers")
     return bool(answers) or not answerable

@@ -30,14 +30,14 @@ from triplecheck.lms.resolve import language_model
 from triplecheck.optimize import preflight
 from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import CandidateProgram, Candidates, Gain, choose, pareto_front
-from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to, patient
+from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to
 from triplecheck.optimize.examples import Pilot, pilot, step_examples, whole_examples
-from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
+from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured, gain_over, raise_stopped
 from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import resolve_optimizer
-from triplecheck.optimize.scoring import Metric, OneStep, Tagging, inputs_key
+from triplecheck.optimize.scoring import Metric, OneStep, halting, inputs_key
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size, Value
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.optimize.traces.gold.engine import NAME as GOLD
@@ -214,10 +214,10 @@ class _CompileRun:
         Raises:
             BudgetExceededError, UnavailableError, UserError: the optimizer was stopped, or failed.
         """
-        tagging = Tagging(self._candidates, self.watch)
-        callbacks = [*(dspy.settings.get("callbacks") or []), tagging]
-        limit = remaining(self.plan.budget, self.ledger.charged(), self.watch)
-        with self._teacher() as teacher, session(budget=limit), dspy.context(callbacks=callbacks), patient():
+        with (
+            self._teacher() as teacher,
+            halting(self._candidates, self.watch, self.plan.budget, self.ledger.charged()),
+        ):
             try:
                 best = self.spec.run(self._job(teacher))
                 for student in (self._student(), best):

@@ -7,16 +7,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import dspy
 
-from triplecheck.evals.metrics.statistics import bootstrap_interval, mcnemar
+from triplecheck.evals.metrics.statistics import mcnemar
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import ROWS, read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.evals.slim_rows import parts_of_language_models
+from triplecheck.evals.summary import interval_of
 from triplecheck.kg import KnowledgeBase, UnavailableError
 from triplecheck.lms import BudgetExceededError, Ledger, Roles
 from triplecheck.optimize.candidates import Gain
@@ -64,7 +65,7 @@ class Measured:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95% bootstrap interval of `share`."""
-        return bootstrap_interval(self.right()) if self.scored else (0.0, 1.0)
+        return interval_of(self.right()) if self.scored else (0.0, 1.0)
 
     @property
     def calls(self) -> float:
@@ -74,9 +75,15 @@ class Measured:
     @property
     def seconds(self) -> float | None:
         """Seconds that the calls of a question take, by those that no cache answered; None: there are none."""
+        seconds = self.per_call("seconds")
+        return None if seconds is None else seconds * self.calls
+
+    def per_call(self, name: Literal["tokens", "dollars", "seconds"]) -> float | None:
+        """What a call takes, by those that no cache answered; None: there are none."""
         parts = self._parts()
         new = sum(part["calls"] - part["cached_calls"] for part in parts)
-        return sum(part["seconds"] for part in parts) / new * self.calls if new else None
+        summed = ("prompt_tokens", "completion_tokens") if name == "tokens" else (name,)
+        return float(sum(part[field] for part in parts for field in summed)) / new if new else None
 
     def _parts(self) -> list[Mapping[str, Any]]:
         return [part for row in self.rows.values() for part in parts_of_language_models(row["usage"])]

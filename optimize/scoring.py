@@ -12,9 +12,10 @@ import dspy
 from dspy.utils.callback import BaseCallback
 
 from triplecheck.evals.configuration import digest
-from triplecheck.lms import session
+from triplecheck.lms import Budget, Usage, session
 from triplecheck.optimize.candidates import Candidates
-from triplecheck.optimize.halting import ErrorWatch, Halted
+from triplecheck.optimize.dspy_patches import patient
+from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, feedback, proved, score_call, step_metric, whole
 from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import state_of
@@ -66,6 +67,18 @@ class Tagging(BaseCallback):  # type: ignore[misc]
         prediction = outputs[0] if isinstance(outputs, tuple) else outputs
         if isinstance(prediction, dspy.Prediction):
             prediction.candidate = self._candidates.seen(state_of(instance))
+
+
+@contextmanager
+def halting(candidates: Candidates, watch: ErrorWatch, budget: Budget, spent: Usage) -> Iterator[None]:
+    """A used-up budget, or a model that is not available, stops the optimizer that runs here.
+
+    Raises:
+        Halted: with the error that stopped it.
+    """
+    callbacks = [*(dspy.settings.get("callbacks") or []), Tagging(candidates, watch)]
+    with session(budget=remaining(budget, spent, watch)), dspy.context(callbacks=callbacks), patient():
+        yield
 
 
 @dataclass(frozen=True, eq=False)

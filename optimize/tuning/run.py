@@ -10,6 +10,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 
 import dspy
@@ -19,8 +20,9 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.lms import Roles, session
+from triplecheck.lms import BudgetExceededError, Roles, session
 from triplecheck.lms.kinds import EXTRACTIVE as BASELINE
+from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import language_model
@@ -32,7 +34,7 @@ from triplecheck.optimize.paired import Measured, answered, gain_over, measure, 
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
-from triplecheck.optimize.tuning.recorded import Recorded, record
+from triplecheck.optimize.tuning.recorded import Recorded, check_answers, record
 from triplecheck.optimize.tuning.result import Choice, Tuned
 from triplecheck.optimize.tuning.rows import ALL, WRITTEN, Row, alone, table_rows
 from triplecheck.optimize.tuning.state import State
@@ -46,7 +48,10 @@ ROWS = 8
 CHEAPER = 0.95
 """The share of the calls or tokens up to which a choice saves some: small differences come by chance."""
 SAVING = 0.5
-"""The share of the calls of the program as written up to which what answers no fewer questions is worth a bundle."""
+"""The share of the calls of the program as written up to which what loses little is worth a bundle."""
+LOSS = 0.05
+"""The share of the questions that may be lost for it (`loss_of`)."""
+_LIMIT = 1.645  # standard deviations
 _BRACKETS, _VALIDATION, _TEST = "brackets", "validation", "test"
 
 
@@ -68,8 +73,8 @@ def tune(
     is kept if the whole program wins more validation questions with it than it loses, by more than one standard
     deviation of chance; what saves calls or tokens is kept if it wins at least as many as it loses.
     The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05), or
-    loses no more than it wins at half of the calls; the test questions choose nothing. An interrupted run is resumed by
-    the same call.
+    takes half of the calls and loses 5% of them at most, with 95% confidence; the test questions choose nothing. An
+    interrupted run is resumed by the same call.
 
     Args:
         knowledge_base: of the program's graph; without one no student is trained.
@@ -78,9 +83,11 @@ def tune(
         progress: called with the stage, the number done and the total.
 
     Raises:
-        UserError: the program calls no model, the budget is too small, or `out` holds another run.
+        UserError: the program calls no model, the prompt model is no language model, the budget is too small, no answer
+            is one of the graph, or `out` holds another run.
         TriplecheckError: no reply to a step can be read.
-        BudgetExceededError: the budget is used up.
+        BudgetExceededError: the budget is used up before the program as written is measured; later, what was measured
+            until then is the result.
         UnavailableError: a model is not available.
     """
     with _opened(plan, Path(out), knowledge_base, calls, progress) as run:
@@ -99,7 +106,7 @@ def is_kept(gain: Gain, *, saves: bool) -> bool:
     Of many choices some win by chance. So it must win by more than one standard deviation of chance, or save calls or
     tokens and lose no more than it wins.
     """
-    return gain.won >= gain.lost if saves else gain.won - gain.lost > math.sqrt(gain.won + gain.lost)
+    return gain.won >= gain.lost if saves else gain.is_likely
 
 
 def is_cheaper(before: tuple[float, float], after: tuple[float, float]) -> bool:
@@ -113,14 +120,27 @@ def is_cheaper(before: tuple[float, float], after: tuple[float, float]) -> bool:
 
 
 def is_worth_it(gain: Gain, before: float, after: float) -> bool:
-    """Whether a result becomes a bundle: it wins by more than chance, or saves half of the calls and loses no more than
-    it wins.
+    """Whether a result becomes a bundle: it wins by more than chance, or saves half of the calls and loses little.
 
     Args:
         before, after: calls of language models for a question.
     """
     wins = gain.is_clear and gain.won > gain.lost
-    return wins or (gain.won >= gain.lost and before > 0 and after <= SAVING * before)
+    return wins or (is_saving(before, after) and loss_of(gain) <= LOSS)
+
+
+def is_saving(before: float, after: float) -> bool:
+    """Whether half of the calls of language models, or more, are saved."""
+    return before > 0 and after <= SAVING * before
+
+
+def loss_of(gain: Gain) -> float:
+    """The share of the questions that is lost, at most: the one-sided 95% limit of a normal distribution."""
+    if not gain.scored:
+        return 1.0
+    lost = (gain.lost - gain.won) / gain.scored
+    spread = (gain.lost + gain.won) / gain.scored - lost**2
+    return lost + _LIMIT * math.sqrt(spread / gain.scored)
 
 
 def estimated(
@@ -145,6 +165,7 @@ def _opened(
 ) -> Iterator[_Run]:
     if not steps_of(plan.program):
         raise UserError(f"{plan.program.name!r} calls no model: there is nothing to compile")
+    _check_writer(plan.prompt_model)
     kept, questions = calls or out / "calls", plan.questions
     with ExitStack() as stack:
         with session(plan.roles):
@@ -155,17 +176,41 @@ def _opened(
         stack.enter_context(logged_to(out / "optimizer.log"))
         stack.enter_context(dspy.context(disable_history=True, trace=None))
         stack.enter_context(patient())
+        drawn, by_models = (*questions.train, *questions.validation), bool(uncomputable(plan.program))
+        estimate = partial(
+            cost_of,
+            plan.program,
+            model=plan.roles.model("answer"),
+            split=questions,
+            bracketed=_bracketed(plan),
+            rewrites=plan.prompt_model is not None,
+            tested=ROWS if plan.each else 2,
+        )
+        is_new = not (out / _VALIDATION).is_dir()  # one that goes on needs less
+        if not by_models:
+            check_answers(plan.program, drawn)
+        elif is_new:
+            check_budget(estimate({}, asked=len(drawn)), plan.budget)
         # Right replies cost nothing of the budget.
-        with session(plan.roles, plan.budget if uncomputable(plan.program) else None):
+        with session(plan.roles, plan.budget if by_models else None):
             train, validation = (
                 record(plan.program, some, kept / "recorded", progress)
                 for some in (questions.train, questions.validation)
             )
-        tested = ROWS if plan.each else 2
-        cost = cost_of(plan.program, train, questions, _bracketed(plan), plan.prompt_model is not None, tested)
-        if not (out / _VALIDATION).is_dir():  # one that goes on needs less
-            check_budget(cost, plan.budget, plan.roles.model("answer"))
+        cost = estimate(train)
+        if is_new:
+            check_budget(cost, plan.budget)
         yield _Run(plan, directory, base, progress, train, validation, cost)
+
+
+def _check_writer(model: object) -> None:
+    """Raise `UserError` if what shall write instructions is no language model, named by its string."""
+    if model is None:
+        return
+    if not isinstance(model, str):
+        raise UserError(f"the prompt model is a {type(model).__name__}: name it, such as 'openai/gpt-4o'")
+    if is_no_language_model(model):
+        raise UserError(f"{model} writes no instructions: name a language model as the prompt model, or leave it out")
 
 
 def _bracketed(plan: TunePlan) -> int:
@@ -186,6 +231,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self._best, self._kept = State(self.plan.program, self.plan.roles), Measured({})
+        self._stopped: str | None = None
 
     def _left_to_bracket(self) -> int:
         """The number of questions that bracketing all steps still has to ask."""
@@ -209,15 +255,16 @@ class _Run:
     def tuned(self, ledger: Ledger) -> Tuned:
         """Try all choices, decide, and measure."""
         plan, first = self.plan, self._best
-        asked = len(plan.questions.validation)
-        tested = (ROWS - 1 if plan.each else 1) * len(plan.questions.held_out) + self._left(first, _TEST)
-        purse = Purse(self.cost, plan.budget, ledger, tested)
-        # A step is bracketed where the program as written and one choice can be measured besides.
-        left = self._left_to_bracket()
-        needed = self._left(first, _VALIDATION) + asked + left
-        brackets = self._brackets() if not left or purse.allows_questions(needed) else []
+        asked, tested = len(plan.questions.validation), len(plan.questions.held_out)
         written = self._kept = self._measured(first, _VALIDATION)
-        purse = purse.with_measured(written.calls)
+        reserved = (ROWS - 2 if plan.each else 0) * tested + self._left(first, _TEST)
+        purse = Purse(self.cost, plan.budget, ledger, reserved, tested).with_measured(written)
+        # A step is bracketed where one choice can be measured besides.
+        left = self._left_to_bracket()
+        brackets: list[Bracket] = []
+        with self._until_spent():
+            if not left or purse.allows_questions(asked + left):
+                brackets = self._brackets()
         tries = Tries(
             plan=plan,
             out=self.directory.path,
@@ -228,39 +275,60 @@ class _Run:
             purse=purse,
             best=lambda: (self._best, self._kept),
             measured=lambda state: self._measured(state, _VALIDATION),
+            left=lambda state: self._left(state, _VALIDATION),
             progress=self.tell,
         )
         lines = [replace(self._line(WRITTEN, first), kept=True)]
         tried = []
-        for one in tries.all():
-            tried.append(one)
-            lines.append(self._tried(one, purse, written))
-        test = self._measured(first, _TEST)
-        lines[0] = replace(lines[0], test=test)
+        with self._until_spent():
+            for one in tries.all():
+                tried.append(one)
+                lines.append(self._tried(one, purse, written))
         total = gain_over(self._kept, written)
         won = is_worth_it(total, written.calls, self._kept.calls)
         best = self._best if won else first
-        found = {WRITTEN: first}
+        others: dict[str, State] = {}
         if plan.each:
-            found |= alone(first, tried, tries.cascade(BASELINE, Roles(BASELINE), first, written))
-        rows = self._rows(found | ({ALL: best} if won else {}))
-        shown = tuple(tries.brackets)
+            with self._until_spent():
+                others |= alone(first, tried, tries.cascade(BASELINE, Roles(BASELINE), first, written))
+        result = {ALL: best} if won else {}
+        tests = self._tested({WRITTEN: first} | result | others)
+        rows = self._rows({WRITTEN: first} | others | result, tests)
+        test, after, shown = tests.get(WRITTEN), tests.get(ALL), tuple(tries.brackets)
+        lines[0] = replace(lines[0], test=test)
         if not won:
-            return Tuned(plan.program.deepcopy(), shown, tuple(lines), None, None, ledger.charged(), rows)
-        after = self._measured(best, _TEST)
+            unchanged = plan.program.deepcopy()
+            return Tuned(unchanged, shown, tuple(lines), None, None, ledger.charged(), rows, self._stopped)
         lines.append(replace(self._line(ALL, best), kept=True, gain=total, test=after))
-        program, bundle, gain = best.with_own_models(), self.directory.path / "bundle", gain_over(after, test)
-        tuned = Tuned(program, shown, tuple(lines), gain, bundle, ledger.charged(), rows)
+        gain = None if test is None or after is None else gain_over(after, test)
+        program, bundle = best.with_own_models(), self.directory.path / "bundle"
+        tuned = Tuned(program, shown, tuple(lines), gain, bundle, ledger.charged(), rows, self._stopped)
         save_bundle(best.whole, bundle, best.roles, about=tuned.to_json() | {"bundle": None})
         return tuned
+
+    @contextmanager
+    def _until_spent(self) -> Iterator[None]:
+        """A budget that is used up ends what is done here, and not the run."""
+        try:
+            yield
+        except BudgetExceededError as error:
+            self._stopped = str(error)
+
+    def _tested(self, named: Mapping[str, State]) -> dict[str, Measured]:
+        """Programs on the test questions, as far as the budget goes."""
+        found = {}
+        with self._until_spent():
+            for name, state in named.items():
+                found[name] = self._measured(state, _TEST)
+        return found
 
     def _tried(self, one: Try, purse: Purse, written: Measured) -> Choice:
         """A choice on top of those that were kept, and whether it is kept too."""
         if one.change is None:
             return Choice(one.name, note=f"not tried: {one.note}")
         state = one.change(self._best)
-        left = self._left(state, _VALIDATION)
-        if left and not purse.allows_questions(left):
+        left, takes = self._left(state, _VALIDATION), self._kept.calls if one.calls is None else one.calls
+        if left and not purse.allows(left * takes, takes if self._kept is written else max(takes, self._kept.calls)):
             return Choice(one.name, note=f"not tried: {TOO_DEAR}")
         line = self._line(one.name, state, one.note)
         assert line.validation is not None and line.tokens is not None
@@ -271,9 +339,10 @@ class _Run:
             self._best, self._kept = state, line.validation
         return replace(line, kept=keep, gain=gain_over(line.validation, written))
 
-    def _rows(self, named: Mapping[str, State]) -> tuple[Row, ...]:
+    def _rows(self, named: Mapping[str, State], tests: Mapping[str, Measured]) -> tuple[Row, ...]:
         """Programs on the test questions, as lines of the table of results."""
-        measured = {name: self._measured(state, _TEST) for name, state in named.items()}
+        named = {name: state for name, state in named.items() if name in tests}
+        measured = {name: tests[name] for name in named}
         tokens = {name: state.tokens(self.train, measured[name]) for name, state in named.items()}
         return tuple(table_rows(measured, tokens))
 

@@ -6,7 +6,7 @@ import json
 import random
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -16,15 +16,17 @@ from pydantic_core import to_jsonable_python
 
 from triplecheck.evals.executors.threads import spread
 from triplecheck.kg import TriplecheckError
-from triplecheck.lms import ModelReplyError, PromptTooLongError
+from triplecheck.lms import Budget, ModelReplyError, PromptTooLongError
+from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.predict import RolePredict
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.candidates import Candidates
-from triplecheck.optimize.halting import ErrorWatch
+from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.optimizers.instructions import GEPA
-from triplecheck.optimize.scoring import CASE, Metric, OneStep
-from triplecheck.optimize.spec import OptimizerJob
+from triplecheck.optimize.paired import gain_of
+from triplecheck.optimize.scoring import CASE, Metric, OneStep, halting
+from triplecheck.optimize.spec import OptimizerJob, Size
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.tuning.recorded import RecordedCall
 from triplecheck.programs import Program
@@ -35,7 +37,8 @@ MOST_CALLS = 60
 MOST_DEMOS = 4
 """Own demonstrations of a step."""
 _SHORTEST_OF = 3
-_PILOT = 3
+PILOT = 3
+"""Calls of each step that tell whether its replies can be read."""
 _REWRITING = {"rounds": 3, "batch": 3}
 Demos = tuple[dspy.Example, ...]
 """In the order in which prompts show them."""
@@ -119,13 +122,13 @@ def check_readable(program: Program, calls: Mapping[str, Sequence[RecordedCall]]
     """
     for name, some in calls.items():
         step = steps_of(program)[name]
-        for left, call in reversed(list(enumerate(some[:_PILOT]))):
+        for left, call in reversed(list(enumerate(some[:PILOT]))):
             try:
                 step(**call.inputs)
                 break
             except ModelReplyError as error:
                 if not left:
-                    tried = min(_PILOT, len(some))
+                    tried = min(PILOT, len(some))
                     raise TriplecheckError(f"none of {tried} replies to step {name!r} can be read: {error}") from error
 
 
@@ -169,23 +172,39 @@ def own_demos(calls: Sequence[RecordedCall], seed: int, most: int = MOST_DEMOS) 
 def best_demos(
     program: Program,
     name: str,
-    train: Sequence[RecordedCall],
+    sets: Mapping[str, Demos],
     validation: Sequence[RecordedCall],
     cases: Mapping[str, Case],
     *,
-    seed: int = 0,
     workers: int = 1,
 ) -> StepChoice | None:
-    """The set of demonstrations with the best score, of equal ones the shortest; None: the step has it already."""
+    """The shortest set of demonstrations that is not worse than the best one by more than chance, call by call.
+
+    Args:
+        sets: see `demo_sets`, the one that the step has first.
+
+    Returns:
+        None: the step has it already.
+    """
     step = steps_of(program)[name]
-    found = []
-    for what, demos in demo_sets(step, train, seed).items():
+    found = {}
+    for what, demos in sets.items():
         other = step.deepcopy()
         other.demos = list(demos)
-        score = mean(scores(other, validation, cases, workers))
-        found.append(StepChoice(name, what, demos, None, 0.0, score, len(validation)))
-    best = max(found, key=lambda one: (one.after, -_size(one.demos or ())))
-    return None if best is found[0] else replace(best, before=found[0].after)
+        found[what] = scores(other, validation, cases, workers)
+    best = max(found.values(), key=mean)
+    good = [what for what in found if not gain_of(best, found[what]).is_likely]
+    chosen, given = min(good, key=lambda what: _size(sets[what])), next(iter(sets))
+    if chosen == given:
+        return None
+    before, after = mean(found[given]), mean(found[chosen])
+    return StepChoice(name, chosen, sets[chosen], None, before, after, len(validation))
+
+
+def calls_of_rewriting(train: int, validation: int) -> int:
+    """Calls that `rewritten` takes, at most."""
+    runs = GEPA.estimate(Size(train, validation, 1), GEPA.checked(_REWRITING))
+    return runs.program + runs.prompt_model + 2 * validation
 
 
 def rewritten(
@@ -197,6 +216,8 @@ def rewritten(
     *,
     prompt_model: str,
     out: Path,
+    ledger: Ledger,
+    budget: Budget,
     seed: int = 0,
     workers: int = 1,
 ) -> StepChoice | None:
@@ -204,13 +225,18 @@ def rewritten(
 
     Args:
         out: directory, where an interrupted search is resumed.
+        ledger: of what was spent of the budget.
+
+    Raises:
+        BudgetExceededError, UnavailableError: the budget is used up, or a model cannot be asked.
     """
     step = steps_of(program)[name]
+    candidates, watch = Candidates(out), ErrorWatch()
     job = OptimizerJob(
         student=OneStep(step.deepcopy()),
         train=_examples(sample(train, seed)),
         validation=_examples(validation),
-        metric=Metric(cases, Candidates(out), ErrorWatch(), step=step.signature),
+        metric=Metric(cases, candidates, watch, step=step.signature),
         settings=GEPA.checked(_REWRITING),
         seed=seed,
         workers=workers,
@@ -218,7 +244,12 @@ def rewritten(
         prompt_model=language_model(prompt_model),
         log_dir=out / "checkpoint",
     )
-    other = GEPA.run(job).step
+    try:
+        with halting(candidates, watch, budget, ledger.charged()):
+            other = GEPA.run(job).step
+    except Halted as halted:
+        budget.check(ledger.charged())  # says the whole budget, not the rest that was left
+        raise halted.error from halted
     if other.signature.instructions == step.signature.instructions:
         return None
     before, after = (mean(scores(one, validation, cases, workers)) for one in (step, other))

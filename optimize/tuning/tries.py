@@ -24,10 +24,19 @@ from triplecheck.optimize.paired import Measured, gain_of
 from triplecheck.optimize.state import state_of, steps_of, with_state
 from triplecheck.optimize.students import STUDENTS, Student, Taught, taught
 from triplecheck.optimize.tuning.cascades import best_rule
-from triplecheck.optimize.tuning.cost import CALLS_OF_REWRITING, CALLS_OF_SETS, Purse
+from triplecheck.optimize.tuning.cost import Purse
 from triplecheck.optimize.tuning.recorded import Recorded, RecordedCall
 from triplecheck.optimize.tuning.state import State
-from triplecheck.optimize.tuning.steps import StepChoice, best_demos, rewritten, sample, scores
+from triplecheck.optimize.tuning.steps import (
+    Demos,
+    StepChoice,
+    best_demos,
+    calls_of_rewriting,
+    demo_sets,
+    rewritten,
+    sample,
+    scores,
+)
 from triplecheck.programs import Cascade, Program
 from triplecheck.programs.base import make_program
 from triplecheck.programs.cascade import with_link
@@ -70,6 +79,7 @@ class Try:
         change: what it makes of a program; None: it is not tried.
         note: why it is not tried, or what is known of it before the whole program is asked.
         kind: of choice; empty: another one.
+        calls: of a question with it; None: as many as without it.
     """
 
     name: str
@@ -77,6 +87,7 @@ class Try:
     note: str = ""
     model: str | None = None
     kind: str = ""
+    calls: float | None = None
 
 
 @dataclass(frozen=True)
@@ -91,6 +102,7 @@ class Tries:
         purse: what is left of the budget.
         best: the program with the choices that were kept so far, and its validation questions.
         measured: a state on the validation questions.
+        left: the number of validation questions that a state still has to be asked.
         progress: called with the stage.
     """
 
@@ -103,6 +115,7 @@ class Tries:
     purse: Purse
     best: Callable[[], tuple[State, Measured]]
     measured: Callable[[State], Measured]
+    left: Callable[[State], int]
     progress: ProgressCallback = no_progress
 
     def all(self) -> Iterator[Try]:
@@ -129,14 +142,28 @@ class Tries:
         rooms = {one.step: one.room for one in self.brackets}
         cases = self._cases()
         for name in sorted(self.train, key=lambda name: -rooms.get(name, 0.0)):
-            if rooms.get(name, 1.0) <= 0:
-                yield Try(f"{name}: demonstrations", None, "right replies there gain nothing")
+            state = self.best()[0]
+            if _is_free(state.roles, [steps_of(state.program)[name]]):
+                yield Try(f"{name}: demonstrations", None, "no language model is asked there")
                 continue
             calls = sample(self.validation.get(name, ()), self.plan.seed)
-            yield self._of_step(name, DEMONSTRATIONS, CALLS_OF_SETS, partial(self._demos, name, calls, cases))
-            if self.plan.prompt_model is not None:
-                rewrite = partial(self._instruction, name, calls, cases)
-                yield self._of_step(name, INSTRUCTION, CALLS_OF_REWRITING, rewrite)
+            sets = demo_sets(steps_of(self.plan.program)[name], self.train[name], self.plan.seed)
+            has_room = rooms.get(name, 1.0) > 0
+            if not has_room:  # fewer tokens are all that there is to gain
+                sets = {what: demos for what, demos in sets.items() if what in (next(iter(sets)), "none")}
+            if has_room or len(sets) > 1:
+                takes = len(sets) * len(calls)
+                yield self._of_step(name, DEMONSTRATIONS, takes, partial(self._demos, name, sets, calls, cases))
+            else:
+                yield Try(f"{name}: demonstrations", None, "right replies there gain nothing")
+            if has_room and self.plan.prompt_model is not None:
+                takes = calls_of_rewriting(len(self.train[name]), len(calls))
+                yield self._of_step(name, INSTRUCTION, takes, partial(self._instruction, name, calls, cases))
+
+    def _allows(self, calls: int) -> bool:
+        """Whether so many calls can be made, and what they find be tried on the whole program."""
+        measured = self.best()[1].calls
+        return self.purse.allows(calls + len(self.plan.questions.validation) * measured, measured)
 
     def _cases(self) -> dict[str, Case]:
         asked = (*self.plan.questions.train, *self.plan.questions.validation)
@@ -160,7 +187,7 @@ class Tries:
             asked = {step: calls for step in steps_of(state.program) if (calls := self._calls_of(step, role))}
             if not asked:
                 yield Try(name, change, "no model in this role")
-            elif not self.purse.allows(sum(map(len, asked.values()))):
+            elif not self._allows(sum(map(len, asked.values()))):
                 yield Try(name, None, TOO_DEAR)
             else:
                 self.progress(f"{BASELINE} as {role}", 0, None)
@@ -196,14 +223,20 @@ class Tries:
             return Try(title, None, "no model is asked anyway")
         if isinstance(state.program, Cascade):
             return Try(title, None, "it is a cascade already")
-        rule = best_rule(self.measured(State(state.program, with_link(first))), measured)
-        return Try(title, lambda to: replace(to, first=first, sure=rule.sure), str(rule), kind=CASCADE)
+        alone = State(state.program, with_link(first))
+        # The rules ask the model what words mean, once for a question at most.
+        if alone.roles != first and not self.purse.allows(self.left(alone)):
+            return Try(title, None, TOO_DEAR)
+        answers = self.measured(alone)
+        rule = best_rule(answers, measured)
+        takes = answers.calls + rule.asked / max(1, rule.questions) * measured.calls
+        return Try(title, lambda to: replace(to, first=first, sure=rule.sure), str(rule), kind=CASCADE, calls=takes)
 
     def _of_step(self, name: str, what: str, takes: int, find: Callable[[], StepChoice | None]) -> Try:
         """What is best for a step by its own metric, from a file where an earlier run wrote it."""
         file = self.out / "steps" / f"{name}-{what}.json"
         if not file.is_file():
-            if not self.purse.allows(takes):
+            if not self._allows(takes):
                 return Try(f"{name}: {what}", None, TOO_DEAR)
             self.progress(f"{what} of {name}", 0, None)
             found = find()
@@ -217,11 +250,11 @@ class Tries:
         note = f"{choice.before:.2f} to {choice.after:.2f} on {choice.calls} recorded calls"
         return Try(f"{name}: {choice.what}", partial(_with_choice, choice), note, kind=what)
 
-    def _demos(self, name: str, calls: Sequence[RecordedCall], cases: Mapping[str, Case]) -> StepChoice | None:
+    def _demos(
+        self, name: str, sets: Mapping[str, Demos], calls: Sequence[RecordedCall], cases: Mapping[str, Case]
+    ) -> StepChoice | None:
         plan = self.plan
-        if not calls:
-            return None
-        return best_demos(plan.program, name, self.train[name], calls, cases, seed=plan.seed, workers=plan.workers)
+        return best_demos(plan.program, name, sets, calls, cases, workers=plan.workers) if calls else None
 
     def _instruction(self, name: str, calls: Sequence[RecordedCall], cases: Mapping[str, Case]) -> StepChoice | None:
         plan = self.plan
@@ -235,6 +268,8 @@ class Tries:
             cases,
             prompt_model=plan.prompt_model,
             out=self.out / "instructions" / name,
+            ledger=self.purse.ledger,
+            budget=self.purse.budget,
             seed=plan.seed,
             workers=plan.workers,
         )

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli_support import QUESTION, Run, ok, refused
 
-from triplecheck.app.tuning import said
+from triplecheck.app.tuning import said, taken
 from triplecheck.evals import bundled_questions
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Usage
+from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.paired import Measured
+from triplecheck.optimize.tuning.cost import Cost
 from triplecheck.optimize.tuning.result import Choice, Tuned
 from triplecheck.programs import KERAG
 
@@ -57,11 +60,19 @@ def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Pat
     few = ("--hops", 1, "--option", "assist=-plans", "--student", "none")
     words = ("compile", "kerag", "--questions", asked, "--kb", "bundled", *few)
     told = ok(run(*words, "--estimate", "--out", "run"))
-    assert "to choose by" in told.stderr and "may take" in told.stderr and told.stdout == ""
+    assert (
+        "to choose by" in told.stderr
+        and "a ranker of paths needs 63 to train" in told.stderr
+        and "may take" in told.stderr
+        and told.stdout == ""
+    )
     made = ok(run(*words, "--out", "run"))
     assert "worst" in made.stdout and "as written (kept)" in made.stdout
     assert "nothing won more than chance does, so there is no bundle" in made.stdout
-    assert "\n| as written | " in (elsewhere / "run" / "report.md").read_text("utf-8")
+    written = (elsewhere / "run" / "report.md").read_text("utf-8")
+    assert "\n| as written | " in written and "\n| summarize | " in written and "Total: " in written
+    assert "`triplecheck compile kerag --kb bundled " in written and "--option assist=-plans --hops 1 " in written
+    assert "--student none`. Models: {'default': 'extractive'}. Graph: {'content_hash': " in written
     report = json.loads(run(*words, "--out", "run", "--json").stdout)
     assert report["bundle"] is None and report["choices"][0]["test"]["right"] > 0.9
 
@@ -104,3 +115,29 @@ def test_a_budget_that_allows_no_choice_says_so(bundled: KnowledgeBase) -> None:
     choices = (written, Choice("a ranker of paths, trained", note="not tried: the budget does not allow it"))
     line = said(Tuned(KERAG(bundled), (), choices, None, None, Usage()), Path("out"))
     assert line.startswith("the budget allows no choice, so nothing was tried") and "report in out" in line
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "calls", "told", "warns"),
+    [
+        (5, 0, (3, 3), "5 won, 0 lost", False),
+        (1, 2, (3, 3), "1 won, 2 lost", True),
+        (0, 0, (3, 1), "at 1.0 calls in place of 3.0", False),
+        (0, 1, (3, 1), "at 1.0 calls in place of 3.0", True),
+        (0, 0, (0, 0), "0 won, 0 lost (p = 1.000); bundle", True),
+    ],
+)
+def test_a_bundle_that_gains_nothing_on_the_test_questions_comes_with_a_warning(
+    won: int, lost: int, calls: tuple[int, int], told: str, warns: bool, bundled: KnowledgeBase
+) -> None:
+    measured = [Measured({"q": {"usage": {"by_model": {"some": {"calls": count}}}}}) for count in calls]
+    choices = tuple(Choice(name, test=test) for name, test in zip(("as written", "all"), measured, strict=True))
+    line = said(Tuned(KERAG(bundled), (), choices, Gain(won, lost, 50, 1.0), Path("b"), Usage()), Path("out"))
+    assert told in line and ("WARNING: no gain there" in line) is warns
+
+
+def test_an_estimate_has_the_price_or_says_that_it_is_unknown() -> None:
+    cost = Cost(per_question=2.0, tokens_per_call=100.0, least=1000, whole=2000)
+    assert taken(cost, 1000) == "1,000 calls, 100,000 tokens at an unknown price"
+    assert taken(replace(cost, dollars_per_call=0.001), 2000) == "2,000 calls, 200,000 tokens, $2.00"
+    assert taken(replace(cost, dollars_per_call=0.0), 1000) == "1,000 calls, 100,000 tokens"

@@ -37,13 +37,13 @@ def test_every_field_finds_its_place(tmp_path: Path) -> None:
     assert question.extra == {"s_pop": 12}
 
 
-def test_a_question_without_answers_is_unanswerable(tmp_path: Path) -> None:
+def test_empty_answers_are_none_and_missing_ones_are_not_known(tmp_path: Path) -> None:
     path = _write(tmp_path, '{"id": 1, "question": "a?"}', _line("2", answers=[]), _line("3", answers=None), _line("4"))
-    assert [(q.id, q.answerable) for q in read_questions(path)] == [
-        ("1", False),
-        ("2", False),
-        ("3", False),
-        ("4", True),
+    assert [(q.id, q.answerable, q.answers_known) for q in read_questions(path)] == [
+        ("1", True, False),
+        ("2", False, True),
+        ("3", True, False),
+        ("4", True, True),
     ]
 
 

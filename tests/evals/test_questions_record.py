@@ -35,9 +35,11 @@ def test_every_new_field_finds_its_place() -> None:
 
 def test_no_answer_and_a_hidden_one_are_two_things() -> None:
     none = parse_question({"id": "q", "question": "?", "answerable": False})
-    hidden = parse_question({"id": "q", "question": "?", "answerable": True})
-    assert (none.answerable, none.answers_known) == (False, True)
-    assert (hidden.answerable, hidden.answers_known) == (True, False)
+    empty = parse_question({"id": "q", "question": "?", "answers": []})
+    assert {(one.answerable, one.answers_known) for one in (none, empty)} == {(False, True)}
+    for more in ({}, {"answers": None}, {"answerable": True}, {"answerable": True, "answers": []}):
+        hidden = parse_question({"id": "q", "question": "?"} | more)
+        assert (hidden.answerable, hidden.answers_known) == (True, False)
 
 
 @pytest.mark.parametrize(

@@ -8,17 +8,21 @@ from typing import Any
 
 import dspy
 import pytest
-from optimize_parts import Pupil, engines, kerag, questions
+from dspy.lm15 import Request, Response, ServerError
+from optimize_parts import CAREFULLY, PUPIL, WRITER, Pupil, Writer, engines, kerag, questions
 
 from triplecheck.evals import Question
-from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.lms import Roles, session
+from triplecheck.evals.questions import parse_question
+from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
+from triplecheck.lms import Budget, BudgetExceededError, Roles, session
+from triplecheck.optimize.dspy_patches import patient
 from triplecheck.optimize.examples import split, three_parts
 from triplecheck.optimize.fit.fitting import halves
+from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.cost import prompt_tokens
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
-from triplecheck.optimize.tuning.steps import StepChoice, demo_sets, own_demos
+from triplecheck.optimize.tuning.steps import StepChoice, best_demos, demo_sets, own_demos, rewritten
 from triplecheck.optimize.tuning.tries import threshold_of
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.outcome import Outcome
@@ -32,7 +36,13 @@ def test_three_parts_leave_enough_to_tell_a_gain() -> None:
     def asked(count: int, **more: Any) -> list[Question]:
         return [Question(f"q{n}", f"Question {n}?", ("a",), **more) for n in range(count)]
 
-    for count, sizes in {300: (100, 100, 100), 1000: (550, 150, 300), 60: (16, 24, 20)}.items():
+    for count, sizes in {
+        300: (100, 100, 100),
+        1000: (550, 150, 300),
+        60: (16, 24, 20),
+        150: (63, 37, 50),
+        200: (63, 71, 66),
+    }.items():
         found = three_parts(asked(count))
         assert (len(found.train), len(found.validation), len(found.held_out)) == sizes
         parts = [{question.id for question in part} for part in vars(found).values()]
@@ -42,8 +52,13 @@ def test_three_parts_leave_enough_to_tell_a_gain() -> None:
     assert set(found.held_out) == set(held_out) and not set(found.train) & set(held_out)
     with pytest.raises(UserError, match=r"30 questions with answers are too few .* give 60 or more"):
         three_parts(asked(30))
-    with pytest.raises(UserError, match=r"0 questions with answers .*\(90 more have no published answer"):
-        three_parts(asked(90, answers_known=False))
+    nothing = [replace(question, answers=()) for question in asked(90)]
+    with pytest.raises(UserError, match="0 questions with answers are too few to tell a gain from chance: give 60"):
+        three_parts(nothing)
+    assert len(three_parts([*asked(60), *(replace(one, id=f"n{one.id}", question=one.id) for one in nothing)]).train)
+    lines = [parse_question({"id": f"q{n}", "question": f"Question {n}?"}) for n in range(90)]
+    with pytest.raises(UserError, match=r"0 questions with answers .*\(90 of 90 lines have no field `answers`\)"):
+        three_parts(lines)
 
 
 def test_a_choice_changes_what_it_is_about_and_nothing_else(bundled: KnowledgeBase) -> None:
@@ -76,6 +91,26 @@ def test_calls_are_recorded_once_with_right_replies(bundled: KnowledgeBase, tmp_
     assert {call.id for call in first["name_topics"]} <= {question.id for question in asked}
     assert all(call.full for call in first["summarize"])
     assert {"look-up", "count"} <= {call.kind for call in first["summarize"]}
+
+
+def test_recording_goes_on_after_the_questions_that_were_recorded(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    asked, program = questions("train")[:4], kerag(bundled)
+    told: list[int] = []
+
+    def stops(what: str, done: int, total: int | None) -> None:
+        told.append(done)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record(program, asked, tmp_path, stops)
+    (file,) = tmp_path.iterdir()
+    with file.open("a") as half:
+        half.write('{"id": "ha')
+    found = record(program, asked, tmp_path, stops)
+    assert told == [0, 1, 2, 2, 3]
+    assert found == record(program, asked, tmp_path / "whole")
+    assert {call.id for calls in found.values() for call in calls} == {question.id for question in asked}
 
 
 def test_the_threshold_leaves_out_answers_where_there_are_none() -> None:
@@ -170,3 +205,69 @@ def test_a_line_separator_in_a_recorded_call_is_text(bundled: KnowledgeBase, tmp
     asked = [replace(one, question=f"{one.question}\u2028Please")]
     first = record(kerag(bundled), asked, tmp_path)
     assert first and record(kerag(bundled), asked, tmp_path) == first
+
+
+class Mortal(Pupil):
+    """Cannot be reached while it is `gone`."""
+
+    gone = False
+
+    def complete(self, request: Request) -> Response:
+        if self.gone:
+            raise ServerError("the server is gone")
+        return super().complete(request)
+
+
+class Fatal(Writer):
+    """The pupil is gone as soon as it is asked for advice."""
+
+    def __init__(self, pupil: Mortal) -> None:
+        super().__init__()
+        self.pupil = pupil
+
+    def complete(self, request: Request) -> Response:
+        self.pupil.gone = True
+        return super().complete(request)
+
+
+def test_an_outage_or_a_spent_budget_while_an_instruction_is_rewritten_is_no_verdict(
+    bundled: KnowledgeBase, tmp_path: Path
+) -> None:
+    program = KERAG(Sources.of(bundled), hops=1, assist="-plans", demos="none")
+    asked = questions("train")[:6]
+    calls = record(program, asked, tmp_path)["summarize"]
+    cases = {one.id: Case(one, program.sources) for one in asked}
+
+    def found(budget: Budget, writer: Writer, pupil: Pupil) -> StepChoice | None:
+        with engines(pupil=pupil, writer=writer), patient(), session(PUPIL, budget) as ledger:
+            return rewritten(
+                *(program, "summarize", calls, calls, cases),
+                prompt_model=WRITER,
+                out=tmp_path / "out",
+                ledger=ledger,
+                budget=budget,
+            )
+
+    mortal = Mortal()
+    with pytest.raises(UnavailableError, match="the server is gone"):
+        found(Budget(), Fatal(mortal), mortal)
+    with pytest.raises(BudgetExceededError, match="the budget of 3 calls is used up"):
+        found(Budget(calls=3), Writer(), Pupil())
+    choice = found(Budget(), Writer(), Pupil())
+    assert choice is not None and (choice.before, choice.after, choice.instructions) == (0.0, 1.0, CAREFULLY)
+
+
+@pytest.mark.parametrize(
+    ("none", "chosen"), [([0.0] * 6, "own"), ([1.0, 1.0, 1.0, 1.0, 0.0, 0.0], "own"), ([1.0] * 5 + [0.0], "none")]
+)
+def test_of_demonstrations_that_differ_by_chance_the_shortest_are_taken(
+    none: list[float], chosen: str, bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demos = [dspy.Example(question=f"Question {at}?") for at in range(3)]
+    sets = {"worked": (demos[0],), "worked + own": tuple(demos), "none": (), "own": tuple(demos[1:])}
+    found = {1: [0.0] * 6, 3: [1.0] * 6, 0: none, 2: [1.0] * 5 + [0.0]}
+    monkeypatch.setattr("triplecheck.optimize.tuning.steps.scores", lambda step, *_: found[len(step.demos)])
+    calls = [_call(f"q{at}", "look-up") for at in range(6)]
+    choice = best_demos(kerag(bundled), "summarize", sets, calls, {})
+    assert choice is not None and (choice.what, choice.demos) == (chosen, sets[chosen])
+    assert (choice.before, choice.after) == (0.0, 5 / 6)
