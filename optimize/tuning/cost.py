@@ -141,11 +141,16 @@ class Purse:
 
     def with_measured(self, written: Measured) -> Purse:
         """The purse by what questions took: more than was estimated, if a model is often asked to reply again."""
-        rates = {name: written.per_call(name) for name in ("tokens", "dollars", "seconds")}
-        if self.cost.dollars_per_call is None:
-            del rates["dollars"]
-        known = {f"{name}_per_call": rate for name, rate in rates.items() if rate is not None}
-        return replace(self, cost=replace(self.cost, per_question=written.calls, **known))
+        tokens, seconds = written.per_call("tokens"), written.per_call("seconds")
+        dollars = None if self.cost.dollars_per_call is None else written.per_call("dollars")
+        cost = replace(
+            self.cost,
+            per_question=written.calls,
+            tokens_per_call=self.cost.tokens_per_call if tokens is None else tokens,
+            dollars_per_call=self.cost.dollars_per_call if dollars is None else dollars,
+            seconds_per_call=self.cost.seconds_per_call if seconds is None else seconds,
+        )
+        return replace(self, cost=cost)
 
     def allows(self, calls: float, result: float | None = None) -> bool:
         """Whether so many calls can be made, and the reserved questions asked.
