@@ -66,10 +66,21 @@ def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:
         rows_for("reader", [])
 
 
-def test_a_ranker_is_no_adapter(tmp_path: Path) -> None:
+@pytest.mark.parametrize("student", ["ranker", "reader", "lora"])
+@pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "a\\b", "a@b", ""])
+def test_a_name_of_a_student_is_one_word(tmp_path: Path, student: str, name: str) -> None:
     folder = traces(tmp_path / "films", [gold_row(1)])
-    result = distill(folder, "--out", tmp_path / "out", "--gguf", tmp_path / "a.gguf")
-    assert result.exit_code == 2 and "ranker is no adapter" in result.output
+    result = distill(folder, "--student", student, "--out", tmp_path / "out", "--name", name)
+    assert result.exit_code == 2 and "is not a valid name of a student" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("student", ["ranker", "reader"])
+def test_options_of_an_adapter_are_refused_for_other_students(tmp_path: Path, student: str) -> None:
+    folder = traces(tmp_path / "films", [gold_row(1)])
+    words = "--gguf", tmp_path / "a.gguf", "--epochs", 5, "--left-out", "films", "--device", "cpu"
+    result = distill(folder, "--student", student, "--out", tmp_path / "out", *words)
+    told = f"{student} is no adapter: leave out --left-out, --epochs, --device, --gguf"
+    assert result.exit_code == 2 and told in " ".join(result.output.split())
 
 
 def test_questions_need_their_graph(tmp_path: Path) -> None:
