@@ -49,6 +49,9 @@ def test_traces_without_a_verified_row_are_refused(tmp_path: Path) -> None:
     for folder, why in ((none, r"below_metric 3, wrong 1"), (base, "no question was asked")):
         with pytest.raises(UserError, match=rf"no step was verified \({why}\); `triplecheck collect --rejected FILE`"):
             rows_for("reader", [folder])
+    gold = traces(tmp_path / "gold", [], left_out={"abstained": 1}, passes={"gold": {}})
+    with pytest.raises(UserError, match=r"lists the steps with the reasons$"):
+        rows_for("reader", [gold])
 
 
 def test_traces_of_a_step_that_a_student_does_not_do_are_refused(tmp_path: Path) -> None:
@@ -57,6 +60,20 @@ def test_traces_of_a_step_that_a_student_does_not_do_are_refused(tmp_path: Path)
         UserError, match=r"rows of SelectPaths, and the student reader learns AnswerFromFacts; .*--step"
     ):
         rows_for("reader", [folder])
+
+
+def test_questions_of_another_graph_are_refused_before_they_are_asked(tmp_path: Path, world: KnowledgeBase) -> None:
+    asked = tmp_path / "asked.jsonl"
+    words = "--student", "reader", "--kb", world.path, "--questions", asked, "--out", tmp_path / "out"
+    for answer, told in (
+        ("Boss", "none of the 2 answers is in " + str(world.path)),
+        ("Hanau", "no path of up to 3 hops in " + str(world.path) + " leads to one of the 2 answers"),
+    ):
+        rows = [{"id": str(n), "question": f"Who manages Employee {n}?", "answers": [answer]} for n in range(2)]
+        asked.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        result = distill(*words)
+        assert result.exit_code == 2 and told in " ".join(result.output.split())
+        assert not (tmp_path / "out").exists()
 
 
 def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:
