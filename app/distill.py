@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase
     from triplecheck.kg.progress import ProgressCallback
     from triplecheck.optimize.distil import DistilOptions, StudentReport
-    from triplecheck.optimize.distil.lesson import LoraOptions
+    from triplecheck.optimize.distil.lesson import Lesson
 
 
 @dataclass(frozen=True, kw_only=True)
 class DistillOptions:
-    """What is trained, how, and where it is written. Fields of `DistilOptions` and `LoraOptions` have its names."""
+    """What is trained, from what, and where it is written."""
 
     out: Path = flagged("--out DIR", "Directory of students.", OUTPUT, default=...)
     student: Literal["ranker", "reader", "lora"] = flagged(
@@ -28,8 +28,8 @@ class DistillOptions:
         "`ranker`: a ranker of paths for `extractive`, in a minute on a CPU. `reader`: picks the facts that answer "
         "and the operation, in minutes on a CPU; from several graphs a general one, each left out in turn to "
         "measure it there. `lora`: a language model for the answering step, on its own verified chains of thought; "
-        "TRACES are of `collect --pass gold`, one directory for each graph. Options of the training below are for "
-        "`lora`; for the others only --seed.",
+        "TRACES are of `collect --pass gold`, one directory for each graph. Options besides --kb, "
+        "--questions, --hops, --limit, --seed, --out, --name and --json are for `lora` alone.",
         default="ranker",
     )
     kb: str | None = flagged("--kb KB", "Refuse traces that are not of the graph of this knowledge base.", DATA)
@@ -42,6 +42,15 @@ class DistillOptions:
     hops: int = flagged("--hops N", "With --questions: how far answers are from topics.", DATA, min=1, default=3)
     limit: int = flagged("--limit N", "With --questions: use at most N, drawn at random.", LIMITS, min=1, default=500)
     name: str | None = flagged("--name NAME", "Name of the student in DIR; an existing name is reassigned.", OUTPUT)
+    seed: int = flagged("--seed S", "Seed; the same seed gives the same student.", default=0)
+    json: JsonOption = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class AdapterOptions:
+    """How an adapter is trained: options of the student `lora`. Fields of `DistilOptions` and `LoraOptions` have their
+    names."""
+
     base: str = flagged(
         "--base MODEL", "Model to train: `local/smollm2`, or a directory with a model.", default="local/smollm2"
     )
@@ -63,7 +72,6 @@ class DistillOptions:
     patience: int = flagged(
         "--patience N", "Stop after N evaluations without a lower held-out loss.", LIMITS, default=3
     )
-    seed: int = flagged("--seed S", "Seed; the same seed gives the same student.", default=0)
     device: str = flagged("--device NAME", "cpu, cuda, or auto: a GPU if there is one.", default="auto")
     precision: str = flagged("--precision NAME", "float32, bfloat16, or auto: the faster one.", default="auto")
     merge: Path | None = flagged(
@@ -75,10 +83,14 @@ class DistillOptions:
     gguf: Path | None = flagged(
         "--gguf FILE", "Also write the adapter for llama.cpp, to be used with the base model in GGUF format.", OUTPUT
     )
-    json: JsonOption = False
 
     @property
-    def training(self) -> DistilOptions:
+    def given(self) -> list[str]:
+        """The options that were given another value than their default."""
+        fields = (field for field in dataclasses.fields(self) if getattr(self, field.name) != field.default)
+        return [f"--{field.name.replace('_', '-')}" for field in fields]
+
+    def training(self, seed: int) -> DistilOptions:
         """The settings of the training run.
 
         Raises:
@@ -88,12 +100,13 @@ class DistillOptions:
 
         names = {field.name for field in dataclasses.fields(DistilOptions)}
         given = {name: value for name, value in vars(self).items() if name in names}
-        return DistilOptions(**given, alpha=2 * self.rank)
+        return DistilOptions(**given, alpha=2 * self.rank, seed=seed)
 
 
 @flattened()
 def distill(
     run: DistillOptions,
+    adapter: AdapterOptions,
     traces: Annotated[
         list[Path] | None, argument("[TRACES...]", "Directories that `triplecheck collect` wrote.")
     ] = None,
@@ -119,11 +132,12 @@ def distill(
     """
     err = stderr(quiet=run.json)
     with waiting(err, "loading"):
-        settings = _settings(run)
+        lesson = _lesson(run, adapter)
     base = open_base(run.kb) if run.kb else None
     with reporting(err, "reading") as tell:
-        report = _distilled(run, settings, base, list(traces or ()), tell)
-    written = _exported(report, run)
+        report = _distilled(run, lesson, base, list(traces or ()), tell)
+    with waiting(err, "exporting"):
+        written = _exported(report, adapter)
     if run.json:
         print_json(report.to_json() | {"exported": [str(path) for path in written]})
         return
@@ -132,51 +146,43 @@ def distill(
         say(path)
 
 
-def _settings(run: DistillOptions) -> tuple[DistilOptions, LoraOptions]:
-    """How to train, and how chains are written.
+def _lesson(run: DistillOptions, adapter: AdapterOptions) -> Lesson:
+    """What the options say of a lesson, without rows.
 
     Raises:
         UserError: two options exclude each other, or the value of one is not allowed.
     """
     from triplecheck.kg import UserError
-    from triplecheck.optimize.distil.lesson import LoraOptions
+    from triplecheck.optimize.distil.lesson import Lesson, LoraOptions
     from triplecheck.optimize.distil.merge import check_free
 
-    if run.student != "lora" and (run.merge or run.gguf):
-        raise UserError(f"the student {run.student} is no adapter: leave out --merge and --gguf")
+    if run.student != "lora" and adapter.given:
+        raise UserError(f"the student {run.student} is no adapter: leave out {', '.join(adapter.given)}")
     if run.questions and not run.kb:
         raise UserError("--questions needs --kb, the knowledge base of the graph that they are about")
-    if run.merge is not None:
-        check_free(run.merge)
-    how = LoraOptions(samples=run.samples, left_out=tuple(run.left_out or ()), bare=run.bare, seconds=run.seconds)
-    return run.training, how
+    if adapter.merge is not None:
+        check_free(adapter.merge)
+    return Lesson(
+        {},
+        run.out,
+        name=run.name,
+        base=adapter.base,
+        training=adapter.training(run.seed),
+        how=LoraOptions(adapter.samples, tuple(adapter.left_out or ()), adapter.bare, adapter.seconds),
+        device=adapter.device,
+    )
 
 
 def _distilled(
-    run: DistillOptions,
-    settings: tuple[DistilOptions, LoraOptions],
-    base: KnowledgeBase | None,
-    traces: list[Path],
-    tell: ProgressCallback,
+    run: DistillOptions, lesson: Lesson, base: KnowledgeBase | None, traces: list[Path], tell: ProgressCallback
 ) -> StudentReport:
     """Train the student on traces, and on those that are recorded of the questions."""
-    from triplecheck.optimize.distil.lesson import Lesson
     from triplecheck.optimize.distil.students import STUDENTS, rows_for
     from triplecheck.optimize.traces.reading import graph_of
 
-    training, how = settings
     traces += [] if base is None else _recorded(run, base, tell)
-    lesson = Lesson(
-        rows_for(run.student, traces, graph_of(base)),
-        run.out,
-        name=run.name,
-        base=run.base,
-        training=training,
-        how=how,
-        device=run.device,
-        progress=tell,
-    )
-    return STUDENTS[run.student](lesson)
+    rows = rows_for(run.student, traces, graph_of(base))
+    return STUDENTS[run.student](dataclasses.replace(lesson, rows=rows, progress=tell))
 
 
 def _recorded(run: DistillOptions, base: KnowledgeBase, tell: ProgressCallback) -> list[Path]:
@@ -198,13 +204,12 @@ def _recorded(run: DistillOptions, base: KnowledgeBase, tell: ProgressCallback) 
     )
 
 
-def _exported(report: StudentReport, run: DistillOptions) -> list[Path]:
+def _exported(report: StudentReport, adapter: AdapterOptions) -> list[Path]:
     """Write an adapter in other forms."""
     from triplecheck.optimize.distil.merge import write_gguf, write_merged
 
-    with waiting(stderr(quiet=run.json), "exporting"):
-        written = [write_merged(report.model, run.merge)] if run.merge else []
-        return written + ([write_gguf(report.model, run.gguf)] if run.gguf else [])
+    written = [write_merged(report.model, adapter.merge)] if adapter.merge else []
+    return written + ([write_gguf(report.model, adapter.gguf)] if adapter.gguf else [])
 
 
 def _show(report: StudentReport) -> None:

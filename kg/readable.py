@@ -10,6 +10,8 @@ from __future__ import annotations
 import re
 from urllib.parse import unquote
 
+from triplecheck.kg.types import XSD
+
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINTS = re.compile(r"[_\s]+")
 PLURAL = re.compile(r"(?<=\w)(?<!time)(?<!duration)\(e?s\)", re.IGNORECASE)
@@ -47,6 +49,25 @@ STANDARD: dict[str, tuple[str, ...]] = {
 }
 """Label and aliases of relations of the schema languages."""
 
+_DATATYPES = {
+    XSD + name: label
+    for label, names in {
+        "date and time": "dateTime dateTimeStamp",
+        "year": "gYear",
+        "month": "gMonth gYearMonth",
+        "day": "gDay gMonthDay",
+        "duration": "dayTimeDuration yearMonthDuration",
+        "integer": "nonNegativeInteger positiveInteger nonPositiveInteger negativeInteger "
+        "unsignedLong unsignedInt unsignedShort unsignedByte",
+        "string": "normalizedString NCName NMTOKEN",
+        "address": "anyURI",
+        "name": "QName",
+        "binary": "hexBinary base64Binary",
+    }.items()
+    for name in names.split()
+} | {_RDF + "langString": "string"}
+"""Labels of datatypes whose names are no plain words."""
+
 
 def local_name(id: str) -> str:
     """The part of an IRI after the last `#`, `/` or `:`, percent-decoded; any other id unchanged."""
@@ -75,9 +96,10 @@ def split_name(id: str, label: str) -> str | None:
 
 
 def class_label(id: str) -> str:
-    """A label for a class id: that of an entity in words, "Food Stall" for `http://ex.org/FoodStall`."""
+    """A label for a class id: that of an entity in words, "Food Stall" for `http://ex.org/FoodStall`; "year" for
+    `xsd:gYear`."""
     label = entity_label(id)
-    return split_name(id, label) or label
+    return _DATATYPES.get(id) or split_name(id, label) or label
 
 
 def relation_label(id: str) -> str:

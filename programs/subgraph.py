@@ -6,7 +6,7 @@ form in which it is shown in a prompt, cited, and split into triples again.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -232,8 +232,23 @@ def node_names(graph: Graph, nodes: Iterable[int]) -> dict[int, str]:
     return names
 
 
-def noted_names(graph: Graph, node: int) -> set[str]:
-    """The texts that `node_names` may give a node besides its plain label."""
+def by_plain_name(graph: Graph, nodes: Collection[int]) -> dict[str, list[int]]:
+    """Nodes by their label in prompts, without the note that tells homonyms apart."""
+    order = sorted(nodes)
+    found: dict[str, list[int]] = {}
+    for node, label in zip(order, graph.labels(order) if order else [], strict=True):
+        found.setdefault(clean(label), []).append(node)
+    return found
+
+
+def nodes_called(graph: Graph, text: str, nodes: Mapping[str, Sequence[int]]) -> Iterator[int]:
+    """The nodes of `by_plain_name` that a text of a prompt names, with a note of `node_names` or without."""
+    yield from nodes.get(text, ())
+    starts = (text[:at] for at in range(len(text)) if text.startswith(" (", at))
+    yield from (node for start in starts for node in nodes.get(start, ()) if text in _noted_names(graph, node))
+
+
+def _noted_names(graph: Graph, node: int) -> set[str]:
     plain = clean(graph.label(node))
     notes = (clean(distinction(graph, node)) for distinction in _DISTINCTIONS)
     return {with_note(plain, note) for note in notes if note}

@@ -49,6 +49,9 @@ class Lesson:
         how: chains are written and measured, of `lora`.
         device: `cpu`, `cuda` ...; `auto` uses a GPU if there is one.
         progress: called with what is done, steps done and in all.
+
+    Raises:
+        UserError: the name is invalid.
     """
 
     rows: Mapping[Path, Sequence[TraceRow]]
@@ -59,3 +62,17 @@ class Lesson:
     how: LoraOptions = field(default_factory=LoraOptions)
     device: str = "auto"
     progress: ProgressCallback = no_progress
+
+    def __post_init__(self) -> None:
+        if self.name is not None:
+            check_name(self.name)
+
+
+def check_name(name: str) -> None:
+    """Check the name of a student.
+
+    Raises:
+        UserError: it is not one word, which could be written as a model string.
+    """
+    if not name or name.startswith(".") or {"/", "\\", "@"} & set(name):
+        raise UserError(f"{name!r} is not a valid name of a student: use one word without / and @")

@@ -20,6 +20,7 @@ from triplecheck.kg.values import parse_json
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
 from triplecheck.optimize.distil.adapter import WEIGHTS, write_adapter
 from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, prepare
+from triplecheck.optimize.distil.lesson import check_name
 from triplecheck.optimize.traces import TraceRow
 
 if TYPE_CHECKING:
@@ -71,20 +72,14 @@ def point(out: Path, name: str, target: str) -> Path:
     Raises:
         UserError: the name is invalid, or taken by something other than a link.
     """
-    check_name(out, name)
+    _check_free(out, name)
     with draft_directory(out / name) as draft:
         (draft / name).symlink_to(target)
         return (draft / name).replace(out / name)
 
 
-def check_name(out: Path, name: str) -> None:
-    """Check the name for `point`.
-
-    Raises:
-        UserError: the name is invalid, or taken by something other than a link.
-    """
-    if not name or name.startswith(".") or "/" in name or "@" in name:
-        raise UserError(f"{name!r} is not a valid model name: use one word without / and @")
+def _check_free(out: Path, name: str) -> None:
+    check_name(name)
     if (out / name).exists() and not (out / name).is_symlink():
         raise UserError(f"{out / name}: exists and is not a model name; choose another")
 
@@ -134,7 +129,7 @@ def distil_rows(
     if out.exists() and not out.is_dir():
         raise UserError(f"{out}: is a file; distilled models are written into a directory")
     if name is not None:
-        check_name(out, name)
+        _check_free(out, name)
     progress("reading", 0, None)
     from triplecheck.lms.local.transformers_backend import load_tokenizer
 

@@ -13,6 +13,7 @@ from triplecheck.optimize.distil.reader import distil_reader
 from triplecheck.optimize.distil.report import StudentReport, counted
 from triplecheck.optimize.distil.trace_ranker import distil_ranker
 from triplecheck.optimize.traces import TraceRow, read_traces
+from triplecheck.optimize.traces.collector import GOLD
 from triplecheck.optimize.traces.reading import read_manifest
 from triplecheck.signatures import AnswerFromFacts
 
@@ -57,10 +58,9 @@ def rows_for(name: str, traces: Sequence[Path], graph: str | None = None) -> dic
     rows, step = [row for own in found.values() for row in own], AnswerFromFacts.__name__
     places = ", ".join(map(str, traces))
     if not any(row.source != "base" for row in rows):
-        raise UserError(
-            f"{places}: no step was verified ({_why(traces)}); `triplecheck collect --rejected FILE` lists the steps "
-            "with the reasons, and `--pass gold` needs no model"
-        )
+        told = f"{places}: no step was verified ({_why(traces)}); `triplecheck collect --rejected FILE` lists the steps"
+        gold = all(GOLD in read_manifest(folder).get("passes", {}) for folder in traces)
+        raise UserError(f"{told} with the reasons" + ("" if gold else ", and `--pass gold` needs no model"))
     if not any(row.signature == step for row in rows):
         there = ", ".join(sorted({row.signature for row in rows}))
         raise UserError(

@@ -13,7 +13,7 @@ from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepSc
 from triplecheck.optimize.traces.derivations import Derivation
 from triplecheck.optimize.traces.gold.engine import is_template
 from triplecheck.optimize.traces.reasoning import reasoning_gap
-from triplecheck.optimize.traces.verification import corrected
+from triplecheck.optimize.traces.verification import as_in_facts, corrected
 from triplecheck.programs import replay
 from triplecheck.signatures.notation import read_facts
 
@@ -39,7 +39,7 @@ def answers_from_facts(call: StepCall, case: Case) -> StepScore | None:
     """
     facts = [str(fact) for fact in call.inputs.get("facts") or ()]
     cited = [facts[number - 1] for number in call.outputs.get("cited") or () if 0 < number <= len(facts)]
-    answers = [str(answer) for answer in call.outputs.get("answers") or ()]
+    answers = as_in_facts(map(str, call.outputs.get("answers") or ()), read_facts(cited), read_facts(facts))
     operation = call.outputs.get("operation", "none")
     if operation != "none":
         return _computed(case, str(operation), cited)
@@ -64,11 +64,15 @@ def judged(case: Case, answers: Sequence[str]) -> StepScore | None:
     given = [text for text in answers if text.strip() and text.strip().casefold() != "none"]
     if not case.gold.answers:
         return StepScore(float(not given), "The question has no answer. ")
-    right = set_scores([Predicted(None, frozenset([comparable(text)])) for text in given], case.gold.answers)
-    wanted = sorted(set(case.gold.texts))
+    right = set_scores([_predicted(case, text) for text in given], case.gold.answers)
     if right.f1 == 1:
         return StepScore(1.0, "The answer is correct. ")
-    return StepScore(right.f1, listed("The correct answer is", wanted) + listed("The reply was", given))
+    return StepScore(right.f1, listed("The correct answer is", case.answer_labels) + listed("The reply was", given))
+
+
+def _predicted(case: Case, text: str) -> Predicted:
+    node = case.answer_called(text)
+    return Predicted(node, frozenset()) if node is not None else Predicted(None, frozenset([comparable(text)]))
 
 
 def judges_proof(call: StepCall, case: Case) -> StepScore | None:
@@ -110,10 +114,13 @@ def whole(case: Case, prediction: dspy.Prediction) -> StepScore:
     f1 = set_scores(given, case.gold.answers).f1
     if f1 == 1:
         return StepScore(1.0, "The answer is correct. ")
-    right = [case.graph.label(node) for node in sorted(case.answers)] or list(case.gold.texts)
     if not given:
-        return StepScore(f1, f"No answer was given ({prediction.reason}). " + listed("The correct answer is", right))
-    return StepScore(f1, f"The answer given was {prediction.answer!r}. " + listed("The correct answer is", right))
+        return StepScore(
+            f1, f"No answer was given ({prediction.reason}). " + listed("The correct answer is", case.answer_labels)
+        )
+    return StepScore(
+        f1, f"The answer given was {prediction.answer!r}. " + listed("The correct answer is", case.answer_labels)
+    )
 
 
 def proved(case: Case, prediction: dspy.Prediction, trace: Sequence[TracedCall] = ()) -> bool:

@@ -17,7 +17,7 @@ from triplecheck.optimize.traces.derivations import Asked, Derivation
 from triplecheck.optimize.traces.derive import derive
 from triplecheck.optimize.traces.queries import is_right, right_query
 from triplecheck.programs import Sources
-from triplecheck.programs.subgraph import ARROWS, Hop
+from triplecheck.programs.subgraph import ARROWS, Hop, by_plain_name, nodes_called
 from triplecheck.signatures.notation import WrittenHop, clean, is_relation
 
 _SHOWN = 5
@@ -107,6 +107,11 @@ class Case:
         return frozenset[int]().union(*(answer.nodes for answer in self.gold.answers))
 
     @cached_property
+    def answer_labels(self) -> tuple[str, ...]:
+        """The right answers in words."""
+        return tuple(dict.fromkeys(self.graph.labels(sorted(self.answers)))) if self.answers else self.gold.texts
+
+    @cached_property
     def answer_names(self) -> frozenset[str]:
         """Names of right answers, normalised."""
         return frozenset(name for text in self.gold.texts if (name := normalize(text)))
@@ -145,6 +150,14 @@ class Case:
     def grounder(self) -> Grounder:
         """Links triples in words to the graph."""
         return Grounder(self.graph, self.sources.linker, self.sources.relations)
+
+    def answer_called(self, text: str) -> int | None:
+        """The node of the right answer that a text names as prompts name it; None if it names none."""
+        return next(nodes_called(self.graph, text, self._answers_by_name), None)
+
+    @cached_property
+    def _answers_by_name(self) -> Mapping[str, Sequence[int]]:
+        return by_plain_name(self.graph, self.answers)
 
     def names_answer(self, text: str) -> bool:
         """Whether a text contains a right answer, as whole words."""

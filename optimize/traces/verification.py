@@ -5,17 +5,20 @@ Source: KERAG (arXiv 2509.04716), its third mechanism: only steps of verified an
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Literal, TypeGuard
 
 import dspy
 
+from triplecheck.evals.gold import comparable
 from triplecheck.evals.questions import Question
 from triplecheck.kg import Graph, Words
 from triplecheck.optimize.traces.recorder import StepRecord
 from triplecheck.programs.aggregation import EXTREMES
 from triplecheck.programs.outcome import evidence_edges
 from triplecheck.programs.steps import Checked, Computed, Consulted, TraceEvent
+from triplecheck.signatures.notation import WrittenFact, split_edge, split_note
 
 Rejection = Literal[
     "no_gold",  # the answer is unknown
@@ -88,6 +91,28 @@ def corrected(prediction: dspy.Prediction | None) -> bool:
     checks = [step for step in steps if isinstance(step, Checked) and not step.passed]
     alone = any(isinstance(step, Computed) and step.operation in EXTREMES and step.inputs == 1 for step in steps)
     return alone or any(check.what == "answer" or check.what.startswith("operation ") for check in checks)
+
+
+def as_in_facts(answers: Iterable[str], cited: Sequence[WrittenFact], facts: Sequence[WrittenFact]) -> list[str]:
+    """Answers by the names that facts give them; others as they are.
+
+    They are looked up as the program does (`programs.matching`): in the cited facts first, values before anchors, with
+    the note that tells namesakes apart or without it.
+    """
+    written = [split_edge(answer.strip())[0] for answer in answers]
+    if set(written) <= set(_names(cited)):
+        return written
+    namesakes = Counter(split_note(name)[0] for name in set(_names(facts)))
+    found: dict[str, str] = {}
+    for names in (_names(cited), _names(facts)):
+        plain = ((split_note(name)[0], name) for name in names)
+        for text, name in [*zip(names, names, strict=True), *(one for one in plain if namesakes[one[0]] > 1)]:
+            found.setdefault(comparable(text), name)
+    return [found.get(comparable(text), text) for text in written]
+
+
+def _names(facts: Sequence[WrittenFact]) -> list[str]:
+    return [*(value for fact in facts for value in fact.values), *(fact.anchor for fact in facts)]
 
 
 def _broken(row: Mapping[str, Any], prediction: dspy.Prediction | None) -> Rejection | None:

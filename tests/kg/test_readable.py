@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from triplecheck.kg.readable import class_label, entity_label, local_name, relation_alias, relation_label, split_name
+from triplecheck.kg.types import XSD
 
 
 @pytest.mark.parametrize(
@@ -49,6 +50,10 @@ def test_the_label_of_an_entity(id: str, label: str) -> None:
         ("http://ex.org/food_stall", "food stall"),
         ("http://ex.org/Person", "Person"),
         ("/people/person", "/people/person"),
+        (XSD + "gYear", "year"),
+        (XSD + "dateTime", "date and time"),
+        (XSD + "nonNegativeInteger", "integer"),
+        (XSD + "date", "date"),
     ],
 )
 def test_the_label_of_a_class(id: str, label: str) -> None:

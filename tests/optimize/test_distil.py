@@ -359,7 +359,7 @@ def test_without_held_out_rows_the_last_weights_count(base: Path, tmp_path: Path
 
 def test_a_name_that_is_taken_by_something_else_is_refused(base: Path, tmp_path: Path) -> None:
     (tmp_path / "out" / "mine").mkdir(parents=True)
-    for name, problem in (("mine", "exists and is not a model name"), ("a/b", "is not a valid model name")):
+    for name, problem in (("mine", "exists and is not a model name"), ("a/b", "is not a valid name of a student")):
         with pytest.raises(UserError, match=problem):
             distil_rows(rows(), tmp_path / "out", base=str(base), name=name)
 

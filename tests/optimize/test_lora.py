@@ -74,6 +74,14 @@ def test_a_reply_is_verified_by_its_prompt(given: dict[str, Any], right: dict[st
     assert problem_of_reply(asked("Who wrote the music of Alien?", right), given) == problem
 
 
+def test_the_note_that_tells_namesakes_apart_may_be_left_out() -> None:
+    facts = ["Tchaikovsky → composed → Onegin (Opera)", "Pushkin → wrote → Onegin (Novel)"]
+    row = asked("What did Tchaikovsky compose?", reply([1], answers=("Onegin (Opera)",)), facts)
+    assert problem_of_answer(row, reply([1], answers=("Onegin",))) is None
+    assert problem_of_answer(row, reply([2], answers=("Onegin",))) == "wrong"
+    assert first_is_right(row, reply([1], answers=("Onegin", "Pushkin")))
+
+
 def test_a_shared_value_is_computed_or_written() -> None:
     facts = ["Jane Roe ← plays for ← Ann | Bea", "Lund ← lives in ← Bea | Cid", "Ann → lives in → Holm"]
     row = asked("Who plays for Jane Roe and lives in Lund?", reply([1, 2], "common", ("Bea",)), facts)

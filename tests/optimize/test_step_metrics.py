@@ -7,6 +7,7 @@ from typing import Any
 import dspy
 import pytest
 from optimize_parts import kerag, questions
+from program_parts import EX, build_turtle
 
 from triplecheck import signatures
 from triplecheck.evals import Question
@@ -123,6 +124,30 @@ def test_facts_prove_answers(case: Case) -> None:
     assert answered(cited=[], answers=[]) == 0
     assert answered({"facts": facts[1:]}, cited=[], answers=[]) == 1, "nothing there answers it"
     assert answered({"facts": facts[1:]}, cited=[1], answers=["tögrög"]) == 0
+
+
+@pytest.fixture(scope="module")
+def onegin(tmp_path_factory: pytest.TempPathFactory) -> Case:
+    """An opera and a novel of one name; the opera is the answer."""
+    named = ":opera a :Opera ; rdfs:label 'Eugene Onegin' . :novel a :Novel ; rdfs:label 'Eugene Onegin' ."
+    edges = ":tchaikovsky :composed :opera . :opera :basedOn :novel . :pushkin :wrote :novel ."
+    kb = build_turtle(f"{named} {edges} :composed rdfs:label 'composed' .", tmp_path_factory.mktemp("onegin"))
+    return Case(Question("o", "What did Tchaikovsky compose?", (EX + "opera",)), Sources.of(kb))
+
+
+def test_a_written_answer_is_looked_up_in_the_facts(onegin: Case) -> None:
+    facts = ["tchaikovsky → composed → Eugene Onegin (Opera)", "pushkin → wrote → Eugene Onegin (Novel)"]
+
+    def answered(*answers: str, cited: int = 1) -> StepScore:
+        reply = {"reasoning": "", "operation": "none", "cited": [cited], "answers": list(answers)}
+        return score(signatures.AnswerFromFacts, onegin, {"facts": facts}, **reply)
+
+    right = ("Eugene Onegin (Opera)", "eugene onegin (opera)", "Eugene Onegin", "Eugene Onegin (Opera) {year: 1879}")
+    assert {answered(text).score for text in right} == {1.0}
+    assert answered("Eugene Onegin (Novel)").score == 0
+    assert answered("Eugene Onegin", cited=2).score == 0, "the cited fact is about the novel"
+    assert answered("Eugene Onegin (Opera)", "Eugene Onegin (Novel)").score == pytest.approx(2 / 3)
+    assert "The correct answer is: Eugene Onegin. The reply was" in answered("tchaikovsky").feedback
 
 
 def test_a_step_of_several_judgements_is_scored_by_each_that_can_be(case: Case) -> None:

@@ -49,6 +49,9 @@ def test_traces_without_a_verified_row_are_refused(tmp_path: Path) -> None:
     for folder, why in ((none, r"below_metric 3, wrong 1"), (base, "no question was asked")):
         with pytest.raises(UserError, match=rf"no step was verified \({why}\); `triplecheck collect --rejected FILE`"):
             rows_for("reader", [folder])
+    gold = traces(tmp_path / "gold", [], left_out={"abstained": 1}, passes={"gold": {}})
+    with pytest.raises(UserError, match=r"lists the steps with the reasons$"):
+        rows_for("reader", [gold])
 
 
 def test_traces_of_a_step_that_a_student_does_not_do_are_refused(tmp_path: Path) -> None:
@@ -59,6 +62,20 @@ def test_traces_of_a_step_that_a_student_does_not_do_are_refused(tmp_path: Path)
         rows_for("reader", [folder])
 
 
+def test_questions_of_another_graph_are_refused_before_they_are_asked(tmp_path: Path, world: KnowledgeBase) -> None:
+    asked = tmp_path / "asked.jsonl"
+    words = "--student", "reader", "--kb", world.path, "--questions", asked, "--out", tmp_path / "out"
+    for answer, told in (
+        ("Boss", "none of the 2 answers is in " + str(world.path)),
+        ("Hanau", "no path of up to 3 hops in " + str(world.path) + " leads to one of the 2 answers"),
+    ):
+        rows = [{"id": str(n), "question": f"Who manages Employee {n}?", "answers": [answer]} for n in range(2)]
+        asked.write_text("".join(f"{json.dumps(row)}\n" for row in rows), "utf-8")
+        result = distill(*words)
+        assert result.exit_code == 2 and told in " ".join(result.output.split())
+        assert not (tmp_path / "out").exists()
+
+
 def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:
     with pytest.raises(UserError, match="holds no collected traces; `triplecheck collect` writes them"):
         rows_for("reader", [tmp_path])
@@ -66,10 +83,21 @@ def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:
         rows_for("reader", [])
 
 
-def test_a_ranker_is_no_adapter(tmp_path: Path) -> None:
+@pytest.mark.parametrize("student", ["ranker", "reader", "lora"])
+@pytest.mark.parametrize("name", ["../x", "a/b", ".hidden", "a\\b", "a@b", ""])
+def test_a_name_of_a_student_is_one_word(tmp_path: Path, student: str, name: str) -> None:
     folder = traces(tmp_path / "films", [gold_row(1)])
-    result = distill(folder, "--out", tmp_path / "out", "--gguf", tmp_path / "a.gguf")
-    assert result.exit_code == 2 and "ranker is no adapter" in result.output
+    result = distill(folder, "--student", student, "--out", tmp_path / "out", "--name", name)
+    assert result.exit_code == 2 and "is not a valid name of a student" in " ".join(result.output.split())
+
+
+@pytest.mark.parametrize("student", ["ranker", "reader"])
+def test_options_of_an_adapter_are_refused_for_other_students(tmp_path: Path, student: str) -> None:
+    folder = traces(tmp_path / "films", [gold_row(1)])
+    words = "--gguf", tmp_path / "a.gguf", "--epochs", 5, "--left-out", "films", "--device", "cpu"
+    result = distill(folder, "--student", student, "--out", tmp_path / "out", *words)
+    told = f"{student} is no adapter: leave out --left-out, --epochs, --device, --gguf"
+    assert result.exit_code == 2 and told in " ".join(result.output.split())
 
 
 def test_questions_need_their_graph(tmp_path: Path) -> None:

@@ -15,6 +15,7 @@ from triplecheck.kg import normalize
 from triplecheck.kg.values import quantity
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.reasoning import Gap, reasoning_gap
+from triplecheck.optimize.traces.verification import as_in_facts
 from triplecheck.signatures.notation import WrittenFact, read_facts
 
 Problem = Literal["cut", "unreadable", "wrong", "incomplete", "not_cited", "not_computed"] | Gap
@@ -48,10 +49,11 @@ def problem_of_answer(row: TraceRow, outputs: Mapping[str, Any]) -> Literal["wro
 
 def first_is_right(row: TraceRow, outputs: Mapping[str, Any]) -> bool:
     """Hits@1 of a reply: whether its first answer is right; of computed answers, whether all are."""
-    written = _written(outputs)
+    facts = _facts(row)
+    written = _written(facts, outputs)
     if not written:
         return problem_of_answer(row, outputs) is None
-    return written[0] in answers_of(_facts(row), row.outputs)
+    return written[0] in answers_of(facts, row.outputs)
 
 
 def _facts(row: TraceRow) -> list[WrittenFact]:
@@ -74,14 +76,15 @@ def _unproved(row: TraceRow, outputs: Mapping[str, Any]) -> Literal["not_cited",
 
 def answers_of(facts: Sequence[WrittenFact], outputs: Mapping[str, Any]) -> frozenset[str]:
     """The answers of a reply, comparable: as written, else as computed."""
-    if written := _written(outputs):
+    if written := _written(facts, outputs):
         return frozenset(written)
     ends = [fact for fact in cited_of(facts, outputs) if fact.values]
     return frozenset(map(normalize, _computed(str(outputs["operation"]), _terminal(ends))))
 
 
-def _written(outputs: Mapping[str, Any]) -> list[str]:
-    return [text for answer in outputs["answers"] if (text := normalize(str(answer)))]
+def _written(facts: Sequence[WrittenFact], outputs: Mapping[str, Any]) -> list[str]:
+    answers = as_in_facts(map(str, outputs["answers"]), cited_of(facts, outputs), facts)
+    return [text for answer in answers if (text := normalize(answer))]
 
 
 def _computed(operation: str, facts: Sequence[WrittenFact]) -> set[str]:

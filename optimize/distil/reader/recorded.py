@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.evals.questions import Question, sampled
-from triplecheck.kg import KnowledgeBase
+from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.optimize.traces.collect import DISTRACTORS, collect
+from triplecheck.optimize.traces.derivations import Asked
+from triplecheck.optimize.traces.derive import derive
 from triplecheck.programs import KERAG
 from triplecheck.signatures import AnswerFromFacts
 
@@ -43,10 +46,11 @@ def record_answers(
         distracted: record each question once more, with facts of other paths among the right ones.
 
     Raises:
-        UserError: as `collect`.
+        UserError: as `collect`; or no answer is in the graph, or none can be reached.
     """
     drawn = sampled(questions, limit, seed)
     program = KERAG(kb, hops=hops)
+    _check_reached(program, drawn, kb.path)
     made = []
     for name, distractors in ((RIGHT, 0), (DISTRACTED, DISTRACTORS))[: 2 if distracted else 1]:
         made.append(folder / name / kb.path.resolve().name)
@@ -62,3 +66,15 @@ def record_answers(
             progress=lambda _pass, at, name=name: progress(f"recording {name} facts", at.done, at.total),  # type: ignore[misc]
         )
     return made
+
+
+def _check_reached(program: KERAG, questions: Sequence[Question], place: Path) -> None:
+    sources, reach = program.sources, program.reach
+    names = linker_names(sources.linker)
+    asked = [Asked(sources, one, resolve_gold(one, sources.graph, names), reach) for one in questions if one.answers]
+    if not asked or any(derive(one) is not None for one in asked):
+        return
+    count = sum(len(one.gold.answers) for one in asked)
+    if any(one.answers or one.computed for one in asked):
+        raise UserError(f"no path of up to {reach} hops in {place} leads to one of the {count} answers")
+    raise UserError(f"none of the {count} answers is in {place}: the questions are about another graph")

@@ -16,8 +16,8 @@ from triplecheck.lms.values import SCORES, render
 from triplecheck.optimize.traces.derivations import Derivation
 from triplecheck.optimize.traces.gold_paths import GoldPath, ends_of, follow
 from triplecheck.optimize.traces.queries import NONE
-from triplecheck.programs.subgraph import Hop, RelationNames, noted_names, render_path
-from triplecheck.signatures.notation import clean, read_topic
+from triplecheck.programs.subgraph import Hop, RelationNames, by_plain_name, nodes_called, render_path
+from triplecheck.signatures.notation import read_topic
 
 _FETCHED = 2_000  # edges per (node, relation, direction)
 
@@ -52,7 +52,7 @@ class KnownGold:
     documents: tuple[str, ...] = ()
     mended: str = ""
     query: str | None = None
-    _labelled: dict[frozenset[int], Mapping[str, list[int]]] = field(default_factory=dict, init=False, repr=False)
+    _by_name: dict[frozenset[int], Mapping[str, list[int]]] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def paths(self) -> tuple[GoldPath, ...]:
@@ -128,24 +128,14 @@ class KnownGold:
 
     def is_called(self, text: str, nodes: Collection[int]) -> bool:
         """Whether a text of a prompt is the name of one of these nodes, with the note that tells homonyms apart."""
-        labels = self._labels(frozenset(nodes))
-        if text in labels:
-            return True
-        starts = [text[:at] for at in range(len(text)) if text.startswith(" (", at)]
-        return any(text in noted_names(self.graph, node) for start in starts for node in labels.get(start, ()))
+        key = frozenset(nodes)
+        if key not in self._by_name:
+            self._by_name[key] = by_plain_name(self.graph, key)
+        return next(nodes_called(self.graph, text, self._by_name[key]), None) is not None
 
     def is_answer(self, text: str) -> bool:
         """Whether a text of a prompt is the name of an answer."""
         return self.is_called(text, self.answers)
-
-    def _labels(self, nodes: frozenset[int]) -> Mapping[str, list[int]]:
-        if nodes not in self._labelled:
-            order = sorted(nodes)
-            found: dict[str, list[int]] = {}
-            for node, label in zip(order, self.graph.labels(order) if order else [], strict=True):
-                found.setdefault(clean(label), []).append(node)
-            self._labelled[nodes] = found
-        return self._labelled[nodes]
 
 
 def _edges(graph: Graph, starts: Sequence[int], hop: Hop, ends: Collection[int]) -> Iterator[Edge]:
