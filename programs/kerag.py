@@ -204,8 +204,7 @@ class KERAG(AnsweringProgram):
         if self.select_paths is None:
             trace.add(Pruned(hop, lines, lines, "none"))
             return paths
-        question, scores, said = plan.question, plan.scores, plan.mentions
-        if stops_early(self.assists, self.graph, question, scores, frontier, paths, lines, said, trace):
+        if stops_early(self.assists, self.graph, plan.scores, frontier, paths, lines, plan.mentions, trace):
             return []
         reply = self.ask(trace, self.select_paths, question=plan.question.text, topics=plan.shown, paths=lines)
         keep = valid_numbers("path", reply.keep, len(lines), trace)

@@ -53,12 +53,7 @@ ASSISTS = (
         _READING,
     ),
     Assist("ranked_depth", "paths", "Go as many hops as a ranker trained on the graph reads in the question.", _KERAG),
-    Assist(
-        "stop_early",
-        "paths",
-        "Go no further where a path says all of the question, or all further ones are unlikely.",
-        _KERAG,
-    ),
+    Assist("stop_early", "paths", "Go no further where the ranker finds all further paths unlikely.", _KERAG),
     Assist("loosened_patterns", "facts", "Loosen triplets that nothing satisfies before any is dropped.", _FOUR_STEPS),
     Assist(
         "time_conditions", "facts", "Fetch only edges that hold at the time that is asked about.", _KERAG + _ANCHORRAG

@@ -6,21 +6,15 @@ import math
 from collections.abc import Mapping, Sequence
 
 from triplecheck.kg import Direction, Graph, Words, normalize
-from triplecheck.kg.encode import load_encoder
 from triplecheck.kg.ranker import Hops, load_ranker
-from triplecheck.language.coverage import QuerySays, left_out
-from triplecheck.language.likeness import Likeness
 from triplecheck.language.names import find_names
 from triplecheck.language.parse import stop_words
 from triplecheck.language.question import Question
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.base import Sources
-from triplecheck.programs.offers import described
-from triplecheck.programs.query_form import TIMES
 from triplecheck.programs.steps import Pruned, Trace
 from triplecheck.programs.subgraph import Path
 from triplecheck.programs.topics import TopicLinker
-from triplecheck.signatures.query_notation import THING
 
 
 # --- `all_topics`: a small model often names one topic too few.
@@ -107,7 +101,7 @@ def path_scores(
     return PathScores(hops, at_most or depth)
 
 
-# --- `stop_early`: retrieval ends where a path says all of the question, or where further paths are unlikely.
+# --- `stop_early`: retrieval ends where further paths are unlikely.
 TOO_FAR = 8.5
 """Log odds: no further hop is offered if the ranker finds all of them this much less likely than a shorter path.
 
@@ -120,7 +114,6 @@ the bundled graph 2 of 29, WebQSP 5 of 35). It was chosen on these graphs; none 
 def stops_early(
     assists: Assists,
     graph: Graph,
-    question: Question,
     scores: PathScores,
     reached: Sequence[Path],
     offered: Sequence[Path],
@@ -130,56 +123,23 @@ def stops_early(
 ) -> bool:
     """Whether to go no further than the hops so far.
 
-    That is so if one path says all of the question, or if the ranker finds all further paths far less likely than a
-    shorter one (`TOO_FAR`), or less likely at all where paths from different topics have met.
+    That is so if the ranker finds all further paths far less likely than a shorter one (`TOO_FAR`), or less likely at
+    all where paths from different topics have met.
 
     Args:
-        question: with its topics masked.
         reached: the paths so far, with the nodes at their ends.
         offered: these paths with one further hop.
         lines: the offered paths in words.
         mentions: the question's spelling of each topic; homonyms share it.
     """
-    if "stop_early" not in assists:
+    if not scores or "stop_early" not in assists:
         return False
-    by = "ranker" if scores and _are_unlikely(graph, scores, reached, offered, mentions) else ""
-    by = by or ("question" if any(path.hops and _says_all(graph, path, question) for path in reached) else "")
-    if not by:
+    margin = 0.0 if _meet(graph, reached, mentions) else TOO_FAR
+    if max(map(scores.path, offered)) >= scores.best_of_shorter(offered) - margin:
         return False
-    trace.add(Pruned(len(offered[0].hops), list(lines), [], by))
+    trace.add(Pruned(len(offered[0].hops), list(lines), [], "ranker"))
     assists.note(trace, "stop_early", "SelectPaths", lines, [])
     return True
-
-
-def _says_all(graph: Graph, path: Path, question: Question) -> bool:
-    """Whether the relations of a path name each content word of a question; what is ordered or bounded needs more."""
-    if len(question.chain) > len(path.hops):
-        return False
-    relations = list(dict.fromkeys(hop.relation for hop in path.hops))
-    abouts = map(graph.relation, relations)
-    ends = {end for number in relations for line in described(graph, number) for end in line.ends}
-    said = QuerySays(
-        relations=[(about.label, *about.aliases) for about in abouts],
-        dated=not TIMES.isdisjoint(ends),
-        classes=sorted(ends),
-        open=THING in ends,
-        operations={"count"},
-        numbers=(),
-        triples=len(path.hops),
-    )
-    missing = left_out(question, said, Likeness(load_encoder().encode, question.language))
-    return not (missing.surely or missing.maybe)
-
-
-def _are_unlikely(
-    graph: Graph,
-    scores: PathScores,
-    reached: Sequence[Path],
-    offered: Sequence[Path],
-    mentions: Mapping[int, str],
-) -> bool:
-    margin = 0.0 if _meet(graph, reached, mentions) else TOO_FAR
-    return max(map(scores.path, offered)) < scores.best_of_shorter(offered) - margin
 
 
 def _meet(graph: Graph, paths: Sequence[Path], mentions: Mapping[int, str]) -> bool:
