@@ -202,6 +202,7 @@ class GoldEngine:
             documents=tuple(question.documents),
             mended=self._mended(question, question.question),
             query=right_query(asked, derivation),
+            asked=asked,
         )
 
     def _question(self, words: str) -> Question | None:
