@@ -184,7 +184,8 @@ def test_none_is_never_said_in_place_of_a_reply_that_is_not_known(world: Knowled
 
 def test_what_has_no_right_reply_is_left_out_of_a_check(world: KnowledgeBase) -> None:
     program = KERAG(Sources.of(world), assist="none")
-    found = calls_by_step(program, [UNKNOWN, FURTHER])
+    found, left_out = calls_by_step(program, [UNKNOWN, FURTHER])
+    assert left_out == [UNKNOWN]
     questions = {name: {case.question.answers for _, case in calls} for name, calls in found.items()}
     assert questions["NameTopics"] == {UNKNOWN.answers, FURTHER.answers}
     assert questions["SelectPaths"] == questions["AnswerFromFacts"] == {FURTHER.answers}
