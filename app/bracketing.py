@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,6 +14,7 @@ from triplecheck.app.options import RUNS, BatchOptions, argument, flagged, flatt
 if TYPE_CHECKING:
     from rich.table import Table
 
+    from triplecheck.evals.questions import Question
     from triplecheck.optimize.bracket import Bracket
 
 BRACKET = ("step", "questions", "worst", "model", "gold", "room")
@@ -47,6 +49,7 @@ def bracket(
     options = replace(run, lm=model)
     err = stderr(quiet=run.json)
     batch = open_batch(options.settings(program=what.program), options, ("dev",), err)
+    questions = [question for question in batch.questions if question.answers_known]
     place = run.out or RUNS / f"bracket-{batch.program.name}-{batch.source}-{model.translate(_CHANGES)}"
     with reporting(err, "asking") as tell:
         from triplecheck.lms import session
@@ -56,7 +59,7 @@ def bracket(
         with resumable(place), session(batch.roles, batch.budget):
             found = measured(
                 batch.program,
-                [question for question in batch.questions if question.answers_known],
+                questions,
                 place,
                 knowledge_base=batch.kb,
                 workers=batch.settings.workers,
@@ -65,7 +68,7 @@ def bracket(
     if run.json:
         print_json({"out": str(place), "steps": [one.to_json() for one in found]})
     else:
-        show(found, batch)
+        show(found, batch, questions)
 
 
 def brackets_table(found: Sequence[Bracket]) -> Table:
@@ -82,9 +85,25 @@ def bracket_cells(one: Bracket) -> list[str]:
     return [one.step, f"{one.questions}", *shares]
 
 
-def show(found: Sequence[Bracket], batch: Batch) -> None:
-    """Print a line for each step, and where there is most room."""
+def left_out_line(ids: Collection[str], questions: Sequence[Question]) -> str:
+    """How many questions have no right reply that can be computed, also by kind."""
+    asked = Counter(question.kind for question in questions)
+    lost = Counter(question.kind for question in questions if question.id in ids)
+    by_kind = ", ".join(f"{kind} {lost[kind]} of {number}" for kind, number in asked.items() if kind and lost[kind])
+    line = f"{len(ids)} of {len(questions)} questions are left out: no right reply can be computed"
+    return f"{line} ({by_kind})" if by_kind else line
+
+
+def show(found: Sequence[Bracket], batch: Batch, questions: Sequence[Question]) -> None:
+    """Print a line for each step, which questions are left out, and where there is most room."""
+    from triplecheck.optimize.bracket import measurable
+
     stdout().print(brackets_table(found))
+    every = [question.id for question in questions]
+    left_out = dict.fromkeys(measurable(batch.program), every) | {one.step: list(one.left_out) for one in found}
+    for step, ids in left_out.items():
+        if ids:
+            say(f"{step}: {left_out_line(ids, questions)}")
     if found and found[0].room > 0:
         say(f"most room: {found[0].step}")
     elif found:

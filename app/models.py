@@ -9,6 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+from triplecheck.app.bracketing import left_out_line
 from triplecheck.app.command import Commands
 from triplecheck.app.console import columns, print_json, printable, reporting, rows_of, say, stderr, stdout, waiting
 from triplecheck.app.opening import open_base
@@ -95,12 +96,13 @@ class CheckOptions:
     )
     workers: int = flagged("--workers N", "Calls in parallel.", LIMITS, min=1, default=1)
 
-    def questions_asked(self) -> list[Question] | None:
-        """The questions; None for the five bundled ones."""
-        if self.questions is None and self.limit is None:
-            return None
+    def questions_asked(self) -> list[Question]:
+        """The questions; by default five bundled ones."""
         from triplecheck.evals import bundled_questions, read_questions
+        from triplecheck.optimize.checking import five_questions
 
+        if self.questions is None and self.limit is None:
+            return five_questions()
         path = bundled_questions("train") if self.questions is None else self.questions
         return read_questions(path, self.limit, self.seed)
 
@@ -141,8 +143,11 @@ def check(
         _show(report, [], json)
         raise UnavailableError(report.error)
     # The baseline can do the project's own steps only.
-    steps = [] if what.quick and not is_extractive(model) else _check_steps(model, what)
-    _show(report, steps, json)
+    questions = [] if what.quick and not is_extractive(model) else what.questions_asked()
+    steps, left_out = _check_steps(model, what, questions) if questions else ([], [])
+    _show(report, steps, json, left_out)
+    if left_out and not json:
+        say(left_out_line([question.id for question in left_out], questions))
     unread = next((step for step in steps if step.read == 0), None)
     if unread is not None:
         raise TriplecheckError(f"{model}: no reply to {unread.step} can be read: {unread.sample}")
@@ -160,10 +165,12 @@ def _reached(model: str) -> CheckReport:
         return check(model)
 
 
-def _check_steps(model: str, what: CheckOptions) -> list[StepCheck]:
+def _check_steps(
+    model: str, what: CheckOptions, questions: Sequence[Question]
+) -> tuple[list[StepCheck], list[Question]]:
     from triplecheck.app.config import parse_options
 
-    questions, options = what.questions_asked(), parse_options(what.option or ())
+    options = parse_options(what.option or ())
     base = open_base(what.kb or "bundled")
     with reporting(stderr(), f"asking {printable(model)} for the steps of {what.program}") as tell:
         from triplecheck.optimize.checking import check_steps
@@ -179,9 +186,10 @@ def _check_steps(model: str, what: CheckOptions) -> list[StepCheck]:
         )
 
 
-def _show(report: CheckReport, steps: Sequence[StepCheck], as_json: bool) -> None:
+def _show(report: CheckReport, steps: Sequence[StepCheck], as_json: bool, left_out: Sequence[Question] = ()) -> None:
     if as_json:
-        about = {"steps": [{**asdict(step), "fails": step.fails} for step in steps]} if report.reachable else {}
+        checked = [{**asdict(step), "fails": step.fails} for step in steps]
+        about = {"steps": checked, "left_out": [question.id for question in left_out]} if report.reachable else {}
         print_json(report.to_json() | about)
         return
     for table in (_table(report), *([_table_of_steps(steps)] if steps else [])):

@@ -33,8 +33,8 @@ RELATIONS = (None, 0, 1, 2, 3)  # similar ones per sentence, besides those that 
 
 def right_answers(sources: Sources) -> list[str]:
     """Right answers to the bundled training questions, with reasoning."""
-    calls = calls_by_step(Know3RAG(sources), read_questions(bundled_questions("train")))["ExtractTriples"]
-    return list(dict.fromkeys(text for (_, inputs, _), _ in calls for text in inputs["texts"]))
+    calls, _ = calls_by_step(Know3RAG(sources), read_questions(bundled_questions("train")))
+    return list(dict.fromkeys(text for (_, inputs, _), _ in calls["ExtractTriples"] for text in inputs["texts"]))
 
 
 def main(model: str, workers: int = 4) -> None:

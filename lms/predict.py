@@ -163,6 +163,9 @@ class RolePredict(dspy.Predict):
     project, such as the baseline or a distilled model, is shown all demonstrations but these. The prompts of a general
     model have labels (`LabelAdapter`), unless the user has configured an adapter.
 
+    A demonstration without an output that the step requires teaches nothing and is not shown; DSPy's optimizers put
+    whole training questions into every step (`max_labeled_demos`).
+
     Lists among the inputs and in the demonstrations are written with numbers by every adapter, DSPy's own included.
 
     If a reply cannot be parsed, the model is asked once more with the reason; a second failure is an error. DSPy's
@@ -275,7 +278,8 @@ class RolePredict(dspy.Predict):
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
         demos = kwargs.pop("demos", self.demos)
-        shown = [_shown(self.signature, demo) for demo in demos if is_general(lm) or not is_worked(demo)]
+        whole = [demo for demo in demos if all(demo.get(name) is not None for name in _required(self.signature))]
+        shown = [_shown(self.signature, demo) for demo in whole if is_general(lm) or not is_worked(demo)]
         numbered = numbered_lists(self.signature.input_fields, kwargs)
         return _Attempt(lm, config, kwargs | numbered | {"demos": shown}, _adapter_for(lm))
 
@@ -481,6 +485,11 @@ class StreamListener(_StreamListener):
             return super().receive(chunk)
         with dspy.context(adapter=self.predict.adapter):
             return super().receive(chunk)
+
+
+def _required(signature: type[dspy.Signature]) -> list[str]:
+    """The outputs that each reply has."""
+    return [name for name, field in signature.output_fields.items() if field.is_required()]
 
 
 def _shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:

@@ -36,6 +36,7 @@ class Bracket:
         questions: those for which the right reply can be computed; the others are left out of all three.
         worst: with the opposite of the right reply.
         gold: with the right reply.
+        left_out: ids of the questions that are left out.
     """
 
     step: str
@@ -43,6 +44,7 @@ class Bracket:
     worst: float
     model: float
     gold: float
+    left_out: tuple[str, ...] = ()
 
     @property
     def room(self) -> float:
@@ -50,8 +52,13 @@ class Bracket:
         return self.gold - self.model
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers."""
+        """Plain data."""
         return {**vars(self), "room": self.room}
+
+
+def measurable(program: Program) -> list[str]:
+    """The names of the steps whose right replies can be computed."""
+    return [name for name, step in steps_of(program).items() if why_not(step.signature) is None]
 
 
 def bracket(
@@ -65,6 +72,8 @@ def bracket(
 ) -> list[Bracket]:
     """Measure what each step is worth, with the models of the session; most room first.
 
+    A step that all questions are left out of is missing.
+
     Args:
         program: it is not changed.
         out: directory, where an interrupted run is resumed.
@@ -75,7 +84,7 @@ def bracket(
         UserError: the right replies to no step of the program can be computed, or there are no questions.
         BudgetExceededError: the budget of the session is used up.
     """
-    names = [name for name, step in steps_of(program).items() if why_not(step.signature) is None]
+    names = measurable(program)
     if not names:
         raise UserError(f"the right replies to no step of {program.name!r} can be computed from the graph")
     if not questions:
@@ -101,5 +110,6 @@ def bracket(
             ids = sorted(set(own.scored).intersection(*(one.scored for one in ends.values())))
             if ids:
                 worst, model, gold = (mean(one.right(ids)) for one in (ends["worst"], own, ends["gold"]))
-                found.append(Bracket(name, len(ids), worst, model, gold))
+                left_out = tuple(question.id for question in questions if question.id not in ids)
+                found.append(Bracket(name, len(ids), worst, model, gold, left_out))
     return sorted(found, key=lambda one: -one.room)

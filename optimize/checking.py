@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -21,7 +20,7 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, PromptTooLongError, language_model, session
 from triplecheck.optimize.metrics.case import Case, TracedCall
 from triplecheck.optimize.metrics.feedback import score_call
-from triplecheck.optimize.traces.gold.engine import gold_engine
+from triplecheck.optimize.traces.gold.engine import check_computable, gold_engine
 from triplecheck.optimize.traces.gold.known import NoRightReplyError
 from triplecheck.programs import Program, Sources, resolve_program
 from triplecheck.programs.base import make_program
@@ -73,7 +72,7 @@ def check_steps(
     workers: int = 1,
     progress: ProgressCallback = no_progress,
     **settings: Any,
-) -> list[StepCheck]:
+) -> tuple[list[StepCheck], list[Question]]:
     """Ask a model for the replies of each step of a program, without cache.
 
     The inputs of a step are those that right replies to the steps before it lead to, so a step is checked even if
@@ -84,36 +83,52 @@ def check_steps(
         workers: calls of a step in parallel.
         progress: called as ("asking", calls done, calls in all).
 
+    Returns:
+        What it did at each step, and the questions that are left out, see `calls_by_step`.
+
     Raises:
         ModelUnavailableError: the model cannot be reached.
-        UserError: there is no such program or option.
+        UserError: there is no such program or option, or the right replies to its steps cannot be computed.
     """
-    if questions is None:
-        asked = read_questions(bundled_questions("dev"))
-        questions = [next(question for question in asked if question.kind == kind) for kind in KINDS]
+    questions = five_questions() if questions is None else questions
     made = make_program(resolve_program(program), Sources.of(base), options or {})
+    check_computable(made)
     with session(language_model(model, **settings)):
-        by_step = calls_by_step(made, questions)
+        by_step, left_out = calls_by_step(made, questions)
         total, done = sum(map(len, by_step.values())), 0
         found = []
         for calls in by_step.values():
             found.append(_check(calls, workers, partial(_tell, progress, done, total)))
             done += len(calls)
-        return found
+        return found, left_out
 
 
-def calls_by_step(program: Program, questions: Sequence[Question]) -> dict[str, list[tuple[TracedCall, Case]]]:
-    """The calls that right replies lead to, by step; those of a question end where no right reply can be computed."""
+def five_questions() -> list[Question]:
+    """The bundled questions that are asked by default."""
+    asked = read_questions(bundled_questions("dev"))
+    return [next(question for question in asked if question.kind == kind) for kind in KINDS]
+
+
+def calls_by_step(
+    program: Program, questions: Sequence[Question]
+) -> tuple[dict[str, list[tuple[TracedCall, Case]]], list[Question]]:
+    """The calls that right replies lead to, by step, and the questions that are left out.
+
+    No right reply to a step of these can be computed. Only their calls before this step stay.
+    """
     found: dict[str, list[tuple[TracedCall, Case]]] = {}
+    left_out = []
     with gold_engine(program, questions) as (name, _), session(name):
         for question in questions:
             with dspy.context(trace=[]):
-                with contextlib.suppress(NoRightReplyError):
+                try:
                     program(question=question.question)
+                except NoRightReplyError:
+                    left_out.append(question)
                 for call in dspy.settings.trace:
                     case = Case(question, program.sources)
                     found.setdefault(call[0].signature.__name__, []).append((call, case))
-    return found
+    return found, left_out
 
 
 def _tell(progress: ProgressCallback, before: int, total: int, done: int) -> None:

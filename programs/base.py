@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import json
 import tempfile
 import threading
 from abc import abstractmethod
@@ -33,6 +34,7 @@ from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict, Ro
 from triplecheck.lms.metering import MeteredLM
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.shared import asked_part
+from triplecheck.programs.chosen import CHOSEN, choose, chosen_of
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
 from triplecheck.programs.outcome import Outcome, prediction
@@ -399,7 +401,7 @@ class Program(dspy.Module, metaclass=_ProgramType):
             cancelled.set()
 
     def save(self, path: Path | str, save_program: bool = False, modules_to_serialize: Any = None) -> None:
-        """Write instructions, demonstrations and settings of all steps to a JSON file, for `load` of such a program.
+        """Write the steps, thresholds and the path of a trained ranker to a JSON file, for `load` of such a program.
 
         Args:
             path: the file; with `save_program` a directory.
@@ -424,7 +426,9 @@ class Program(dspy.Module, metaclass=_ProgramType):
         with tempfile.TemporaryDirectory() as folder:
             draft = Path(folder) / "state.json"
             super().save(draft)
-            write_bytes(path, draft.read_bytes())
+            state = json.loads(draft.read_bytes())
+        state[CHOSEN] = {name: chosen_of(program) for name, program in self.named_sub_modules(Program)}
+        write_bytes(path, f"{json.dumps(state, indent=2, ensure_ascii=False)}\n".encode())
 
     def _save_whole(self, path: Path, modules_to_serialize: Any) -> None:
         if path.exists() and not (path / _WHOLE).is_file():
@@ -444,12 +448,12 @@ class Program(dspy.Module, metaclass=_ProgramType):
                 write_bytes(new / file.name, file.read_bytes())
 
     def load_state(self, state: Mapping[str, Any], *, allow_unsafe_lm_state: bool = False) -> None:
-        """Take a state that `dump_state` gave. Steps in it that the options exclude are ignored.
+        """Take a state that `dump_state` or `save` gave. Steps in it that the options exclude are ignored.
 
         A state that was saved before a step was added leaves that step as it is.
 
         Raises:
-            UserError: it lacks a step of the program.
+            UserError: it lacks a step of the program, or the file of its ranker is not there.
         """
         steps = dict(self.named_parameters())
         later = {name for name in steps if name.rpartition(".")[2] in _LATER}
@@ -460,6 +464,10 @@ class Program(dspy.Module, metaclass=_ProgramType):
             )
         own = {name: steps[name].dump_state() for name in later - state.keys()}
         super().load_state({**own, **state}, allow_unsafe_lm_state=allow_unsafe_lm_state)
+        chosen = state.get(CHOSEN, {})  # only files have it
+        for name, program in self.named_sub_modules(Program):
+            if name in chosen:
+                choose(program, chosen[name])
 
     def sure_enough(self, question: str, found: Outcome, trace: Trace) -> Outcome:
         """The outcome with its verdict and confidence; an abstention if it is not sure enough."""

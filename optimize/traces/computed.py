@@ -190,7 +190,8 @@ def _said(asked: Asked, paths: Sequence[GoldPath]) -> Derivation | None:
     if len(paths) < _LEAST_COMPARED or asked.computed not in ("yes", "no"):
         return None
     read, is_yes = asked.read, asked.computed == "yes"
-    if read.asks_same:
+    named = asked.graph.relation(paths[0].hops[-1].relation).label in Words(asked.question.question)
+    if read.asks_same or (read.compares is None and named):  # "are X and Y of one nationality"
         shared = frozenset.intersection(*(frozenset(asked.reached(path).tolist()) for path in paths))
         return Derivation(tuple(paths), "same") if bool(shared) is is_yes else None
     if read.compares is None:

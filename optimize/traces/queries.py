@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from weakref import WeakKeyDictionary
 
 from triplecheck.evals.gold import comparable
@@ -11,6 +12,7 @@ from triplecheck.kg.linking import Linker
 from triplecheck.kg.plans import Answers, PlanError, PlanNames, read_plan, run_plan, write_label, write_value
 from triplecheck.kg.types import Literal
 from triplecheck.optimize.traces.derivations import Asked, Derivation
+from triplecheck.optimize.traces.derive import derive
 from triplecheck.optimize.traces.gold_paths import GoldPath
 from triplecheck.programs import Sources
 
@@ -18,6 +20,7 @@ NONE = "none"
 _ANSWER, _VALUE = "?x", "?v"
 _SECONDS = 5.0
 _CLASSES = 20
+_HOPS = 2  # between a topic and an answer of a query, at least
 _ORDER = {"max": "DESC", "min": "ASC"}
 _names: WeakKeyDictionary[Graph, tuple[Linker, PlanNames]] = WeakKeyDictionary()
 
@@ -34,25 +37,36 @@ def plan_names(sources: Sources) -> PlanNames:
 def right_query(asked: Asked, derivation: Derivation | None) -> str | None:
     """The query that gives the answers of a question; None if it is not known.
 
-    It is `none` if a look-up from one topic is enough, or if there is no answer.
+    It is `none` if a look-up from one topic that goes as far as the program is enough, or if there is no answer.
 
     Args:
         derivation: how its answers follow from the graph; None: not known, or there are none.
     """
     if asked.question.plan is not None:
         return asked.question.plan
+    if not asked.question.answers:
+        return NONE if asked.question.answers_known else None
+    if derivation is None and asked.hops < _HOPS:
+        derivation = derive(replace(asked, hops=_HOPS))
     if derivation is None:
-        return None if asked.question.answers or not asked.question.answers_known else NONE
+        return None
     computed = derivation.operation != "none" or derivation.said or derivation.beyond
-    if not computed and len(derivation.topics) == 1:
+    is_near = all(len(path.hops) <= asked.hops for path in derivation.paths)
+    if not computed and is_near and len(derivation.topics) == 1:
         return NONE
     return next((query for query in _written(asked.graph, derivation) if is_right(asked, query)), None)
 
 
-def is_right(asked: Asked, query: str) -> bool:
-    """Whether a query gives exactly the known answers."""
+def is_right(asked: Asked, query: str, topics: Mapping[str, Sequence[int]] | None = None) -> bool:
+    """Whether a query gives exactly the known answers.
+
+    Args:
+        topics: nodes of names in it that only its prompt explains.
+    """
+    sources = asked.sources
+    names = PlanNames(asked.graph, sources.linker, topics=topics) if topics else plan_names(sources)
     try:
-        found = run_plan(asked.graph, read_plan(query, plan_names(asked.sources)), seconds=_SECONDS)
+        found = run_plan(asked.graph, read_plan(query, names), seconds=_SECONDS)
     except PlanError:
         return False  # a name is read in another way, or it takes too long
     if found.boolean is not None:

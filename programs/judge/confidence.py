@@ -1,9 +1,9 @@
 """Confidence: the probability that an answer is right, by logistic models over features of its proof.
 
-There is a model for each kind of language model that answered and each way to the answer, so that a confidence means
-the same whoever gives it. The coefficients are in `confidence.json`. They are fitted on several graphs: `triplecheck
-report truth --data DIR` writes the file beside its report, to be copied here; with `--lm MODEL` also the models for
-answers of language models. The features are in `judge.features`.
+There is a model for each way to the answer. The coefficients are in `confidence.json`, fitted on several graphs to
+answers of the rule-based baseline; answers of language models use them too. `triplecheck report truth --data DIR`
+writes the file beside its report, to be copied here; with `--lm MODEL` it fits models for answers of language models
+as well. The features are in `judge.features`.
 """
 
 from __future__ import annotations

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import socket
+from pathlib import Path
 
 import pytest
 from cli_support import Run, fields, ok
@@ -63,6 +64,23 @@ def test_every_step_is_checked_and_scored(run: Run) -> None:
     parallel = json.loads(run("lm", "check", "extractive", "--workers", "3", "--json").stdout)["steps"]
     kept = ("step", "calls", "read", "right", "score", "prompt_tokens")
     assert [[step[name] for name in kept] for step in parallel] == [[s[name] for name in kept] for s in steps.values()]
+
+
+def test_questions_without_right_replies_are_left_out_and_said(run: Run, tmp_path: Path) -> None:
+    row = {"id": "1", "question": "Who directed Alien?", "kind": "odd"}
+    file = tmp_path / "odd.jsonl"
+    file.write_text(json.dumps({**row, "answers": ["http://triplecheck.example/entity/Bonn"]}) + "\n")
+    left_out = "1 of 1 questions are left out: no right reply can be computed (odd 1 of 1)"
+    for command in ("check", "bracket"):
+        assert left_out in ok(run("lm", command, "extractive", "--kb", "bundled", "--questions", file)).stdout
+    assert json.loads(run("lm", "check", "extractive", "--kb", "bundled", "--questions", file, "--json").stdout)[
+        "left_out"
+    ] == ["1"]
+
+
+def test_steps_without_right_replies_are_named(run: Run) -> None:
+    result = run("lm", "check", "extractive", "--program", "io")
+    assert result.exit_code == 2 and "some steps of 'io' cannot be computed: AnswerDirectly" in result.output
 
 
 @pytest.mark.parametrize(("option", "shown"), [((), True), (("--option", "demos=none"), False)])

@@ -12,6 +12,7 @@ from triplecheck.evals import Question
 from triplecheck.evals.gold import linker_names, resolve_gold
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import session
+from triplecheck.lms.prompt import Prompt
 from triplecheck.optimize.checking import calls_by_step
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, step_metric
 from triplecheck.optimize.traces.derivations import Asked, Derivation
@@ -20,7 +21,7 @@ from triplecheck.optimize.traces.gold.engine import gold_engine
 from triplecheck.optimize.traces.gold.known import NoRightReplyError
 from triplecheck.optimize.traces.queries import right_query
 from triplecheck.programs import KERAG, Sources
-from triplecheck.signatures import AnswerFromFacts, SelectPaths, WriteQuery
+from triplecheck.signatures import AnswerFromFacts, NameTopics, SelectPaths, WriteQuery
 
 
 def question(text: str, topics: list[str], *answers: str, computed: bool = False) -> Question:
@@ -118,6 +119,16 @@ def test_a_query_is_written_where_a_look_up_is_not_enough(
     assert right_query(*derived(world, asked)) == query
 
 
+def test_a_query_goes_where_a_look_up_is_too_far(world: KnowledgeBase) -> None:
+    query = right_query(*derived(world, FURTHER, hops=1))
+    assert query == "SELECT DISTINCT ?x { <Bernhard Heiden> <student of> ?y01 . ?y01 <born in> ?x }"
+
+
+ONE = question(
+    "Are Bernhard Heiden and Paul Hindemith of one nationality?", ["heiden", "hindemith"], "yes", computed=True
+)
+
+
 # --- replies ---------------------------------------------------------------------------------------
 @pytest.mark.parametrize("assist", ["none", "all"])
 @pytest.mark.parametrize(
@@ -139,6 +150,30 @@ def test_right_replies_give_the_answer_with_and_without_assists(
     assert answer_of_gold(world, asked, assist=assist) == answer
 
 
+@pytest.mark.parametrize("assist", ["none", "all"])
+def test_what_two_share_is_found_by_the_name_of_its_relation(world: KnowledgeBase, assist: str) -> None:
+    assert answer_of_gold(world, ONE, assist=assist) == "yes"
+
+
+def test_the_query_of_the_rules_is_taken_where_it_gives_the_answers(bundled: KnowledgeBase) -> None:
+    before = Question("before", "Was Harvard founded before Yale?", ("yes",), topic=("Harvard", "Yale"), computed=True)
+    named = Question("named", "How many elements carry the name of Marie Curie?", ("1",), computed=True)
+    assert answer_of_gold(bundled, before, assist="all") == "yes"
+    program = KERAG(Sources.of(bundled))
+    with gold_engine(program, [named]) as (name, _), session(name):
+        found = program(question=named.question)
+    assert found.answer == "1" and "named after" in found.query, "it is no other count that is 1 by chance"
+
+
+def test_what_is_not_in_the_graph_has_the_topics_that_the_question_names(world: KnowledgeBase) -> None:
+    for text, topics in (("Who taught Silent Hamlet?", []), ("Whom did Silent Hermit teach?", ["Silent Hermit"])):
+        asked = question(text, [])
+        with gold_engine(KERAG(Sources.of(world)), [asked]) as (_, engine):
+            inputs = {"types": "none", "question": text, "known_names": "[1] Silent Hermit (Composer)"}
+            found = engine.reply(NameTopics, Prompt(inputs, ("topics", "domain")))
+        assert found is not None and found.outputs["topics"] == topics
+
+
 def test_none_is_never_said_in_place_of_a_reply_that_is_not_known(world: KnowledgeBase, tmp_path: Path) -> None:
     program = KERAG(Sources.of(world), assist="none")
     with gold_engine(program, [UNKNOWN, MUCH]) as (name, _), session(name):
@@ -149,7 +184,8 @@ def test_none_is_never_said_in_place_of_a_reply_that_is_not_known(world: Knowled
 
 def test_what_has_no_right_reply_is_left_out_of_a_check(world: KnowledgeBase) -> None:
     program = KERAG(Sources.of(world), assist="none")
-    found = calls_by_step(program, [UNKNOWN, FURTHER])
+    found, left_out = calls_by_step(program, [UNKNOWN, FURTHER])
+    assert left_out == [UNKNOWN]
     questions = {name: {case.question.answers for _, case in calls} for name, calls in found.items()}
     assert questions["NameTopics"] == {UNKNOWN.answers, FURTHER.answers}
     assert questions["SelectPaths"] == questions["AnswerFromFacts"] == {FURTHER.answers}

@@ -15,11 +15,12 @@ from program_parts import EX, node
 from triplecheck import signatures
 from triplecheck.evals import Question
 from triplecheck.kg import Direction, KnowledgeBase, UserError
+from triplecheck.lms import session
 from triplecheck.lms.local.form import as_numbers, fields_of
 from triplecheck.lms.local.guide import dictated
 from triplecheck.lms.prompt import Prompt, split_fields
 from triplecheck.optimize.traces import TraceManifest, TraceRow, collect, read_traces
-from triplecheck.optimize.traces.gold.engine import GoldEngine, check_computable, uncomputable, why_not
+from triplecheck.optimize.traces.gold.engine import GoldEngine, check_computable, gold_engine, uncomputable, why_not
 from triplecheck.optimize.traces.gold.known import GoldReply
 from triplecheck.optimize.traces.gold.references import edges_in, question_for, sentence, stated
 from triplecheck.optimize.traces.verification import rejection
@@ -222,6 +223,16 @@ def test_keywords_are_spelt_as_in_the_graph_and_what_follows_is_recognised(world
     inputs = {"question": TAUGHT.question, "topics": "[1] Bernhard Heiden", "paths": "[1] Bernhard Heiden → student of"}
     after = answered(world, wrong, Prompt(inputs, ("reasoning", "keep")))
     assert after is not None and after.outputs == {"keep": [1]}
+
+
+@pytest.mark.parametrize(
+    "before", ["Could you tell me who", "I am new here, so who", "I am new here. Could you tell me who"]
+)
+def test_a_question_is_recognised_as_a_program_words_it(world: KnowledgeBase, before: str) -> None:
+    polite = question(f"{before} taught Bernhard Heiden?", ["heiden"], ["hindemith"], [[("studentOf", "out")]])
+    program = resolve_program("kerag")(Sources.of(world))
+    with gold_engine(program, [polite]) as (name, _), session(name):
+        assert program(question=polite.question).answer == "Paul Hindemith"
 
 
 def test_facts_suffice_when_they_hold_the_path_to_its_end(world: KnowledgeBase) -> None:

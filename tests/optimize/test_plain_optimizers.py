@@ -10,6 +10,7 @@ from optimize_parts import PUPIL, WRITER, Pupil, Writer, engines, kerag, questio
 
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import language_model
+from triplecheck.lms.engines import messages_of
 from triplecheck.optimize.dspy_patches import quiet
 from triplecheck.optimize.metrics import feedback_metric
 
@@ -23,11 +24,14 @@ def _demos(program: dspy.Module) -> Demos:
 class Script:
     """A user's script: a program, a metric and training examples, with a model that is configured."""
 
-    def __init__(self, base: KnowledgeBase) -> None:
+    def __init__(self, base: KnowledgeBase, pupil: Pupil) -> None:
         asked = questions("train")[:2]
         self.program = kerag(base)
+        self.pupil = pupil
         self.metric = feedback_metric(base, asked)
-        self.train = [dspy.Example(question=one.question).with_inputs("question") for one in asked]
+        self.train = [
+            dspy.Example(question=one.question, answers=list(one.answers)).with_inputs("question") for one in asked
+        ]
 
     def mipro(self, demos: int) -> dspy.Module:
         optimizer = dspy.MIPROv2(
@@ -66,8 +70,9 @@ class Script:
 
 @pytest.fixture
 def script(bundled: KnowledgeBase) -> Any:
-    with engines(pupil=Pupil(), writer=Writer()), dspy.context(lm=language_model(PUPIL)), quiet():
-        yield Script(bundled)
+    pupil = Pupil()
+    with engines(pupil=pupil, writer=Writer()), dspy.context(lm=language_model(PUPIL)), quiet():
+        yield Script(bundled, pupil)
 
 
 def test_bootstrapped_demonstrations_come_behind_the_worked_examples(script: Script) -> None:
@@ -77,6 +82,37 @@ def test_bootstrapped_demonstrations_come_behind_the_worked_examples(script: Scr
         assert after[name][: len(worked)] == worked
     assert any(len(after[name]) == len(worked) + 2 for name, worked in before.items())
     assert _demos(script.program) == before
+
+
+@pytest.mark.parametrize("optimizer", ["random search", "simba", "better together"])
+def test_other_optimizers_keep_the_worked_examples(script: Script, optimizer: str) -> None:
+    random = dspy.BootstrapFewShotWithRandomSearch(
+        metric=script.metric, max_bootstrapped_demos=1, num_candidate_programs=1, num_threads=1
+    )
+    simba = dspy.SIMBA(metric=script.metric, bsize=2, num_candidates=1, max_steps=1, max_demos=1, num_threads=1)
+    before, data = _demos(script.program), {"trainset": script.train}
+    if optimizer == "better together":
+        script.program.set_lm(language_model(PUPIL))
+        made = dspy.BetterTogether(metric=script.metric, p=random, w=simba)
+        after = made.compile(
+            script.program, **data, valset=script.train, strategy="p", shuffle_trainset_between_steps=False
+        )
+    else:
+        after = (simba if optimizer == "simba" else random).compile(script.program, **data)
+    assert all(all(demo in _demos(after)[name] for demo in worked) for name, worked in before.items())
+
+
+@pytest.mark.parametrize("optimizer", ["labelled", "bootstrap"])
+def test_training_questions_are_no_half_demonstrations_of_a_step(script: Script, optimizer: str) -> None:
+    """By default DSPy puts whole training examples into every step."""
+    if optimizer == "labelled":
+        compiled = dspy.LabeledFewShot(k=2).compile(script.program, trainset=script.train)
+    else:
+        compiled = dspy.BootstrapFewShot(metric=script.metric).compile(script.program, trainset=script.train)
+    script.pupil.requests.clear()
+    compiled(question="Who directed Alien?")
+    told = [message["content"] for request in script.pupil.requests for message in messages_of(request)]
+    assert told and not any("Not supplied for this particular example" in text for text in told)
 
 
 def test_mipro_starts_from_the_worked_examples_and_may_keep_them(script: Script) -> None:

@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -23,6 +24,7 @@ from users_model import UsersEngine
 import triplecheck
 from triplecheck.evals import Question, evaluate
 from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg.ranker import GENERAL
 from triplecheck.lms import Budget, BudgetExceededError, Roles, language_model, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.roles import warn_of_baseline
@@ -31,6 +33,7 @@ from triplecheck.programs import KERAG, AnchorRAG, Cascade, Program, Sources, re
 from triplecheck.programs.steps import TraceEvent, Wrote, in_words
 
 QUESTION = "Who was the teacher of Bernhard Heiden?"
+(STUDENT,) = Path(__file__).parents[2].glob("examples/compiled/worldcup/models/*")
 
 
 class _Async:
@@ -188,6 +191,26 @@ class TestSaving:
         loaded = KERAG(world, hops=1)
         loaded.load(tmp_path / "kerag.json")
         assert loaded.get_lm() is language_model("extractive")
+
+    def test_what_compiling_chose_beside_the_steps_is_kept(self, world: KnowledgeBase, tmp_path: Path) -> None:
+        student, ranker, file = f"student/{STUDENT}", tmp_path / "ranker.safetensors", tmp_path / "kept.json"
+        shutil.copy(GENERAL, ranker)
+        compiled = KERAG(Sources.of(world).with_ranker(ranker))
+        compiled.abstain_below, compiled.summarize.lm = 0.9, language_model(student)
+        cascade = Cascade([(compiled, "extractive"), KERAG(world)], sure=0.4)
+        cascade.abstain_below = 0.2
+        made, loaded = KERAG(world), Cascade([(KERAG(world), "extractive"), KERAG(world)])
+        for program, other in ((compiled, made), (cascade, loaded)):
+            program.save(file)
+            other.load(file)
+        for one in (made, loaded.programs[0]):
+            assert (one.abstain_below, one.sources.ranker, one.summarize.lm.name) == (0.9, ranker, student)
+        assert (loaded.abstain_below, loaded.options.sure) == (0.2, 0.4)
+        assert (loaded.programs[1].abstain_below, loaded.programs[1].sources.given_ranker) == (None, None)
+        compiled.save(file)
+        ranker.unlink()
+        with pytest.raises(UserError, match="is not there; restore it"):
+            KERAG(world).load(file)
 
     def test_the_state_of_another_step_is_refused(self, program: KERAG, tmp_path: Path) -> None:
         path = tmp_path / "kerag.json"

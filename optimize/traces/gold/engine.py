@@ -18,6 +18,8 @@ from triplecheck.evals.configuration import digest
 from triplecheck.evals.gold import Names, linker_names, resolve_gold
 from triplecheck.evals.questions import Question, question_row
 from triplecheck.kg import Graph, UserError
+from triplecheck.language.rewording import asking_for_things
+from triplecheck.language.talk import asked_and_talk
 from triplecheck.lms import TolerantAdapter, register_engine, unregister_engine
 from triplecheck.lms.engines import code_hash, messages_of, reply
 from triplecheck.lms.kinds import is_no_language_model
@@ -198,22 +200,31 @@ class GoldEngine:
             asked.answers,
             question.answers[0] if question.computed and question.answers else None,
             documents=tuple(question.documents),
-            mended=self._mended(question),
+            mended=self._mended(question, question.question),
             query=right_query(asked, derivation),
+            asked=asked,
         )
 
     def _question(self, words: str) -> Question | None:
-        """The question with this text, or with this text after spelling correction."""
-        return self._questions.get(words) or (self._by_mended.get(words) if words else None)
+        """The question with this text, or whose text a program writes so."""
+        return self._questions.get(words) or (self._by_other_text.get(words) if words else None)
 
     @functools.cached_property
-    def _by_mended(self) -> dict[str, Question]:
-        return {self._mended(question): question for question in reversed(self._questions.values())}
+    def _by_other_text(self) -> dict[str, Question]:
+        listed = reversed(self._questions.values())
+        return {_words(text): question for question in listed for text in self._other_texts(question)}
 
-    def _mended(self, question: Question) -> str:
+    def _other_texts(self, question: Question) -> Iterator[str]:
+        """A question without the talk beside it, in plain form, and with mended spelling."""
+        language = self._sources.language
+        for text in (question.question, asked_and_talk(question.question, language)[0]):
+            mended = self._mended(question, text)
+            yield from (text, mended, asking_for_things(text, language), asking_for_things(mended, language))
+
+    def _mended(self, question: Question, text: str) -> str:
         graph = self._sources.graph
         topics = [node for id in question.topic if (node := graph.find(id)) is not None]
-        return exploration.mended(graph, _words(question.question), topics)
+        return exploration.mended(graph, _words(text), topics)
 
     def __copy__(self) -> GoldEngine:
         return self

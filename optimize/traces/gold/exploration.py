@@ -5,30 +5,59 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from triplecheck.evals.gold import linker_names
 from triplecheck.kg import Graph, Words, normalize
+from triplecheck.kg.encode import load_encoder
 from triplecheck.lms.prompt import Prompt, known_names
+from triplecheck.lms.resolve import baseline_reply
+from triplecheck.optimize.traces.derivations import Asked
 from triplecheck.optimize.traces.gold.answering import NO_ANSWER, answer_from_facts, leading_facts
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold
 from triplecheck.optimize.traces.gold_paths import GoldPath
+from triplecheck.optimize.traces.queries import NONE, is_right
+from triplecheck.programs.subgraph import noted_names
 from triplecheck.signatures.notation import (
     by_label,
     read_facts,
     read_path,
     read_reached,
+    read_topic,
+    split_note,
     without_note,
     write_path,
 )
 
 
-def write_query(known: KnownGold, _prompt: Prompt) -> GoldReply | None:
+def write_query(known: KnownGold, prompt: Prompt) -> GoldReply | None:
     """The query that gives the answers, or none if a look-up is enough or there are none. None: it is not known."""
-    return None if known.query is None else GoldReply({"query": known.query})
+    query = known.query if known.query == NONE else _by_rules(known, prompt) or known.query
+    return None if query is None else GoldReply({"query": query})
+
+
+def _by_rules(known: KnownGold, prompt: Prompt) -> str | None:
+    """The query of the rule-based baseline if it gives the answers; it leaves no word of the question out."""
+    asked = known.asked
+    if asked is None or asked.question.plan is not None:
+        return None
+    prompt = replace(prompt, language=asked.sources.language)
+    query = str(baseline_reply(prompt, load_encoder(), None)["query"])
+    return query if query != NONE and is_right(asked, query, _noted_topics(asked, prompt)) else None
+
+
+def _noted_topics(asked: Asked, prompt: Prompt) -> dict[str, list[int]]:
+    """The nodes of the topics in a prompt whose names have notes that tell homonyms apart."""
+    names, graph = linker_names(asked.sources.linker), asked.graph
+    noted = (name for line in prompt.items("topics") if split_note(name := read_topic(line).name)[1])
+    return {name: [node for node in names(split_note(name)[0]) if name in noted_names(graph, node)] for name in noted}
 
 
 def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply | None:
-    """The known names of the topics; else the label of a topic, if it is in the question. None: they are not known."""
+    """The known names of the topics; else the label of a topic, if it is in the question. None: they are not known.
+
+    A question whose answers and topics are not in the graph has the known names that stand in it.
+    """
     if not known.has_topics and known_names(prompt):
-        return None
+        return None if known.query is None else GoldReply({"topics": _standing(prompt), "domain": "unknown"})
     types = prompt.items("types")
     named = named_topics(known, prompt)
     domain = "unknown"
@@ -41,9 +70,15 @@ def name_topics(known: KnownGold, prompt: Prompt) -> GoldReply | None:
 def extract_keywords(known: KnownGold, prompt: Prompt) -> GoldReply | None:
     """The question with its topics spelt as in the graph, and their names. None: they are not known."""
     if not known.has_topics and known_names(prompt):
-        return None
+        return None if known.query is None else GoldReply({"proofread": known.mended, "keywords": _standing(prompt)})
     names = [name for _, name in named_topics(known, prompt)]
     return GoldReply({"proofread": known.mended, "keywords": list(dict.fromkeys(names))})
+
+
+def _standing(prompt: Prompt) -> list[str]:
+    """The known names that stand in the question."""
+    question = Words(prompt.text("question"))
+    return [known.name for known in known_names(prompt) if known.name in question]
 
 
 def select_paths(known: KnownGold, prompt: Prompt) -> GoldReply:

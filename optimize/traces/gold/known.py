@@ -13,7 +13,7 @@ from triplecheck.kg import Direction, Graph, TriplecheckError
 from triplecheck.kg.types import Edge
 from triplecheck.lms.prompt import COMPLETED, HEADER, Prompt
 from triplecheck.lms.values import SCORES, render
-from triplecheck.optimize.traces.derivations import Derivation
+from triplecheck.optimize.traces.derivations import Asked, Derivation
 from triplecheck.optimize.traces.gold_paths import GoldPath, ends_of, follow
 from triplecheck.optimize.traces.queries import NONE
 from triplecheck.programs.subgraph import Hop, RelationNames, by_plain_name, nodes_called, render_path
@@ -41,6 +41,7 @@ class KnownGold:
         documents: titles of the documents with the answer, if known.
         mended: the question with its topics spelt as in the graph.
         query: that gives the answer, `none` if a look-up is enough or there is no answer; None: not known.
+        asked: the question, with the sources that queries are checked on; None: none is checked.
     """
 
     graph: Graph
@@ -52,6 +53,7 @@ class KnownGold:
     documents: tuple[str, ...] = ()
     mended: str = ""
     query: str | None = None
+    asked: Asked | None = None
     _by_name: dict[frozenset[int], Mapping[str, list[int]]] = field(default_factory=dict, init=False, repr=False)
 
     @property
