@@ -245,10 +245,11 @@ def nodes_called(graph: Graph, text: str, nodes: Mapping[str, Sequence[int]]) ->
     """The nodes of `by_plain_name` that a text of a prompt names, with a note of `node_names` or without."""
     yield from nodes.get(text, ())
     starts = (text[:at] for at in range(len(text)) if text.startswith(" (", at))
-    yield from (node for start in starts for node in nodes.get(start, ()) if text in _noted_names(graph, node))
+    yield from (node for start in starts for node in nodes.get(start, ()) if text in noted_names(graph, node))
 
 
-def _noted_names(graph: Graph, node: int) -> set[str]:
+def noted_names(graph: Graph, node: int) -> set[str]:
+    """The texts of a node in prompts where a note tells it from homonyms."""
     plain = clean(graph.label(node))
     notes = (clean(distinction(graph, node)) for distinction in _DISTINCTIONS)
     return {with_note(plain, note) for note in notes if note}
