@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from triplecheck.app.console import (
     columns,
-    counted,
     duration,
     is_quiet,
     is_verbose,
@@ -23,6 +22,7 @@ from triplecheck.app.console import (
 )
 from triplecheck.app.opening import Batch, open_batch
 from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, ProgramArgument, flagged, flattened
+from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

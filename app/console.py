@@ -130,11 +130,6 @@ def remark(line: object) -> None:
     say(line, to=stderr())
 
 
-def counted(counts: Mapping[str, int]) -> str:
-    """Names with their counts on one line: `one 3, two 1`."""
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
-
-
 def total_of(usage: Usage) -> str:
     """Calls and tokens of a run on one line."""
     return f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens"

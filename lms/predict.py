@@ -275,7 +275,7 @@ class RolePredict(dspy.Predict):
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
         demos = kwargs.pop("demos", self.demos)
-        shown = [_shown(self.signature, demo) for demo in demos if is_general(lm) or not is_worked(demo)]
+        shown = [as_shown(self.signature, demo) for demo in demos if is_general(lm) or not is_worked(demo)]
         numbered = numbered_lists(self.signature.input_fields, kwargs)
         return _Attempt(lm, config, kwargs | numbered | {"demos": shown}, _adapter_for(lm))
 
@@ -483,7 +483,7 @@ class StreamListener(_StreamListener):
             return super().receive(chunk)
 
 
-def _shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:
+def as_shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:
     """A demonstration as prompts show it: the fields of the step, with numbered lists."""
     fields = {name: value for name, value in demo.items() if name in signature.fields}
     return fields | numbered_lists(signature.input_fields, fields)
