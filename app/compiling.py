@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 from triplecheck.app.console import (
     at_price,
     columns,
-    counted,
     duration,
     is_quiet,
     is_verbose,
@@ -35,6 +34,7 @@ from triplecheck.app.options import (
     flattened,
     written_options,
 )
+from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from rich.console import Console

@@ -130,11 +130,6 @@ def remark(line: object) -> None:
     say(line, to=stderr())
 
 
-def counted(counts: Mapping[str, int]) -> str:
-    """Names with their counts on one line: `one 3, two 1`."""
-    return ", ".join(f"{name} {count:,}" for name, count in counts.items())
-
-
 def at_price(dollars: float | None) -> str:
     """What something costs, behind what it takes; nothing if it is free.
 

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
-from triplecheck.app.console import counted, is_quiet, print_json, reporting, say, stderr, waiting
+from triplecheck.app.console import is_quiet, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, argument, flagged, flattened
+from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from triplecheck.app.console import (
     columns,
-    counted,
     is_quiet,
     is_verbose,
     print_json,
@@ -22,6 +21,7 @@ from triplecheck.app.console import (
 )
 from triplecheck.app.opening import open_batch
 from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flag, flattened
+from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from rich.table import Table

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from triplecheck.app.console import counted, print_json, reporting, say, stderr, waiting
+from triplecheck.app.console import print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import (
     DATA,
@@ -23,6 +23,7 @@ from triplecheck.app.options import (
     flagged,
     flattened,
 )
+from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from triplecheck.evals.questions import Question

@@ -1,4 +1,4 @@
-"""Readable labels from identifiers, for graphs without labels; nouns without plural.
+"""Readable labels from identifiers, for graphs without labels; nouns without plural; counts on one line.
 
 An IRI gives its local name, an identifier its words: `http://ex.org/birthPlace` -> "birth place",
 `plays_in_club` -> "plays in club". A path of slashes and dots, as in Freebase
@@ -8,6 +8,7 @@ An IRI gives its local name, an identifier its words: `http://ex.org/birthPlace`
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from urllib.parse import unquote
 
 from triplecheck.kg.types import XSD
@@ -136,3 +137,8 @@ def singular(word: str) -> str:
     if len(word) > 4 and word.endswith(("ches", "shes", "sses", "xes", "zes")):
         return word[:-2]
     return word[:-1] if len(word) > 3 and word.endswith("s") and not word.endswith(("ss", "us", "is")) else word
+
+
+def counted(counts: Mapping[str, int]) -> str:
+    """Names with their counts on one line: `one 3, two 1`."""
+    return ", ".join(f"{name} {count:,}" for name, count in counts.items())

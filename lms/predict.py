@@ -279,7 +279,7 @@ class RolePredict(dspy.Predict):
             config.setdefault("seed", rollout)
         demos = kwargs.pop("demos", self.demos)
         whole = [demo for demo in demos if all(demo.get(name) is not None for name in _required(self.signature))]
-        shown = [_shown(self.signature, demo) for demo in whole if is_general(lm) or not is_worked(demo)]
+        shown = [as_shown(self.signature, demo) for demo in whole if is_general(lm) or not is_worked(demo)]
         numbered = numbered_lists(self.signature.input_fields, kwargs)
         return _Attempt(lm, config, kwargs | numbered | {"demos": shown}, _adapter_for(lm))
 
@@ -492,7 +492,7 @@ def _required(signature: type[dspy.Signature]) -> list[str]:
     return [name for name, field in signature.output_fields.items() if field.is_required()]
 
 
-def _shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:
+def as_shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:
     """A demonstration as prompts show it: the fields of the step, with numbered lists."""
     fields = {name: value for name, value in demo.items() if name in signature.fields}
     return fields | numbered_lists(signature.input_fields, fields)

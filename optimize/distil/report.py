@@ -11,6 +11,7 @@ from typing import Any
 
 from triplecheck.evals.metrics.statistics import bootstrap_interval, mcnemar, write_p
 from triplecheck.kg._atomic import write_text
+from triplecheck.kg.readable import counted
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import counts
 
@@ -171,11 +172,6 @@ def interval(scores: Sequence[float]) -> tuple[float, float]:
     """The 95% bootstrap interval of the mean of some scores."""
     low, high = bootstrap_interval(scores)
     return round(low, 4), round(high, 4)
-
-
-def counted(rows: Mapping[str, int]) -> str:
-    """Names with their numbers of rows on one line: `one 3, two 1`."""
-    return ", ".join(f"{name} {count:,}" for name, count in rows.items())
 
 
 def _ends(interval: tuple[float, float]) -> str:

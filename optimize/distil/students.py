@@ -7,10 +7,11 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from triplecheck.kg import UserError
+from triplecheck.kg.readable import counted
 from triplecheck.optimize.distil.lesson import Lesson
 from triplecheck.optimize.distil.lora import distil_lora
 from triplecheck.optimize.distil.reader import distil_reader
-from triplecheck.optimize.distil.report import StudentReport, counted
+from triplecheck.optimize.distil.report import StudentReport
 from triplecheck.optimize.distil.trace_ranker import distil_ranker
 from triplecheck.optimize.traces import TraceRow, read_traces
 from triplecheck.optimize.traces.collector import GOLD

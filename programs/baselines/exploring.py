@@ -6,6 +6,7 @@ single entities, not whole paths as AnchorRAG does.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ import numpy.typing as npt
 from triplecheck.language.question import Question
 from triplecheck.lms import RolePredict
 from triplecheck.programs.assists.doubts import answering_step
+from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.closed_book import RecallingProgram
 from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from_facts
@@ -160,6 +162,21 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
         self.score_entities = RolePredict(ScoreEntities, role="prune")
         self.judge = RolePredict(JudgeSufficiency, role="judge")
         self.answer_from_facts = answering_step(self.assists, self.sources.language)
+
+    def run(self, question: str, trace: Trace) -> Outcome:
+        """Initialization, exploration and reasoning in turn, then the answer."""
+        at = self.start(question, trace)
+        tokens = self.options.limits.tokens
+        return planned(self, self.write_query, at.read, at.topics, tokens, trace, lambda: self._explored(at))
+
+    def _explored(self, at: Exploration) -> Outcome:
+        if not at.topics:
+            return self.recall_instead(at.question, "no_topic", "no entity of the graph was recognised", at.trace)
+        return replace(self.search(at), retrieved=frozenset(at.seen))
+
+    @abstractmethod
+    def search(self, at: Exploration) -> Outcome:
+        """The paper's exploration from the topics, and its answer."""
 
     def start(self, question: str, trace: Trace) -> Exploration:
         """The topics as the model names them, each linked to the entity whose name fits best."""

@@ -8,13 +8,12 @@ each step (adaptive breadth); `width` and `frontier` only bound it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 import numpy as np
 
 from triplecheck.lms import RolePredict
-from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.base import AnySources, check_positive
 from triplecheck.programs.baselines.exploring import (
     Exploration,
@@ -27,7 +26,7 @@ from triplecheck.programs.baselines.exploring import (
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
+from triplecheck.programs.steps import Checked, Stopped, Truncated
 from triplecheck.programs.subgraph import Path
 from triplecheck.signatures import NameSubGoals, Reflect, UpdateMemory
 
@@ -91,21 +90,11 @@ class PoG(ExploringProgram):
         if self.options.reflection and self.options.depth > 1:
             self.reflect = RolePredict(Reflect, role="judge")
 
-    def run(self, question: str, trace: Trace) -> Outcome:
+    def search(self, at: Exploration) -> Outcome:
         """Task decomposition, then rounds of exploration, memory, evaluation and reflection."""
-        at = self.start(question, trace)
-        tokens = self.options.limits.tokens
-        return planned(self, self.write_query, at.read, at.topics, tokens, trace, lambda: self._explored(at))
-
-    def _explored(self, at: Exploration) -> Outcome:
-        if not at.topics:
-            return self.recall_instead(at.question, "no_topic", "no entity of the graph was recognised", at.trace)
         reply = self.ask(at.trace, self.name_sub_goals, question=at.question, topics=at.shown)
         goals = [goal for goal in reply.goals if goal.strip()] or [at.question]
         memory = Memory(goals, [_UNKNOWN] * len(goals))
-        return replace(self._search(at, memory), retrieved=frozenset(at.seen))
-
-    def _search(self, at: Exploration, memory: Memory) -> Outcome:
         routes = [Route(Path(topic, (), np.array([topic]))) for topic in at.topics]
         resumed: list[Extension] = []
         for round_ in range(1, self.options.depth + 1):

@@ -7,15 +7,13 @@ the model itself names the topic entities.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import ClassVar
 
 import numpy as np
 
-from triplecheck.programs.assists.plans import planned
 from triplecheck.programs.baselines.exploring import Exploration, ExploringProgram, Route
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
+from triplecheck.programs.steps import Scored, Stopped, Truncated
 from triplecheck.programs.subgraph import Fact, Path
 
 
@@ -24,18 +22,8 @@ class ToG(ExploringProgram):
 
     name: ClassVar[str] = "tog"
 
-    def run(self, question: str, trace: Trace) -> Outcome:
-        """Initialization, exploration and reasoning in turn, then the answer."""
-        at = self.start(question, trace)
-        tokens = self.options.limits.tokens
-        return planned(self, self.write_query, at.read, at.topics, tokens, trace, lambda: self._explored(at))
-
-    def _explored(self, at: Exploration) -> Outcome:
-        if not at.topics:
-            return self.recall_instead(at.question, "no_topic", "no entity of the graph was recognised", at.trace)
-        return replace(self._search(at), retrieved=frozenset(at.seen))
-
-    def _search(self, at: Exploration) -> Outcome:
+    def search(self, at: Exploration) -> Outcome:
+        """Exploration and reasoning in turn, hop by hop."""
         beam = [Route(Path(topic, (), np.array([topic]))) for topic in at.topics]
         if len(beam) > self.options.width:
             at.trace.add(Truncated("topics", self.options.width, len(beam)))

@@ -6,8 +6,13 @@ import ast
 import functools
 import subprocess
 import sys
+import tomllib
 from collections.abc import Collection, Iterator
+from importlib.metadata import packages_distributions
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).parents[2]
 PACKAGES = ["kg", "signatures", "language", "lms", "programs", "optimize", "evals", "app"]
@@ -119,6 +124,26 @@ def test_packages_are_imported_by_their_installed_names() -> None:
 def flat(name: str) -> bool:
     """Whether an import works only in the repository's own folder."""
     return name.split(".")[0] in PACKAGES
+
+
+def test_imported_packages_are_declared() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    listed = (project["dependencies"], *project["optional-dependencies"].values())
+    declared = {distribution(requirement) for requirements in listed for requirement in requirements}
+    owners = packages_distributions() | {"llama_cpp": ["llama-cpp-python"]}  # it has to be compiled: rarely installed
+    others = {(path, name.split(".")[0]) for path in modules() for name in imports(path)}
+    wrong = [
+        f"{path.relative_to(ROOT)} imports {name}"
+        for path, name in sorted(others)
+        if name != PACKAGE and name not in sys.stdlib_module_names
+        if declared.isdisjoint(map(distribution, owners.get(name, ())))
+    ]
+    assert wrong == []
+
+
+def distribution(requirement: str) -> str:
+    """The normalized name of what a requirement names."""
+    return canonicalize_name(Requirement(requirement).name)
 
 
 def test_lms_imports_only_allowed_modules_of_kg() -> None:

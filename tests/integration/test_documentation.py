@@ -12,7 +12,20 @@ from documents import parse
 ROOT = Path(__file__).parents[2]
 PAGES = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs").rglob("*.md") if "reports" not in path.parts)
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", *(page for page in PAGES if page != "docs/cli.md")]
-FOLDERS = ("app", "bench", "docs", "evals", "kg", "lms", "optimize", "programs", "signatures", "tests", "triplecheck")
+FOLDERS = (
+    "app",
+    "bench",
+    "docs",
+    "evals",
+    "kg",
+    "language",
+    "lms",
+    "optimize",
+    "programs",
+    "signatures",
+    "tests",
+    "triplecheck",
+)
 
 
 @pytest.mark.parametrize("document", DOCUMENTS)

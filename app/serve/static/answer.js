@@ -25,11 +25,13 @@ const SHOWN = 12;
 export class Column {
   constructor(question, title, announce) {
     this.question = question;
+    this.heading = title ? "h3" : "h2"; // of a part
     this.announce = announce;
     this.abort = new AbortController();
     this.list = make("ol", { class: "steps" });
     this.summary = make("summary", {}, make("span", { class: "spinner", "aria-hidden": "true" }), "Starting …");
-    this.steps = make("details", { class: "progress" }, this.summary, this.list);
+    this.roles = make("ul", { class: "roles", "aria-label": "Cost of each role" });
+    this.steps = make("details", { class: "progress" }, this.summary, this.list, this.roles);
     this.body = make("div", { class: "body" });
     this.element = make("article", { class: "column", "aria-busy": "true" },
       title ? make("h2", {}, title) : "", this.body, this.steps);
@@ -72,11 +74,13 @@ export class Column {
     const open = (id, label) => this.look(answer.base, id, label);
     this.body.replaceChildren(
       answer.abstained ? abstention(answer) : given(answer, open),
-      ...(shown.length ? [make("h3", {}, title), triples(shown, open)] : []),
+      ...(shown.length ? [make(this.heading, { class: "part" }, title), triples(shown, open)] : []),
       ...[drawn(answer.picture, open)].filter(Boolean),
       this.node,
     );
     this.list.replaceChildren(...answer.steps.map(traced));
+    this.roles.replaceChildren(...Object.entries(answer.usage.by_role).sort().map(([role, usage]) =>
+      make("li", {}, `${role}: ${spent(usage).join(", ")}, ${usage.seconds.toFixed(2)} s in models`)));
     this.summary.replaceChildren(`Trace: ${counted(answer.steps.length, "step")}, ${cost(answer)}`);
     this.announce(answer.abstained ? "No answer: it is not in the graph, as far as the program can tell."
       : `Answer: ${answer.answer}. ${sentence(answer.verdict)}.`);
@@ -91,7 +95,7 @@ export class Column {
     panel.replaceChildren(make("p", {}, `Loading ${label} …`));
     try {
       const about = await get("neighbours", { id, base, limit: 8 });
-      panel.replaceChildren(...described(about, (other, name) => this.look(base, other, name), close));
+      panel.replaceChildren(...described(about, this.heading, (other, name) => this.look(base, other, name), close));
       panel.setAttribute("aria-label", `Node ${about.label}`);
       panel.focus({ preventScroll: true });
       panel.scrollIntoView({ block: "nearest", behavior: matchMedia("(prefers-reduced-motion: reduce)").matches ? "auto" : "smooth" });
@@ -150,16 +154,22 @@ function traced(step) {
 }
 
 function cost(answer) {
-  const usage = answer.usage;
-  const models = Object.keys(usage.by_model).join(", ");
-  const parts = [`${answer.seconds.toFixed(2)} s`, counted(usage.calls, "call") + (models ? ` to ${models}` : "")];
+  const models = Object.keys(answer.usage.by_model).join(", ");
+  const [calls, ...more] = spent(answer.usage);
+  return [`${answer.seconds.toFixed(2)} s`, calls + (models ? ` to ${models}` : ""), ...more].join(", ");
+}
+
+/** Calls, tokens and price of language models. */
+function spent(usage) {
+  const parts = [counted(usage.calls, "call")];
+  if (usage.cached_calls) parts.push(`${usage.cached_calls} from the cache`);
   const tokens = usage.prompt_tokens + usage.completion_tokens;
   if (tokens) parts.push(counted(tokens, "token"));
   if (usage.dollars) parts.push(`$${usage.dollars.toFixed(4)}`);
-  return parts.join(", ");
+  return parts;
 }
 
-function described(about, open, close) {
+function described(about, heading, open, close) {
   const names = (group) => group.nodes.map((node) =>
     make("li", {}, make("button", { type: "button", class: "link", onclick: () => open(node.id, node.label) }, node.label)));
   const groups = about.groups.map((group) => [
@@ -168,7 +178,7 @@ function described(about, open, close) {
       group.total > group.nodes.length ? make("li", { class: "note" }, `and ${(group.total - group.nodes.length).toLocaleString("en")} more`) : "")),
   ]);
   return [
-    make("div", { class: "head" }, make("h3", {}, about.label), make("button", { type: "button", class: "quiet", onclick: close }, "Close")),
+    make("div", { class: "head" }, make(heading, {}, about.label), make("button", { type: "button", class: "quiet", onclick: close }, "Close")),
     about.types.length ? make("p", { class: "types" }, about.types.join(" · ")) : "",
     about.description ? make("p", {}, about.description) : "",
     make("p", { class: "id" }, make("code", {}, about.id)),

@@ -8,12 +8,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import dspy
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.lms import TolerantAdapter
 from triplecheck.lms.local.backend import Backend, Generated, GenerationRequest, LocalConfig
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
+from triplecheck.lms.predict import as_shown
 from triplecheck.lms.values import numbered_lists
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.signatures import AnswerFromFacts, Step, demonstrations, without_reasoning
@@ -42,7 +42,7 @@ class Form:
 
     def prompt(self, inputs: Mapping[str, Any]) -> tuple[tuple[str, str], ...]:
         """The messages, as `lms.RolePredict` sends them to an embedded engine."""
-        demos = [_shown(self.step, demo) for demo in demonstrations(AnswerFromFacts)] if self.examples else []
+        demos = [as_shown(self.step, demo) for demo in demonstrations(AnswerFromFacts)] if self.examples else []
         given = dict(inputs) | numbered_lists(self.step.input_fields, inputs)
         messages = TolerantAdapter().format(self.step, demos, given)
         return tuple((str(message["role"]), str(message["content"])) for message in messages)
@@ -56,11 +56,6 @@ TUNED = Form("fine-tuned", examples=False, adapted=True)
 TUNED_BASE = Form("fine-tuned, base prompt", reasons=False, examples=False, adapted=True)
 LEFT_OUT = Form("fine-tuned without this graph", examples=False, adapted=True)
 LEFT_OUT_BASE = Form("fine-tuned without this graph, base prompt", reasons=False, examples=False, adapted=True)
-
-
-def _shown(step: type[Step], demo: dspy.Example) -> dict[str, Any]:
-    fields = {name: value for name, value in demo.items() if name in step.fields}
-    return fields | numbered_lists(step.input_fields, fields)
 
 
 @dataclass(frozen=True)
