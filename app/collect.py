@@ -48,7 +48,8 @@ class CollectOptions:
     least_share: float = flagged(
         "--least-share X",
         "Least share of each kind in the rows of a step: count, extreme, comparison, conjunction, two topics, "
-        "unanswerable, and nothing selected. Rows of rare kinds count up to four times; 0: all count once.",
+        "unanswerable, and nothing selected. Rows of rare kinds count up to four times; 0: all count once. At most a "
+        "fifth of a step's rows select nothing.",
         min=0,
         max=0.1,
         default=0.1,

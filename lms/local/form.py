@@ -26,7 +26,6 @@ from triplecheck.signatures.step import CopiedFrom, Numbers, hint_of
 
 Kind = Literal["text", "lines", "numbers", "items", "copies", "number", "choice"]
 
-LISTS: frozenset[Kind] = frozenset({"lines", "numbers", "items", "copies"})
 NONE = "none"
 """The text of an empty list."""
 

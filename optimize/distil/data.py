@@ -12,7 +12,7 @@ from typing import Any, Literal, get_args
 
 from triplecheck.kg import UserError
 from triplecheck.lms.local.backend import LocalConfig
-from triplecheck.lms.local.form import LISTS, NONE, Field, fields_of, shown
+from triplecheck.lms.local.form import Field, fields_of, shown
 from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
 from triplecheck.lms.local.transformers_backend import prompt_tokens
 from triplecheck.lms.prompt import split_fields
@@ -56,9 +56,6 @@ class DistilOptions:
     precision: Precision = "auto"
     """Precision of the base model and of matrix products; the adapter is trained in float32. `auto`: bfloat16 if
     the hardware supports it."""
-    empty_share: float = 0.2
-    """Maximum share of a step's rows with an empty list as the reply; the rest is left out. With more of them, a
-    small model replies `none` too often."""
     side_by_side: int = 8
     """Number of consecutive rows of the same step in the data; their common prompt prefix is computed once."""
     piece_length: int = 768
@@ -86,7 +83,7 @@ class DistilOptions:
             raise UserError(f"max_steps is {self.max_steps}: give 1 or more")
         if not 0 < self.learning_rate < 1:
             raise UserError(f"the learning rate is {self.learning_rate}: give a number between 0 and 1")
-        for name in ("warmup", "dev_share", "empty_share"):
+        for name in ("warmup", "dev_share"):
             if not 0 <= getattr(self, name) < 1:
                 raise UserError(f"{name} is {getattr(self, name)}: give a share from 0 to below 1")
         if self.precision not in get_args(Precision):
@@ -109,8 +106,6 @@ class Encoded:
     """Number of prompt tokens; the loss is computed on the others."""
     family: str
     """Hash of the first message: rows of a family have a common prefix."""
-    empty: bool = False
-    """Whether every list in the reply is empty."""
 
 
 class ChatEncoder:
@@ -134,11 +129,9 @@ class ChatEncoder:
         reply = self._reply(fields, values) if fields else self._vocabulary.encode(messages[-1]["content"].strip())
         if not reply:
             return None
-        lists = [values[field.name] for field in fields if field.kind in LISTS]
         family = hashlib.sha256(messages[0]["content"].encode("utf-8", "surrogatepass")).hexdigest()[:16]
-        empty = bool(lists) and all(value.strip().casefold() == NONE for value in lists)
         # Without guided generation, the model must generate the end token itself.
-        return Encoded((*prompt, *reply, self._tokenizer.eos_token_id), len(prompt), family, empty)
+        return Encoded((*prompt, *reply, self._tokenizer.eos_token_id), len(prompt), family)
 
     def _reply(self, fields: Sequence[Field], values: Mapping[str, str]) -> list[int] | None:
         if len(values) < len(fields):
@@ -155,8 +148,7 @@ def shared_length(rows: Sequence[Encoded]) -> int:
     return min(sum(1 for _ in alike), min(row.prompt for row in rows) - 1)
 
 
-TOO_LONG, NOT_IN_FORM = "too_long", "not_in_form"
-EMPTY, NOT_MEASURED = "empty", "not_measured"
+TOO_LONG, NOT_IN_FORM, NOT_MEASURED = "too_long", "not_in_form", "not_measured"
 
 
 @dataclass(frozen=True)
@@ -175,8 +167,7 @@ class TrainingData:
         train: rows to train on, those of rare kinds repeatedly (`TraceRow.times`).
         dev: rows of held-out questions, to measure the loss on.
         left_out: rows in neither, by reason: `duplicate` (another row is the same), `too_long`,
-            `not_in_form` (guided generation could not produce the reply), `empty` (over `empty_share`),
-            `not_measured` (held out, over `dev_rows`).
+            `not_in_form` (guided generation could not produce the reply), `not_measured` (held out, over `dev_rows`).
     """
 
     train: tuple[TrainingRow, ...]
@@ -230,7 +221,7 @@ def prepare(rows: Sequence[TraceRow], encoder: ChatEncoder, options: DistilOptio
             left_out[TOO_LONG] += 1
         else:
             (dev if row.split == "dev" else train).append(TrainingRow(row, tokens))
-    train = [one for one in _not_too_empty(train, options, left_out) for _ in range(one.row.times)]
+    train = [one for one in train for _ in range(one.row.times)]
     if not train:
         why = ", ".join(f"{reason} {count}" for reason, count in left_out.items() if count) or f"held out {len(dev)}"
         raise UserError(f"of {len(rows)} rows none is left to train on ({why}); collect more, or allow longer ones")
@@ -238,21 +229,6 @@ def prepare(rows: Sequence[TraceRow], encoder: ChatEncoder, options: DistilOptio
         left_out[NOT_MEASURED] = len(dev) - options.dev_rows
         dev = random.Random(options.seed).sample(dev, options.dev_rows)
     return TrainingData(tuple(train), tuple(dev), {why: count for why, count in left_out.items() if count})
-
-
-def _not_too_empty(rows: Sequence[TrainingRow], options: DistilOptions, left_out: Counter[str]) -> list[TrainingRow]:
-    """The rows with at most `empty_share` empty replies per step."""
-    steps: dict[str, list[int]] = {}
-    for at, one in enumerate(rows):
-        steps.setdefault(one.row.signature, []).append(at)
-    over: set[int] = set()
-    for step, own in steps.items():
-        empty = [at for at in own if rows[at].tokens.empty]
-        most = int((len(own) - len(empty)) * options.empty_share / (1 - options.empty_share))
-        over.update(random.Random(f"{options.seed}:{step}").sample(empty, max(0, len(empty) - most)))
-    if over:
-        left_out[EMPTY] = len(over)
-    return [one for at, one in enumerate(rows) if at not in over]
 
 
 def _check(row: TraceRow, number: int) -> None:

@@ -40,7 +40,7 @@ class Lesson:
     """What a student learns from, and how.
 
     Attributes:
-        rows: by the directory that `collect` wrote; those of directories of the same name are of one graph.
+        rows: by the directory that `collect` wrote; its manifest tells which are of one graph (`tasks.graph_names`).
         out: directory of students.
         name: of the student in `out`; None: its kind, or a hash.
         base: model to train, of students that are language models: `local/smollm2`, or a directory with a transformers

@@ -15,7 +15,7 @@ from triplecheck.kg import normalize
 from triplecheck.kg._atomic import write_bytes, write_text
 from triplecheck.kg.values import parse_json
 from triplecheck.optimize.traces.collector import VERIFIED, refusal
-from triplecheck.optimize.traces.kinds import balanced, by_kind
+from triplecheck.optimize.traces.kinds import balanced, by_kind, selecting
 from triplecheck.optimize.traces.manifest import TraceManifest, Verification, scores_of
 from triplecheck.optimize.traces.reading import CARD, MANIFEST, TRACES
 from triplecheck.optimize.traces.records import SOURCES, Record, Source, TraceRow, counts, read_records, split_of
@@ -150,6 +150,8 @@ def assemble(
         own = list(_rows_of(chosen[question.id], extra.get(question.id), how, left_out))
         split = split_of(question, how.dev_share)
         rows += [replace(row, split=split) for row in own]
+    rows, surplus = selecting(rows)
+    left_out += [LeftOut.of(row, "selects_nothing") for row in surplus]
     rows = balanced(rows, how.least_share)
     if rejected is not None:
         lines = [json.dumps(vars(one), ensure_ascii=False, default=str) for one in left_out]

@@ -88,7 +88,8 @@ def collect(
         cap: maximum rows per question; of more, the first ones and the last are kept.
         dev_share: share of the questions held out, from 0 to 1.
         least_share: least share of each kind of question (`kinds.BALANCED`) in the rows of a step, if there is a row of
-            it: rows of rare kinds count several times (`TraceRow.times`); 0: all count once.
+            it: rows of rare kinds count several times (`TraceRow.times`); 0: all count once. Of rows that select
+            nothing a fifth of a step's rows is kept (`kinds.selecting`).
         distractors: number of wrong paths and facts that the pass `gold` keeps besides the right ones, so that later
             steps see irrelevant input; the rows hold the right replies.
         rejected: a file for the steps that are left out, each with the reason (`manifest.LEFT_OUT`).

@@ -16,6 +16,8 @@ BALANCED = ("count", "extreme", "comparison", "conjunction", "two topics", "unan
 """The kinds that a student sees too seldom if rows are taken as they are asked. `nothing selected` teaches to stop."""
 MOST_TIMES = 4
 """How often a row is repeated at most: more would be learnt by heart."""
+MOST_NOTHING = 0.2
+"""Most of the rows of a step that may select nothing: with more of them, a student replies `none` too often."""
 
 
 def kinds_of(derivation: Derivation | None, *, answerable: bool, topics: int) -> tuple[str, ...]:
@@ -56,6 +58,19 @@ def row_kinds(kinds: Sequence[str], outputs: Mapping[str, Any]) -> tuple[str, ..
     return (*kinds, NOTHING_SELECTED) if selects_nothing(outputs) else tuple(kinds)
 
 
+def selecting(rows: Sequence[TraceRow]) -> tuple[list[TraceRow], list[TraceRow]]:
+    """The rows, of which at most `MOST_NOTHING` of a step's training rows select nothing, but one may; and the rest.
+
+    Which of them are kept depends on the hashes of their messages.
+    """
+    over: set[int] = set()
+    for own in _taught(rows):
+        nothing = sorted((at for at in own if NOTHING_SELECTED in rows[at].kinds), key=lambda at: rows[at].key)
+        most = max(1, int((len(own) - len(nothing)) * MOST_NOTHING / (1 - MOST_NOTHING)))
+        over.update(nothing[most:])
+    return [row for at, row in enumerate(rows) if at not in over], [rows[at] for at in sorted(over)]
+
+
 def balanced(rows: Sequence[TraceRow], share: float) -> list[TraceRow]:
     """The rows, of which those of rare kinds count several times (`TraceRow.times`), at most `MOST_TIMES`.
 
@@ -64,11 +79,7 @@ def balanced(rows: Sequence[TraceRow], share: float) -> list[TraceRow]:
         share: least share of each kind of `BALANCED` in the rows of a step, if there is a row of it.
     """
     times = [1] * len(rows)
-    by_step: dict[str, list[int]] = {}
-    for at, row in enumerate(rows):
-        if row.split == "train":
-            by_step.setdefault(row.signature, []).append(at)
-    for own in by_step.values():
+    for own in _taught(rows):
         for _ in range(MOST_TIMES - 1):
             counted = _counted((rows[at].kinds, times[at]) for at in own)
             total = sum(times[at] for at in own)
@@ -90,6 +101,15 @@ def by_kind(rows: Sequence[TraceRow]) -> dict[str, dict[str, dict[str, float]]]:
             kind: {"rows": count, "share": round(repeated[kind] / total, 4)} for kind, count in sorted(alone.items())
         }
     return found
+
+
+def _taught(rows: Sequence[TraceRow]) -> Iterable[list[int]]:
+    """The places of the training rows, by step."""
+    by_step: dict[str, list[int]] = {}
+    for at, row in enumerate(rows):
+        if row.split == "train":
+            by_step.setdefault(row.signature, []).append(at)
+    return by_step.values()
 
 
 def _counted(rows: Iterable[tuple[Sequence[str], int]]) -> Counter[str]:

@@ -41,7 +41,6 @@ QUICK = DistilOptions(
     evaluations=2,
     precision="float32",
     max_length=800,
-    empty_share=0.9,
 )
 
 
@@ -190,18 +189,6 @@ def test_left_out_rows_are_counted(encoder: ChatEncoder) -> None:
     assert data.to_json()["by_step"] == {"NameColour": 2}
 
 
-def test_empty_replies_are_limited_to_their_share(encoder: ChatEncoder) -> None:
-    given_rows = [number_row(number) for number in range(80)] + [colour_row(number) for number in range(5)]
-    for share in (0.0, 0.2, 0.9):
-        data = prepare(given_rows, encoder, DistilOptions(empty_share=share, dev_rows=0))
-        numbers = [one for one in data.train if one.row.signature == "PickNumbers"]
-        empty = sum(one.tokens.empty for one in numbers)
-        assert len(numbers) - empty == 20
-        assert empty == {0.0: 0, 0.2: 5, 0.9: 60}[share]
-        assert data.left_out == ({"empty": 60 - empty} if empty < 60 else {})
-        assert len(data.train) - len(numbers) == 5, "a step without lists is not touched"
-
-
 def test_different_replies_to_a_prompt_are_all_kept(encoder: ChatEncoder) -> None:
     other = chat_row(chat(NameColour, {"thing": "thing 2"}, {"answer": "grey"}), "NameColour")
     data = prepare([other, colour_row(2), colour_row(2), colour_row(4, "dev")], encoder, QUICK)
@@ -223,10 +210,10 @@ def test_a_prompt_held_out_in_one_directory_is_held_out_in_all(encoder: ChatEnco
 
 def test_without_held_out_rows_whole_questions_are_held_out(encoder: ChatEncoder) -> None:
     given_rows = [make(number) for number in range(40) for make in (colour_row, number_row)]
-    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3, empty_share=0.9))
+    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3))
     train, dev = ({one.row.id for one in part} for part in (data.train, data.dev))
     assert 4 <= len(dev) <= 20 and not train & dev
-    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3, dev_rows=3, empty_share=0.9))
+    data = prepare(given_rows, encoder, DistilOptions(dev_share=0.3, dev_rows=3))
     assert (len(data.dev), data.left_out) == (3, {"not_measured": 2 * len(dev) - 3})
 
 

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 
 from triplecheck.kg import UserError
 from triplecheck.lms.local.weights import find_weights
-from triplecheck.optimize.distil import DistilOptions
+from triplecheck.optimize.distil import DistilOptions, tasks
 from triplecheck.optimize.distil.lesson import Lesson, LoraOptions
 from triplecheck.optimize.distil.lora import distil_lora
 from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
@@ -112,9 +112,16 @@ def base(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return tiny_llama(tmp_path_factory.mktemp("tiny") / "llama", texts, 8192)
 
 
+@pytest.fixture
+def few(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A single row is enough."""
+    monkeypatch.setattr(tasks, "LEAST_ROWS", 1)
+
+
 STEPS = DistilOptions(rank=2, alpha=4, batch=4, max_steps=1, precision="float32", dev_rows=0)
 
 
+@pytest.mark.usefixtures("few")
 def test_chains_are_written_learnt_and_measured(base: Path, tmp_path: Path) -> None:
     rows = {
         Path("films"): [gold_row(0), gold_row(1), gold_row(2, "dev")],
@@ -196,10 +203,15 @@ def test_an_interrupted_model_is_asked_only_for_what_is_missing(tmp_path: Path) 
     assert len(told.asked) == 1
 
 
+def test_too_few_rows_are_refused_before_the_model_is_loaded(tmp_path: Path) -> None:
+    rows = {Path("films"): [*map(gold_row, range(49)), *(replace(gold_row(n), source="verified") for n in range(9))]}
+    with pytest.raises(UserError, match=r"49 right replies .* are too few to train a lora: .*--pass gold"):
+        distil_lora(Lesson(rows, tmp_path, base="no such model"))
+
+
+@pytest.mark.usefixtures("few")
 def test_wrong_input_says_what_would_do(base: Path, tmp_path: Path) -> None:
     row = gold_row(0)
-    with pytest.raises(UserError, match="--pass gold"):
-        distil_lora(Lesson({Path("films"): [replace(row, source="verified")]}, tmp_path))
     with pytest.raises(UserError, match="no test rows of towns"):
         distil_lora(Lesson({Path("films"): [row]}, tmp_path, how=LoraOptions(left_out=("towns",))))
     with pytest.raises(UserError, match="no device 'abacus'"):
@@ -208,6 +220,7 @@ def test_wrong_input_says_what_would_do(base: Path, tmp_path: Path) -> None:
         LoraOptions(samples=-1)
 
 
+@pytest.mark.usefixtures("few")
 def test_the_command_reports(base: Path, tmp_path: Path) -> None:
     from triplecheck.app.main import app
 

@@ -13,6 +13,7 @@ from typer.testing import CliRunner, Result
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.optimize.distil.report import Score
 from triplecheck.optimize.distil.students import rows_for
+from triplecheck.optimize.distil.tasks import graph_names
 from triplecheck.optimize.traces.reading import graph_of
 
 
@@ -74,6 +75,19 @@ def test_questions_of_another_graph_are_refused_before_they_are_asked(tmp_path: 
         result = distill(*words)
         assert result.exit_code == 2 and told in " ".join(result.output.split())
         assert not (tmp_path / "out").exists()
+
+
+def test_folders_are_of_one_graph_if_their_manifests_say_so(tmp_path: Path) -> None:
+    def folder(name: str, graph: str | None) -> Path:
+        return traces(tmp_path / name, [gold_row(1)], graph=graph)
+
+    one, other = folder("a/gold", "1" * 64), folder("b/gold", "2" * 64)
+    again, server = folder("c/verified", "1" * 64), folder("d/films", None)
+    assert graph_names([one, again]) == {one: "gold", again: "gold"}
+    assert graph_names([one, other, again]) == {one: "a/gold", other: "b/gold", again: "a/gold"}
+    assert graph_names([server, folder("e/films", None), one])[one] == "gold"
+    deep = folder("x/a/gold", "2" * 64)
+    assert graph_names([one, deep]) == {one: str(one), deep: str(deep)}
 
 
 def test_a_folder_without_traces_is_refused(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from triplecheck.optimize.traces import TraceManifest, TraceRow, collect, read_t
 from triplecheck.optimize.traces.collector import refusal
 from triplecheck.optimize.traces.derivations import Derivation
 from triplecheck.optimize.traces.gold_paths import GoldPath
-from triplecheck.optimize.traces.kinds import MOST_TIMES, balanced, by_kind, kinds_of, row_kinds
+from triplecheck.optimize.traces.kinds import MOST_TIMES, balanced, by_kind, kinds_of, row_kinds, selecting
 from triplecheck.optimize.traces.reading import graph_of
 from triplecheck.optimize.traces.records import JudgedStep
 from triplecheck.programs.subgraph import Hop
@@ -151,6 +151,18 @@ def test_rows_of_rare_kinds_count_more_than_once() -> None:
     assert shares["count"] == {"rows": 2, "share": pytest.approx(4 / 35, abs=1e-4)}
     assert shares["extreme"]["share"] < 0.12
     assert balanced(rows, 0.0) == rows
+
+
+def test_a_fifth_of_the_rows_of_a_step_select_nothing() -> None:
+    def nothing(id: str, split: str = "train") -> TraceRow:
+        return replace(row(id, ("nothing selected",), split), key=f"{ord(id[-1]) * 7 % 10}{id}")
+
+    rows = [nothing(f"n{n}") for n in range(9)] + [row(f"a{n}") for n in range(12)] + [nothing("d", "dev")]
+    kept, over = selecting(rows)
+    assert len(over) == 6 and kept == [one for one in rows if one not in over]
+    assert selecting(rows[:9])[0] == [min(rows[:9], key=lambda one: one.key)], "one at least teaches to stop"
+    assert selecting(rows[8:]) == (rows[8:], [])
+    assert by_kind(balanced(kept, 0.1))["Step"]["nothing selected"]["share"] == pytest.approx(0.2)
 
 
 def test_a_frequent_kind_is_not_repeated() -> None:

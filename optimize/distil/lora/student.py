@@ -37,10 +37,9 @@ from triplecheck.optimize.distil.lora.kept import KeptBackend
 from triplecheck.optimize.distil.lora.report import LoraReport, problem_of
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, StudentReport
 from triplecheck.optimize.distil.run import base_weights, check_libraries, distil_rows
-from triplecheck.optimize.distil.tasks import Task, answering
+from triplecheck.optimize.distil.tasks import Task, answering, check_enough, graph_names
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import messages_key, row_messages
-from triplecheck.signatures import AnswerFromFacts
 
 if TYPE_CHECKING:
     from triplecheck.lms.local.transformers_backend import LoadedModel, TransformersBackend
@@ -60,7 +59,7 @@ def distil_lora(lesson: Lesson) -> StudentReport:
         lesson: its rows with right replies are used.
 
     Raises:
-        UserError: nothing to train on, or an unknown graph is to be left out.
+        UserError: too few rows to train on, or an unknown graph is to be left out.
         UnavailableError: a library or the base model is missing.
     """
     check_libraries()
@@ -83,16 +82,13 @@ def distil_lora(lesson: Lesson) -> StudentReport:
 
 
 def _tasks(lesson: Lesson) -> list[Task]:
-    """The right replies of each graph. Refuses a lesson without a row to learn, and unknown graphs to leave out."""
+    """The right replies of each graph. Refuses a lesson with too few rows to learn, and unknown graphs to leave out."""
     right: dict[str, list[TraceRow]] = {}
-    for folder, rows in lesson.rows.items():
-        right.setdefault(folder.name, []).extend(row for row in answering(rows) if row.source == "gold")
+    for folder, graph in graph_names(lesson.rows).items():
+        own = (row for row in answering(lesson.rows[folder]) if row.source == "gold")
+        right.setdefault(graph, []).extend(own)
     tasks = [Task.of(graph, graph, rows) for graph, rows in right.items()]
-    if not any(task.train for task in tasks):
-        raise UserError(
-            f"no right replies of the step {AnswerFromFacts.__name__} to learn from; "
-            "`triplecheck collect kerag --pass gold --step AnswerFromFacts` writes them"
-        )
+    check_enough(tasks, "lora")
     graphs = sorted(task.graph for task in tasks if task.test)
     unknown = sorted(set(lesson.how.left_out) - set(graphs))
     if unknown:
