@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.bracketing import brackets_table
-from triplecheck.app.console import columns, is_quiet, is_verbose, printable, reporting, say, stdout, total_of
+from triplecheck.app.console import columns, is_quiet, is_verbose, printable, remark, reporting, say, stdout, total_of
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -95,6 +95,8 @@ def show(result: Tuned, place: Path) -> None:
         rows.add_row(*map(printable, row.cells()))
     out.print(rows)
     say(said(result, place))
+    if result.stopped is not None:
+        remark(f"{result.stopped}; with a larger budget, the same command goes on")
 
 
 def _numbers(line: Choice) -> list[str]:
@@ -124,6 +126,8 @@ def said(result: Tuned, place: Path) -> str:
     from triplecheck.optimize.tuning.tries import TOO_DEAR
 
     where = f"report in {printable(str(place))}"
+    if result.bundle is not None and result.gain is None:
+        return f"not measured on the test questions; bundle: {printable(str(result.bundle))} ({where})"
     if result.bundle is not None and result.gain is not None:
         gain, calls = result.gain, [line.test.calls for line in (result.choices[0], result.choices[-1]) if line.test]
         fewer = (

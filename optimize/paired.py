@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any, NoReturn
+from typing import Any, Literal, NoReturn
 
 import dspy
 
@@ -74,9 +74,15 @@ class Measured:
     @property
     def seconds(self) -> float | None:
         """Seconds that the calls of a question take, by those that no cache answered; None: there are none."""
+        seconds = self.per_call("seconds")
+        return None if seconds is None else seconds * self.calls
+
+    def per_call(self, name: Literal["tokens", "dollars", "seconds"]) -> float | None:
+        """What a call takes, by those that no cache answered; None: there are none."""
         parts = self._parts()
         new = sum(part["calls"] - part["cached_calls"] for part in parts)
-        return sum(part["seconds"] for part in parts) / new * self.calls if new else None
+        summed = ("prompt_tokens", "completion_tokens") if name == "tokens" else (name,)
+        return float(sum(part[field] for part in parts for field in summed)) / new if new else None
 
     def _parts(self) -> list[Mapping[str, Any]]:
         return [part for row in self.rows.values() for part in parts_of_language_models(row["usage"])]

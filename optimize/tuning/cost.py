@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from statistics import mean
+from typing import Any
 
 from triplecheck.kg import UserError
 from triplecheck.lms import Budget, Roles
@@ -15,6 +15,7 @@ from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.examples import Split
+from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.students import STUDENTS
 from triplecheck.optimize.tuning.recorded import Recorded
@@ -34,21 +35,31 @@ class Cost:
         tokens_per_call: tokens of one call, with its demonstrations.
         least: calls that are needed to measure the program as written and one choice.
         whole: calls of everything that is tried, at most.
+        dollars_per_call: None: the price is not known.
+        seconds_per_call: None: not measured yet.
     """
 
     per_question: float
     tokens_per_call: float
     least: int
     whole: int
+    dollars_per_call: float | None = None
+    seconds_per_call: float | None = None
 
     def of(self, questions: int) -> int:
         """Calls to answer some questions."""
         return round(self.per_question * questions)
 
+    def takes(self, calls: float) -> dict[str, float]:
+        """What so many calls take, by the limit of a budget, as far as it is known."""
+        each = {"tokens": self.tokens_per_call, "dollars": self.dollars_per_call, "seconds": self.seconds_per_call}
+        return {"calls": calls} | {name: calls * rate for name, rate in each.items() if rate is not None}
+
 
 def cost_of(
     program: Program,
     recorded: Recorded,
+    model: str,
     split: Split,
     bracketed: int,
     rewrites: bool,
@@ -60,6 +71,7 @@ def cost_of(
     Args:
         program: as written.
         recorded: calls of the training questions; without any, a question is taken to need one.
+        model: whose price is taken.
         rewrites: whether instructions are rewritten.
         tested: programs that are measured on the test questions.
         asked: questions that are asked besides, to record their calls.
@@ -67,7 +79,8 @@ def cost_of(
     calls = [call for some in recorded.values() for call in some]
     per_question = len(calls) / len({call.id for call in calls}) if calls else 1.0
     shown = [len(json.dumps(row, ensure_ascii=False)) for row in state_of(program).values()]
-    size = (mean(call.size for call in calls) if calls else 0) + mean(shown)
+    tokens = ((mean(call.size for call in calls) if calls else 0) + mean(shown)) / _CHARACTERS_PER_TOKEN
+    price = price_of(language_model(model))
     steps, roles = len(recorded), len({step.role for step in program.predictors()})
     chosen = len(STUDENTS) + steps * (2 if rewrites else 1) + roles
     whole = asked + (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + tested * len(split.held_out)
@@ -76,9 +89,10 @@ def cost_of(
     beside = PILOT * steps + len(split.validation)  # whether replies can be read, and what the rules ask on words
     return Cost(
         per_question,
-        size / _CHARACTERS_PER_TOKEN,
+        tokens,
         math.ceil(least * per_question) + beside,
         math.ceil(whole * per_question) + beside + alone,
+        None if price is None else price.of(1, 0) * tokens,
     )
 
 
@@ -95,25 +109,15 @@ def prompt_tokens(program: Program, roles: Roles, recorded: Recorded) -> float:
     return total / _CHARACTERS_PER_TOKEN / max(1, len(questions))
 
 
-def check_budget(cost: Cost, budget: Budget, model: str) -> None:
+def check_budget(cost: Cost, budget: Budget) -> None:
     """Refuse a budget that cannot show a gain.
-
-    Args:
-        model: whose price is taken.
 
     Raises:
         UserError: the budget is too small for the program as written and one choice.
     """
-    tokens = round(cost.least * cost.tokens_per_call)
-    price = price_of(language_model(model))
-    needed: Mapping[str, float | None] = {
-        "calls": cost.least,
-        "tokens": tokens,
-        "dollars": None if price is None else price.of(tokens, 0),
-    }
-    for name, least in needed.items():
+    for name, least in cost.takes(cost.least).items():
         allowed = getattr(budget, name)
-        if allowed is not None and least is not None and least > allowed:
+        if allowed is not None and least > allowed:
             raise UserError(
                 f"a budget of {allowed:g} {name} is too small: to measure the program as written and one choice takes "
                 f"about {least:,.4g} {name}; raise --budget-{name}, or give fewer questions with --limit"
@@ -136,10 +140,13 @@ class Purse:
     reserved: int
     tested: int
 
-    def with_measured(self, calls: float) -> Purse:
-        """The purse by the calls that a question took: more than were recorded, if a model is often asked to reply
-        again."""
-        return replace(self, cost=replace(self.cost, per_question=calls))
+    def with_measured(self, written: Measured) -> Purse:
+        """The purse by what questions took: more than was estimated, if a model is often asked to reply again."""
+        rates = {name: written.per_call(name) for name in ("tokens", "dollars", "seconds")}
+        if self.cost.dollars_per_call is None:
+            del rates["dollars"]
+        known: dict[str, Any] = {f"{name}_per_call": rate for name, rate in rates.items() if rate is not None}
+        return replace(self, cost=replace(self.cost, per_question=written.calls, **known))
 
     def allows(self, calls: float, result: float | None = None) -> bool:
         """Whether so many calls can be made, and the reserved questions asked.
@@ -147,11 +154,10 @@ class Purse:
         Args:
             result: calls of the result for a question; None: as many as of the program as written.
         """
-        used = self.ledger.charged()
+        used, limits = self.ledger.charged(), vars(self.budget)
         calls += self.cost.of(self.reserved) + self.tested * (self.cost.per_question if result is None else result)
-        needed = {"calls": calls, "tokens": calls * self.cost.tokens_per_call}
-        limits = {name: getattr(self.budget, name) for name in needed}
-        return all(limit is None or limit - getattr(used, name) >= needed[name] for name, limit in limits.items())
+        needed = self.cost.takes(calls)
+        return all(limits[name] is None or limits[name] - getattr(used, name) >= needed[name] for name in needed)
 
     def allows_questions(self, count: int) -> bool:
         """Whether the program as written can be asked so many questions, and the reserved ones."""

@@ -52,11 +52,13 @@ class Tuned:
         program: with what won; as it was, if nothing did. Models of its own are set on its steps.
         brackets: what each step is worth, most room first.
         choices: the lines of the table, the program as written first and the result last.
-        gain: of the result against the program as written, on the test questions; None: nothing won or saved calls.
-        bundle: None likewise.
+        gain: of the result against the program as written, on the test questions; None: nothing won or saved calls, or
+            the budget did not suffice to measure it.
+        bundle: None: nothing won or saved calls.
         usage: of the whole run.
         rows: results on the test questions: of the program as written, of each kind of choice alone if `TunePlan.each`
             is set, and of the result if something won.
+        stopped: that the budget was used up, so that not all was tried or measured; None: it was not.
     """
 
     program: Program
@@ -66,6 +68,7 @@ class Tuned:
     bundle: Path | None
     usage: Usage
     rows: tuple[Row, ...] = ()
+    stopped: str | None = None
 
     def to_json(self) -> dict[str, Any]:
         """Contents of `report.json`."""
@@ -76,4 +79,5 @@ class Tuned:
             "bundle": None if self.bundle is None else str(self.bundle),
             "usage": self.usage.to_json(),
             "rows": [row.to_json() for row in self.rows],
+            "stopped": self.stopped,
         }

@@ -20,7 +20,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import RunDirectory
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.lms import Roles, session
+from triplecheck.lms import BudgetExceededError, Roles, session
 from triplecheck.lms.kinds import EXTRACTIVE as BASELINE
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
@@ -82,7 +82,8 @@ def tune(
         UserError: the program calls no model, the budget is too small, no answer is one of the graph, or `out` holds
             another run.
         TriplecheckError: no reply to a step can be read.
-        BudgetExceededError: the budget is used up.
+        BudgetExceededError: the budget is used up before the program as written is measured; later, what was measured
+            until then is the result.
         UnavailableError: a model is not available.
     """
     with _opened(plan, Path(out), knowledge_base, calls, progress) as run:
@@ -161,6 +162,7 @@ def _opened(
         estimate = partial(
             cost_of,
             plan.program,
+            model=plan.roles.model("answer"),
             split=questions,
             bracketed=_bracketed(plan),
             rewrites=plan.prompt_model is not None,
@@ -170,7 +172,7 @@ def _opened(
         if not by_models:
             check_answers(plan.program, drawn)
         elif is_new:
-            check_budget(estimate({}, asked=len(drawn)), plan.budget, plan.roles.model("answer"))
+            check_budget(estimate({}, asked=len(drawn)), plan.budget)
         # Right replies cost nothing of the budget.
         with session(plan.roles, plan.budget if by_models else None):
             train, validation = (
@@ -179,7 +181,7 @@ def _opened(
             )
         cost = estimate(train)
         if is_new:
-            check_budget(cost, plan.budget, plan.roles.model("answer"))
+            check_budget(cost, plan.budget)
         yield _Run(plan, directory, base, progress, train, validation, cost)
 
 
@@ -201,6 +203,7 @@ class _Run:
 
     def __post_init__(self) -> None:
         self._best, self._kept = State(self.plan.program, self.plan.roles), Measured({})
+        self._stopped: str | None = None
 
     def _left_to_bracket(self) -> int:
         """The number of questions that bracketing all steps still has to ask."""
@@ -227,10 +230,13 @@ class _Run:
         asked, tested = len(plan.questions.validation), len(plan.questions.held_out)
         written = self._kept = self._measured(first, _VALIDATION)
         reserved = (ROWS - 2 if plan.each else 0) * tested + self._left(first, _TEST)
-        purse = Purse(self.cost, plan.budget, ledger, reserved, tested).with_measured(written.calls)
+        purse = Purse(self.cost, plan.budget, ledger, reserved, tested).with_measured(written)
         # A step is bracketed where one choice can be measured besides.
         left = self._left_to_bracket()
-        brackets = self._brackets() if not left or purse.allows_questions(asked + left) else []
+        brackets: list[Bracket] = []
+        with self._until_spent():
+            if not left or purse.allows_questions(asked + left):
+                brackets = self._brackets()
         tries = Tries(
             plan=plan,
             out=self.directory.path,
@@ -246,27 +252,47 @@ class _Run:
         )
         lines = [replace(self._line(WRITTEN, first), kept=True)]
         tried = []
-        for one in tries.all():
-            tried.append(one)
-            lines.append(self._tried(one, purse, written))
-        test = self._measured(first, _TEST)
-        lines[0] = replace(lines[0], test=test)
+        with self._until_spent():
+            for one in tries.all():
+                tried.append(one)
+                lines.append(self._tried(one, purse, written))
         total = gain_over(self._kept, written)
         won = is_worth_it(total, written.calls, self._kept.calls)
         best = self._best if won else first
-        found = {WRITTEN: first}
+        others: dict[str, State] = {}
         if plan.each:
-            found |= alone(first, tried, tries.cascade(BASELINE, Roles(BASELINE), first, written))
-        rows = self._rows(found | ({ALL: best} if won else {}))
-        shown = tuple(tries.brackets)
+            with self._until_spent():
+                others |= alone(first, tried, tries.cascade(BASELINE, Roles(BASELINE), first, written))
+        result = {ALL: best} if won else {}
+        tests = self._tested({WRITTEN: first} | result | others)
+        rows = self._rows({WRITTEN: first} | others | result, tests)
+        test, after, shown = tests.get(WRITTEN), tests.get(ALL), tuple(tries.brackets)
+        lines[0] = replace(lines[0], test=test)
         if not won:
-            return Tuned(plan.program.deepcopy(), shown, tuple(lines), None, None, ledger.charged(), rows)
-        after = self._measured(best, _TEST)
+            unchanged = plan.program.deepcopy()
+            return Tuned(unchanged, shown, tuple(lines), None, None, ledger.charged(), rows, self._stopped)
         lines.append(replace(self._line(ALL, best), kept=True, gain=total, test=after))
-        program, bundle, gain = best.with_own_models(), self.directory.path / "bundle", gain_over(after, test)
-        tuned = Tuned(program, shown, tuple(lines), gain, bundle, ledger.charged(), rows)
+        gain = None if test is None or after is None else gain_over(after, test)
+        program, bundle = best.with_own_models(), self.directory.path / "bundle"
+        tuned = Tuned(program, shown, tuple(lines), gain, bundle, ledger.charged(), rows, self._stopped)
         save_bundle(best.whole, bundle, best.roles, about=tuned.to_json() | {"bundle": None})
         return tuned
+
+    @contextmanager
+    def _until_spent(self) -> Iterator[None]:
+        """A budget that is used up ends what is done here, and not the run."""
+        try:
+            yield
+        except BudgetExceededError as error:
+            self._stopped = str(error)
+
+    def _tested(self, named: Mapping[str, State]) -> dict[str, Measured]:
+        """Programs on the test questions, as far as the budget goes."""
+        found = {}
+        with self._until_spent():
+            for name, state in named.items():
+                found[name] = self._measured(state, _TEST)
+        return found
 
     def _tried(self, one: Try, purse: Purse, written: Measured) -> Choice:
         """A choice on top of those that were kept, and whether it is kept too."""
@@ -285,9 +311,10 @@ class _Run:
             self._best, self._kept = state, line.validation
         return replace(line, kept=keep, gain=gain_over(line.validation, written))
 
-    def _rows(self, named: Mapping[str, State]) -> tuple[Row, ...]:
+    def _rows(self, named: Mapping[str, State], tests: Mapping[str, Measured]) -> tuple[Row, ...]:
         """Programs on the test questions, as lines of the table of results."""
-        measured = {name: self._measured(state, _TEST) for name, state in named.items()}
+        named = {name: state for name, state in named.items() if name in tests}
+        measured = {name: tests[name] for name in named}
         tokens = {name: state.tokens(self.train, measured[name]) for name, state in named.items()}
         return tuple(table_rows(measured, tokens))
 

@@ -17,6 +17,7 @@ from triplecheck.lms import Budget, BudgetExceededError, ModelReplyError, Roles,
 from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.examples import three_parts
+from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.tuning.cost import Cost, Purse
 from triplecheck.optimize.tuning.result import Tuned
@@ -187,15 +188,43 @@ def test_python_gets_the_compiled_program(tuned: tuple[Tuned, Path], bundled: Kn
         triplecheck.compile(program, examples[:2], out=tmp_path / "run")
 
 
+def _measured(calls: int, tokens: int = 100) -> Measured:
+    """A question that took so many calls, each of 2 seconds and a tenth of a cent."""
+    each = {"prompt_tokens": tokens, "completion_tokens": 0, "seconds": 2.0, "dollars": 0.001}
+    part = {"calls": calls, "cached_calls": 0, **{name: calls * value for name, value in each.items()}}
+    return Measured({"q": {"usage": {"by_model": {PUPIL: part}}}})
+
+
 def test_calls_are_reserved_by_what_a_question_was_measured_to_take() -> None:
     with session() as ledger:
         cost = Cost(per_question=2.0, tokens_per_call=100.0, least=20, whole=99)
         purse = Purse(cost, Budget(calls=100), ledger, 15, 15)
         assert purse.allows_questions(20) and not purse.allows_questions(21)
-        assert purse.with_measured(3.0).allows_questions(3) and not purse.with_measured(3.0).allows_questions(4)
-        assert purse.with_measured(1.0).allows_questions(70)
+        more, fewer = purse.with_measured(_measured(3)), purse.with_measured(_measured(1))
+        assert more.allows_questions(3) and not more.allows_questions(4)
+        assert fewer.allows_questions(70) and not fewer.allows_questions(71)
         # What asks the model less is cheap to measure on the test questions too.
         assert purse.allows(62.5, 0.5) and not purse.allows(63, 0.5)
+
+
+@pytest.mark.parametrize("budget", [Budget(tokens=8000), Budget(dollars=0.04), Budget(seconds=80.0)])
+def test_tokens_dollars_and_seconds_are_reserved_too(budget: Budget) -> None:
+    cost = Cost(per_question=1.0, tokens_per_call=1.0, least=20, whole=99, dollars_per_call=0.0)
+    with session() as ledger:
+        purse = Purse(cost, budget, ledger, 10, 10).with_measured(_measured(1, tokens=200))
+        assert purse.allows(19) and not purse.allows(21)
+
+
+def test_what_was_measured_until_the_budget_is_used_up_is_the_result(
+    tuned: tuple[Tuned, Path], bundled: KnowledgeBase, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Purse, "allows", lambda *_: True)
+    with engines(pupil=Pupil()):
+        spent = tune(replace(_plan(bundled, budget=Budget(calls=600)), students=()), tmp_path, knowledge_base=bundled)
+        assert spent.stopped is not None and "budget of 600 calls is used up" in spent.stopped
+        assert spent.choices[0].validation is not None and (tmp_path / "report.json").is_file()
+        whole = tune(replace(_plan(bundled), students=()), tmp_path, knowledge_base=bundled)
+    assert whole.stopped is None and whole.gain == tuned[0].gain
 
 
 def test_a_cascade_is_tried_with_a_budget_for_the_questions_that_get_to_the_model(
