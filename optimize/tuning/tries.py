@@ -141,6 +141,10 @@ class Tries:
         rooms = {one.step: one.room for one in self.brackets}
         cases = self._cases()
         for name in sorted(self.train, key=lambda name: -rooms.get(name, 0.0)):
+            state = self.best()[0]
+            if _is_free(state.roles, [steps_of(state.program)[name]]):
+                yield Try(f"{name}: demonstrations", None, "no language model is asked there")
+                continue
             if rooms.get(name, 1.0) <= 0:
                 yield Try(f"{name}: demonstrations", None, "right replies there gain nothing")
                 continue
