@@ -124,7 +124,8 @@ def compile_program(
     and gives roles to the rule-based baseline. What makes the whole program win clearly more validation questions than
     it loses is kept, and what saves calls if it loses no more than it wins. One table has all choices; a bundle is
     written if the result beats the program as written by more than chance (McNemar's exact test, p < .05), or saves
-    half of its calls and loses no more than it wins. It needs 60 questions, and 300 are better.
+    half of its calls and loses 5% of the questions at most (with 95% confidence). It needs 60 questions, and 300 are
+    better.
 
     With --optimizer it runs one of DSPy's optimizers, prints an estimate of the cost and the time first, and writes all
     candidates with their scores, the program's scores before and after on held-out questions, and a bundle for --bundle

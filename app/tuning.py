@@ -122,7 +122,7 @@ def _numbers(line: Choice) -> list[str]:
 def said(result: Tuned, place: Path) -> str:
     """What came of compiling, in a line."""
     from triplecheck.evals.metrics.statistics import say_p
-    from triplecheck.optimize.tuning.run import SAVING
+    from triplecheck.optimize.tuning.run import is_saving
     from triplecheck.optimize.tuning.tries import TOO_DEAR
 
     where = f"report in {printable(str(place))}"
@@ -130,14 +130,13 @@ def said(result: Tuned, place: Path) -> str:
         return f"not measured on the test questions; bundle: {printable(str(result.bundle))} ({where})"
     if result.bundle is not None and result.gain is not None:
         gain, calls = result.gain, [line.test.calls for line in (result.choices[0], result.choices[-1]) if line.test]
-        fewer = (
-            ""
-            if len(calls) < 2 or calls[1] > SAVING * calls[0]
-            else f", at {calls[1]:.1f} calls in place of {calls[0]:.1f}"
-        )
+        saves = len(calls) == 2 and is_saving(*calls)
+        fewer = f", at {calls[1]:.1f} calls in place of {calls[0]:.1f}" if saves else ""
+        doubt = gain.lost > gain.won or (gain.lost == gain.won and not saves)
+        warning = "; WARNING: no gain there, so measure more before you use it" if doubt else ""
         return (
             f"on {gain.scored} test questions {gain.won} won, {gain.lost} lost ({say_p(gain.p)}){fewer}; "
-            f"bundle: {printable(str(result.bundle))} ({where})"
+            f"bundle: {printable(str(result.bundle))} ({where}){warning}"
         )
     untried = [one for one in result.choices[1:] if one.validation is None]
     if len(untried) == len(result.choices) - 1 and any(TOO_DEAR in one.note for one in untried):

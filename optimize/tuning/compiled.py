@@ -36,7 +36,7 @@ def compile(  # what it is called where people use it
     progress: ProgressCallback = no_progress,
 ) -> Program:
     """Compile a program: try what may pay, and keep what wins by more than chance, or saves half of the calls and loses
-    no more than it wins (`tuning.run.tune`).
+    little (`tuning.run.tune`).
 
     `report.json` in `out` has what each step is worth, and what each choice won and lost. The same call resumes an
     interrupted run.

@@ -47,7 +47,10 @@ ROWS = 8
 CHEAPER = 0.95
 """The share of the calls or tokens up to which a choice saves some: small differences come by chance."""
 SAVING = 0.5
-"""The share of the calls of the program as written up to which what answers no fewer questions is worth a bundle."""
+"""The share of the calls of the program as written up to which what loses little is worth a bundle."""
+LOSS = 0.05
+"""The share of the questions that may be lost for it (`loss_of`)."""
+_LIMIT = 1.645  # standard deviations
 _BRACKETS, _VALIDATION, _TEST = "brackets", "validation", "test"
 
 
@@ -69,8 +72,8 @@ def tune(
     is kept if the whole program wins more validation questions with it than it loses, by more than one standard
     deviation of chance; what saves calls or tokens is kept if it wins at least as many as it loses.
     The result is written as a bundle if it beats the program as written on them by McNemar's exact test (p < .05), or
-    loses no more than it wins at half of the calls; the test questions choose nothing. An interrupted run is resumed by
-    the same call.
+    takes half of the calls and loses 5% of them at most, with 95% confidence; the test questions choose nothing. An
+    interrupted run is resumed by the same call.
 
     Args:
         knowledge_base: of the program's graph; without one no student is trained.
@@ -116,14 +119,27 @@ def is_cheaper(before: tuple[float, float], after: tuple[float, float]) -> bool:
 
 
 def is_worth_it(gain: Gain, before: float, after: float) -> bool:
-    """Whether a result becomes a bundle: it wins by more than chance, or saves half of the calls and loses no more than
-    it wins.
+    """Whether a result becomes a bundle: it wins by more than chance, or saves half of the calls and loses little.
 
     Args:
         before, after: calls of language models for a question.
     """
     wins = gain.is_clear and gain.won > gain.lost
-    return wins or (gain.won >= gain.lost and before > 0 and after <= SAVING * before)
+    return wins or (is_saving(before, after) and loss_of(gain) <= LOSS)
+
+
+def is_saving(before: float, after: float) -> bool:
+    """Whether half of the calls of language models, or more, are saved."""
+    return before > 0 and after <= SAVING * before
+
+
+def loss_of(gain: Gain) -> float:
+    """The share of the questions that is lost, at most: the one-sided 95% limit of a normal distribution."""
+    if not gain.scored:
+        return 1.0
+    lost = (gain.lost - gain.won) / gain.scored
+    spread = (gain.lost + gain.won) / gain.scored - lost**2
+    return lost + _LIMIT * math.sqrt(spread / gain.scored)
 
 
 def estimated(

@@ -13,6 +13,7 @@ from triplecheck.app.tuning import said
 from triplecheck.evals import bundled_questions
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Usage
+from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.result import Choice, Tuned
 from triplecheck.programs import KERAG
@@ -104,3 +105,22 @@ def test_a_budget_that_allows_no_choice_says_so(bundled: KnowledgeBase) -> None:
     choices = (written, Choice("a ranker of paths, trained", note="not tried: the budget does not allow it"))
     line = said(Tuned(KERAG(bundled), (), choices, None, None, Usage()), Path("out"))
     assert line.startswith("the budget allows no choice, so nothing was tried") and "report in out" in line
+
+
+@pytest.mark.parametrize(
+    ("won", "lost", "calls", "told", "warns"),
+    [
+        (5, 0, (3, 3), "5 won, 0 lost", False),
+        (1, 2, (3, 3), "1 won, 2 lost", True),
+        (0, 0, (3, 1), "at 1.0 calls in place of 3.0", False),
+        (0, 1, (3, 1), "at 1.0 calls in place of 3.0", True),
+        (0, 0, (0, 0), "0 won, 0 lost (p = 1.000); bundle", True),
+    ],
+)
+def test_a_bundle_that_gains_nothing_on_the_test_questions_comes_with_a_warning(
+    won: int, lost: int, calls: tuple[int, int], told: str, warns: bool, bundled: KnowledgeBase
+) -> None:
+    measured = [Measured({"q": {"usage": {"by_model": {"some": {"calls": count}}}}}) for count in calls]
+    choices = tuple(Choice(name, test=test) for name, test in zip(("as written", "all"), measured, strict=True))
+    line = said(Tuned(KERAG(bundled), (), choices, Gain(won, lost, 50, 1.0), Path("b"), Usage()), Path("out"))
+    assert told in line and ("WARNING: no gain there" in line) is warns

@@ -116,6 +116,8 @@ def test_little_is_no_saving(before: tuple[float, float], after: tuple[float, fl
         (0, 0, 1.0, 4.0, 2.0, True),
         (1, 2, 1.0, 4.0, 1.0, False),
         (3, 0, 0.25, 0.0, 0.0, False),
+        (1, 1, 1.0, 4.0, 2.0, True),
+        (12, 12, 1.0, 4.0, 2.0, False),
     ],
 )
 def test_a_result_wins_by_more_than_chance_or_saves_calls(
