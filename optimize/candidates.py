@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,6 +71,11 @@ class Gain:
     def is_clear(self) -> bool:
         """Whether it is improbable that the two differ by chance."""
         return self.p < _CLEAR
+
+    @property
+    def is_likely(self) -> bool:
+        """Whether it wins more than it loses, by more than one standard deviation of chance."""
+        return self.won - self.lost > math.sqrt(self.won + self.lost)
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""

@@ -105,7 +105,7 @@ def is_kept(gain: Gain, *, saves: bool) -> bool:
     Of many choices some win by chance. So it must win by more than one standard deviation of chance, or save calls or
     tokens and lose no more than it wins.
     """
-    return gain.won >= gain.lost if saves else gain.won - gain.lost > math.sqrt(gain.won + gain.lost)
+    return gain.won >= gain.lost if saves else gain.is_likely
 
 
 def is_cheaper(before: tuple[float, float], after: tuple[float, float]) -> bool:

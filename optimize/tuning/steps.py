@@ -6,7 +6,7 @@ import json
 import random
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -24,6 +24,7 @@ from triplecheck.optimize.candidates import Candidates
 from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.optimizers.instructions import GEPA
+from triplecheck.optimize.paired import gain_of
 from triplecheck.optimize.scoring import CASE, Metric, OneStep, halting
 from triplecheck.optimize.spec import OptimizerJob, Size
 from triplecheck.optimize.state import steps_of
@@ -171,23 +172,33 @@ def own_demos(calls: Sequence[RecordedCall], seed: int, most: int = MOST_DEMOS) 
 def best_demos(
     program: Program,
     name: str,
-    train: Sequence[RecordedCall],
+    sets: Mapping[str, Demos],
     validation: Sequence[RecordedCall],
     cases: Mapping[str, Case],
     *,
-    seed: int = 0,
     workers: int = 1,
 ) -> StepChoice | None:
-    """The set of demonstrations with the best score, of equal ones the shortest; None: the step has it already."""
+    """The shortest set of demonstrations that is not worse than the best one by more than chance, call by call.
+
+    Args:
+        sets: see `demo_sets`, the one that the step has first.
+
+    Returns:
+        None: the step has it already.
+    """
     step = steps_of(program)[name]
-    found = []
-    for what, demos in demo_sets(step, train, seed).items():
+    found = {}
+    for what, demos in sets.items():
         other = step.deepcopy()
         other.demos = list(demos)
-        score = mean(scores(other, validation, cases, workers))
-        found.append(StepChoice(name, what, demos, None, 0.0, score, len(validation)))
-    best = max(found, key=lambda one: (one.after, -_size(one.demos or ())))
-    return None if best is found[0] else replace(best, before=found[0].after)
+        found[what] = scores(other, validation, cases, workers)
+    best = max(found.values(), key=mean)
+    good = [what for what in found if not gain_of(best, found[what]).is_likely]
+    chosen, given = min(good, key=lambda what: _size(sets[what])), next(iter(sets))
+    if chosen == given:
+        return None
+    before, after = mean(found[given]), mean(found[chosen])
+    return StepChoice(name, chosen, sets[chosen], None, before, after, len(validation))
 
 
 def calls_of_rewriting(train: int, validation: int) -> int:

@@ -28,6 +28,7 @@ from triplecheck.optimize.tuning.cost import Purse
 from triplecheck.optimize.tuning.recorded import Recorded, RecordedCall
 from triplecheck.optimize.tuning.state import State
 from triplecheck.optimize.tuning.steps import (
+    Demos,
     StepChoice,
     best_demos,
     calls_of_rewriting,
@@ -145,14 +146,17 @@ class Tries:
             if _is_free(state.roles, [steps_of(state.program)[name]]):
                 yield Try(f"{name}: demonstrations", None, "no language model is asked there")
                 continue
-            if rooms.get(name, 1.0) <= 0:
-                yield Try(f"{name}: demonstrations", None, "right replies there gain nothing")
-                continue
             calls = sample(self.validation.get(name, ()), self.plan.seed)
             sets = demo_sets(steps_of(self.plan.program)[name], self.train[name], self.plan.seed)
-            takes = len(sets) * len(calls)
-            yield self._of_step(name, DEMONSTRATIONS, takes, partial(self._demos, name, calls, cases))
-            if self.plan.prompt_model is not None:
+            has_room = rooms.get(name, 1.0) > 0
+            if not has_room:  # fewer tokens are all that there is to gain
+                sets = {what: demos for what, demos in sets.items() if what in (next(iter(sets)), "none")}
+            if has_room or len(sets) > 1:
+                takes = len(sets) * len(calls)
+                yield self._of_step(name, DEMONSTRATIONS, takes, partial(self._demos, name, sets, calls, cases))
+            else:
+                yield Try(f"{name}: demonstrations", None, "right replies there gain nothing")
+            if has_room and self.plan.prompt_model is not None:
                 takes = calls_of_rewriting(len(self.train[name]), len(calls))
                 yield self._of_step(name, INSTRUCTION, takes, partial(self._instruction, name, calls, cases))
 
@@ -246,11 +250,11 @@ class Tries:
         note = f"{choice.before:.2f} to {choice.after:.2f} on {choice.calls} recorded calls"
         return Try(f"{name}: {choice.what}", partial(_with_choice, choice), note, kind=what)
 
-    def _demos(self, name: str, calls: Sequence[RecordedCall], cases: Mapping[str, Case]) -> StepChoice | None:
+    def _demos(
+        self, name: str, sets: Mapping[str, Demos], calls: Sequence[RecordedCall], cases: Mapping[str, Case]
+    ) -> StepChoice | None:
         plan = self.plan
-        if not calls:
-            return None
-        return best_demos(plan.program, name, self.train[name], calls, cases, seed=plan.seed, workers=plan.workers)
+        return best_demos(plan.program, name, sets, calls, cases, workers=plan.workers) if calls else None
 
     def _instruction(self, name: str, calls: Sequence[RecordedCall], cases: Mapping[str, Case]) -> StepChoice | None:
         plan = self.plan

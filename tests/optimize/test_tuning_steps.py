@@ -22,7 +22,7 @@ from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.tuning.cost import prompt_tokens
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
-from triplecheck.optimize.tuning.steps import StepChoice, demo_sets, own_demos, rewritten
+from triplecheck.optimize.tuning.steps import StepChoice, best_demos, demo_sets, own_demos, rewritten
 from triplecheck.optimize.tuning.tries import threshold_of
 from triplecheck.programs import KERAG, Sources
 from triplecheck.programs.outcome import Outcome
@@ -229,3 +229,19 @@ def test_an_outage_or_a_spent_budget_while_an_instruction_is_rewritten_is_no_ver
         found(Budget(calls=3), Writer(), Pupil())
     choice = found(Budget(), Writer(), Pupil())
     assert choice is not None and (choice.before, choice.after, choice.instructions) == (0.0, 1.0, CAREFULLY)
+
+
+@pytest.mark.parametrize(
+    ("none", "chosen"), [([0.0] * 6, "own"), ([1.0, 1.0, 1.0, 1.0, 0.0, 0.0], "own"), ([1.0] * 5 + [0.0], "none")]
+)
+def test_of_demonstrations_that_differ_by_chance_the_shortest_are_taken(
+    none: list[float], chosen: str, bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    demos = [dspy.Example(question=f"Question {at}?") for at in range(3)]
+    sets = {"worked": (demos[0],), "worked + own": tuple(demos), "none": (), "own": tuple(demos[1:])}
+    found = {1: [0.0] * 6, 3: [1.0] * 6, 0: none, 2: [1.0] * 5 + [0.0]}
+    monkeypatch.setattr("triplecheck.optimize.tuning.steps.scores", lambda step, *_: found[len(step.demos)])
+    calls = [_call(f"q{at}", "look-up") for at in range(6)]
+    choice = best_demos(kerag(bundled), "summarize", sets, calls, {})
+    assert choice is not None and (choice.what, choice.demos) == (chosen, sets[chosen])
+    assert (choice.before, choice.after) == (0.0, 5 / 6)
