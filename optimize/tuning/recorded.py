@@ -14,10 +14,9 @@ from pydantic_core import to_jsonable_python
 
 from triplecheck.evals.configuration import describe, digest
 from triplecheck.evals.questions import Question, question_row
+from triplecheck.evals.run_directory import JsonLines, repair_lines
 from triplecheck.kg import TriplecheckError, UnavailableError, UserError
-from triplecheck.kg._atomic import write_text
 from triplecheck.kg.progress import ProgressCallback, no_progress
-from triplecheck.kg.values import parse_json
 from triplecheck.lms import BudgetExceededError, session
 from triplecheck.optimize.examples import pilot, whole_examples
 from triplecheck.optimize.metrics import Case, score_call
@@ -66,7 +65,7 @@ Recorded = Mapping[str, Sequence[RecordedCall]]
 def record(
     program: Program, questions: Sequence[Question], folder: Path, progress: ProgressCallback = no_progress
 ) -> Recorded:
-    """The calls of each step while the program answers questions, from a file if they were recorded before.
+    """The calls of each step while the program answers questions; what was recorded before is read from a file.
 
     The replies are right ones, which cost no call of a model. Where they cannot be computed for all steps of the
     program, the models of the session reply.
@@ -83,20 +82,27 @@ def record(
     with _teacher(program, questions):
         described = describe(program, dspy.settings.lm_roles, program.sources.knowledge_base, None)
         file = folder / f"{digest([described, [question_row(question) for question in questions]])}.jsonl"
-        if not file.is_file():
-            if uncomputable(program):
-                pilot(program, whole_examples(questions[:_PILOT]))
-            lines = []
-            for done, question in enumerate(questions):
+        kept: dict[str, Sequence[Mapping[str, Any]]] = {}
+
+        def keep(row: Mapping[str, Any]) -> bool:
+            kept[row["id"]] = row["calls"]
+            return True
+
+        repair_lines(file, keep)
+        left = [question for question in questions if question.id not in kept]
+        if uncomputable(program) and not kept:
+            pilot(program, whole_examples(left[:_PILOT]))
+        with JsonLines(file) as sink:
+            for done, question in enumerate(left, len(kept)):
                 progress("recording calls", done, len(questions))
-                lines += [json.dumps(to_jsonable_python(row), ensure_ascii=False) for row in _rows(program, question)]
-            folder.mkdir(parents=True, exist_ok=True)
-            write_text(file, "".join(f"{line}\n" for line in lines))
+                kept[question.id] = to_jsonable_python(list(_rows(program, question)))
+                sink.append({"id": question.id, "calls": kept[question.id]})
     steps = steps_of(program)
     found: dict[str, list[RecordedCall]] = {}
-    for row in map(parse_json, filter(None, file.read_text("utf-8").split("\n"))):
-        (example,) = restored(steps[row["step"]].signature, [row["example"]])
-        found.setdefault(row["step"], []).append(RecordedCall(row["id"], row["kind"], example, row["full"]))
+    for question in questions:
+        for row in kept[question.id]:
+            (example,) = restored(steps[row["step"]].signature, [row["example"]])
+            found.setdefault(row["step"], []).append(RecordedCall(question.id, row["kind"], example, row["full"]))
     return found
 
 
@@ -149,7 +155,7 @@ def _rows(program: Program, question: Question) -> Iterator[dict[str, Any]]:
         reasoned = is_template(step.model) or reasoning_gap(inputs, values) is None
         full = scored.score == 1 and step.signature.__name__ not in mended and reasoned
         replied = {name: values[name] for name in step.signature.output_fields}
-        about = {"step": names[id(step)], "id": question.id, "kind": kind_of(case, replied), "full": full}
+        about = {"step": names[id(step)], "kind": kind_of(case, replied), "full": full}
         yield about | {"example": dict(inputs) | replied}
 
 

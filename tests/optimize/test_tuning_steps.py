@@ -87,6 +87,26 @@ def test_calls_are_recorded_once_with_right_replies(bundled: KnowledgeBase, tmp_
     assert {"look-up", "count"} <= {call.kind for call in first["summarize"]}
 
 
+def test_recording_goes_on_after_the_questions_that_were_recorded(bundled: KnowledgeBase, tmp_path: Path) -> None:
+    asked, program = questions("train")[:4], kerag(bundled)
+    told: list[int] = []
+
+    def stops(what: str, done: int, total: int | None) -> None:
+        told.append(done)
+        if len(told) == 3:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        record(program, asked, tmp_path, stops)
+    (file,) = tmp_path.iterdir()
+    with file.open("a") as half:
+        half.write('{"id": "ha')
+    found = record(program, asked, tmp_path, stops)
+    assert told == [0, 1, 2, 2, 3]
+    assert found == record(program, asked, tmp_path / "whole")
+    assert {call.id for calls in found.values() for call in calls} == {question.id for question in asked}
+
+
 def test_the_threshold_leaves_out_answers_where_there_are_none() -> None:
     def row(confidence: float | None, *, right: bool, answerable: bool = True, status: str = "ok") -> dict[str, Any]:
         crag = "accurate" if right else "hallucinated"
