@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from triplecheck.optimize.bracket import Bracket
 
+BRACKET = ("step", "questions", "worst", "model", "gold", "room")
 _CHANGES = str.maketrans("/?=&:", "-----")
 
 
@@ -69,11 +70,16 @@ def bracket(
 
 def brackets_table(found: Sequence[Bracket]) -> Table:
     """A line for each step."""
-    table = columns("step", numbers=("questions", "worst", "model", "gold", "room"))
+    table = columns(BRACKET[0], numbers=BRACKET[1:])
     for one in found:
-        shares = (f"{share:.3f}" for share in (one.worst, one.model, one.gold, one.room))
-        table.add_row(one.step, f"{one.questions}", *shares)
+        table.add_row(*bracket_cells(one))
     return table
+
+
+def bracket_cells(one: Bracket) -> list[str]:
+    """The texts below `BRACKET`."""
+    shares = (f"{share:.3f}" for share in (one.worst, one.model, one.gold, one.room))
+    return [one.step, f"{one.questions}", *shares]
 
 
 def show(found: Sequence[Bracket], batch: Batch) -> None:

@@ -22,7 +22,18 @@ from triplecheck.app.console import (
     waiting,
 )
 from triplecheck.app.opening import Batch, open_batch
-from triplecheck.app.options import DATA, LIMITS, MODEL, OUTPUT, RUNS, BatchOptions, ProgramArgument, flagged, flattened
+from triplecheck.app.options import (
+    DATA,
+    LIMITS,
+    MODEL,
+    OUTPUT,
+    RUNS,
+    BatchOptions,
+    ProgramArgument,
+    flagged,
+    flattened,
+    written_options,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -187,7 +198,8 @@ def _tune(
         students=resolve_students(how.student),
         each=how.each,
     )
-    result = tuning.tuned(plan, batch.kb, place, err, calls=how.calls, estimate_only=how.estimate)
+    command = " ".join(["triplecheck compile", batch.program.name, *written_options(run), *written_options(how)])
+    result = tuning.tuned(plan, batch.kb, place, err, calls=how.calls, estimate_only=how.estimate, command=command)
     if result is None:
         return
     if run.json:

@@ -6,6 +6,7 @@ import copy
 import dataclasses
 import functools
 import inspect
+import shlex
 import typing
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,6 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
+
+from triplecheck.kg.redaction import redacted
 
 if TYPE_CHECKING:
     from triplecheck.app.config import Settings
@@ -250,6 +253,19 @@ class BatchOptions(RunOptions):
     def settings(self, **more: Any) -> Settings:
         """See `ModelOptions.settings`."""
         return super().settings(workers=self.workers, **more)
+
+
+def written_options(given: object) -> list[str]:
+    """The options of a group that differ from their defaults, as words of a command; without credentials."""
+    words = []
+    for field in dataclasses.fields(given):  # type: ignore[arg-type]
+        value, name = getattr(given, field.name), field.name.replace("_", "-")
+        if value == field.default:
+            continue
+        for one in value if isinstance(value, list) else [value]:
+            no = "no-" if one is False else ""
+            words += [f"--{no}{name}", *([] if isinstance(one, bool) else [shlex.quote(redacted(str(one)))])]
+    return words
 
 
 def flattened(*leave_out: str, **notes: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

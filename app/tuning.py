@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from triplecheck.app.bracketing import brackets_table
+from triplecheck.app.bracketing import BRACKET, bracket_cells, brackets_table
 from triplecheck.app.console import columns, is_quiet, is_verbose, printable, remark, reporting, say, stdout, total_of
 
 if TYPE_CHECKING:
@@ -24,7 +24,14 @@ _NUMBERS = ("validation", "test", "95%", "won:lost", "p", "calls", "tokens", "se
 
 
 def tuned(
-    plan: TunePlan, kb: KnowledgeBase, place: Path, err: Console, *, calls: Path | None, estimate_only: bool
+    plan: TunePlan,
+    kb: KnowledgeBase,
+    place: Path,
+    err: Console,
+    *,
+    calls: Path | None,
+    estimate_only: bool,
+    command: str,
 ) -> Tuned | None:
     """Compile a program, and show what it may take and the progress.
 
@@ -33,6 +40,7 @@ def tuned(
         err: where progress is shown.
         calls: see `optimize.tuning.run.tune`.
         estimate_only: stop after the estimate; the result is None.
+        command: that was given, for the report.
     """
     from triplecheck.optimize.dspy_patches import quiet
     from triplecheck.optimize.tuning.run import estimated, tune
@@ -50,22 +58,24 @@ def tuned(
             announce(estimated(plan, place, **given))
             return None
         made = tune(plan, place, announce=announce, **given)
-    _write(made, plan.program.name, place / REPORT, each=plan.each)
+    _write(made, plan, kb, place / REPORT, command)
     return made
 
 
-def _write(made: Tuned, program: str, path: Path, *, each: bool) -> None:
+def _write(made: Tuned, plan: TunePlan, kb: KnowledgeBase, path: Path, command: str) -> None:
     from triplecheck.evals.experiments.markdown import markdown_table
     from triplecheck.kg._atomic import write_text
     from triplecheck.optimize.tuning.rows import HEADER
 
-    command = f"triplecheck compile {program} --kb KB --questions FILE --lm MODEL{' --each' if each else ''}"
     choices = [[f"{line.name}{' (kept)' if line.kept else ''}", *_numbers(line), line.note] for line in made.choices]
     parts = [
-        f"# {program}, compiled\n",
-        f"Made on {datetime.now(UTC).date()} by `{command}`.\n",
+        f"# {plan.program.name}, compiled\n",
+        f"Made on {datetime.now(UTC).date()} by `{command}`. Models: {plan.roles.to_json()}. Graph: {kb.identity}. "
+        f"{total_of(made.usage).capitalize()}.\n",
         "## On the test questions\n",
         markdown_table(HEADER, [row.cells() for row in made.rows]),
+        "## What each step is worth\n",
+        markdown_table(BRACKET, [bracket_cells(one) for one in made.brackets]),
         "## What was tried\n",
         "`validation` is the share of right answers to the questions that choose. Each choice is tried on top of those "
         "that were kept, and won and lost are against the program as written.\n",

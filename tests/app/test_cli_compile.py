@@ -62,7 +62,10 @@ def test_without_an_optimizer_one_table_shows_what_pays(run: Run, elsewhere: Pat
     made = ok(run(*words, "--out", "run"))
     assert "worst" in made.stdout and "as written (kept)" in made.stdout
     assert "nothing won more than chance does, so there is no bundle" in made.stdout
-    assert "\n| as written | " in (elsewhere / "run" / "report.md").read_text("utf-8")
+    written = (elsewhere / "run" / "report.md").read_text("utf-8")
+    assert "\n| as written | " in written and "\n| summarize | " in written and "Total: " in written
+    assert "`triplecheck compile kerag --kb bundled " in written and "--option assist=-plans --hops 1 " in written
+    assert "--student none`. Models: {'default': 'extractive'}. Graph: {'content_hash': " in written
     report = json.loads(run(*words, "--out", "run", "--json").stdout)
     assert report["bundle"] is None and report["choices"][0]["test"]["right"] > 0.9
 
