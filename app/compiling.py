@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from triplecheck.app.console import (
+    at_price,
     columns,
     counted,
     duration,
@@ -262,15 +263,9 @@ def _compiled(plan: CompilePlan, batch: Batch, place: Path, how: CompileOptions,
 
 def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
     """Print the estimated cost of a run."""
-    money = (
-        ""
-        if estimate.dollars == 0
-        else " at an unknown price"
-        if estimate.dollars is None
-        else f", ${estimate.dollars:.2f}"
-    )
     say(
-        f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens{money}, "
+        f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens"
+        f"{at_price(estimate.dollars)}, "
         f"{duration(estimate.seconds)} one question at a time",
         to=to,
     )

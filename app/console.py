@@ -135,6 +135,15 @@ def counted(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count:,}" for name, count in counts.items())
 
 
+def at_price(dollars: float | None) -> str:
+    """What something costs, behind what it takes; nothing if it is free.
+
+    Args:
+        dollars: None: the price is not known.
+    """
+    return " at an unknown price" if dollars is None else f", ${dollars:.2f}" if dollars else ""
+
+
 def total_of(usage: Usage) -> str:
     """Calls and tokens of a run on one line."""
     return f"total: {usage.calls:,} calls, {usage.cached_calls:,} of them cached, {usage.tokens:,} tokens"

@@ -8,7 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from triplecheck.app.bracketing import BRACKET, bracket_cells, brackets_table
-from triplecheck.app.console import columns, is_quiet, is_verbose, printable, remark, reporting, say, stdout, total_of
+from triplecheck.app.console import (
+    at_price,
+    columns,
+    is_quiet,
+    is_verbose,
+    printable,
+    remark,
+    reporting,
+    say,
+    stdout,
+    total_of,
+)
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -49,8 +60,8 @@ def tuned(
     say("questions: {} to train, {} to choose by, {} to test on".format(*sizes), to=err)
 
     def announce(cost: Cost) -> None:
-        tokens = cost.whole * cost.tokens_per_call
-        say(f"may take {cost.whole:,} calls, {tokens:,.0f} tokens; at least {cost.least:,} calls", to=err)
+        whole, least = (taken(cost, calls) for calls in (cost.whole, cost.least))
+        say(f"may take {whole}; at least {least}", to=err)
 
     with reporting(err, "preparing") as tell, contextlib.nullcontext() if is_verbose() else quiet():
         given: dict[str, Any] = {"knowledge_base": kb, "calls": calls, "progress": tell}
@@ -60,6 +71,12 @@ def tuned(
         made = tune(plan, place, announce=announce, **given)
     _write(made, plan, kb, place / REPORT, command)
     return made
+
+
+def taken(cost: Cost, calls: int) -> str:
+    """What so many calls take: tokens, and dollars where the price is known."""
+    takes = cost.takes(calls)
+    return f"{calls:,} calls, {takes['tokens']:,.0f} tokens{at_price(takes.get('dollars'))}"
 
 
 def _write(made: Tuned, plan: TunePlan, kb: KnowledgeBase, path: Path, command: str) -> None:

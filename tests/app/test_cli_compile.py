@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from cli_support import QUESTION, Run, ok, refused
 
-from triplecheck.app.tuning import said
+from triplecheck.app.tuning import said, taken
 from triplecheck.evals import bundled_questions
 from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import Usage
 from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.paired import Measured
+from triplecheck.optimize.tuning.cost import Cost
 from triplecheck.optimize.tuning.result import Choice, Tuned
 from triplecheck.programs import KERAG
 
@@ -127,3 +129,10 @@ def test_a_bundle_that_gains_nothing_on_the_test_questions_comes_with_a_warning(
     choices = tuple(Choice(name, test=test) for name, test in zip(("as written", "all"), measured, strict=True))
     line = said(Tuned(KERAG(bundled), (), choices, Gain(won, lost, 50, 1.0), Path("b"), Usage()), Path("out"))
     assert told in line and ("WARNING: no gain there" in line) is warns
+
+
+def test_an_estimate_has_the_price_or_says_that_it_is_unknown() -> None:
+    cost = Cost(per_question=2.0, tokens_per_call=100.0, least=1000, whole=2000)
+    assert taken(cost, 1000) == "1,000 calls, 100,000 tokens at an unknown price"
+    assert taken(replace(cost, dollars_per_call=0.001), 2000) == "2,000 calls, 200,000 tokens, $2.00"
+    assert taken(replace(cost, dollars_per_call=0.0), 1000) == "1,000 calls, 100,000 tokens"
