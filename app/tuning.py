@@ -53,11 +53,15 @@ def tuned(
         estimate_only: stop after the estimate; the result is None.
         command: that was given, for the report.
     """
+    from triplecheck.lms.kinds import is_no_language_model
     from triplecheck.optimize.dspy_patches import quiet
     from triplecheck.optimize.tuning.run import estimated, tune
 
     sizes = [len(part) for part in (plan.questions.train, plan.questions.validation, plan.questions.held_out)]
     say("questions: {} to train, {} to choose by, {} to test on".format(*sizes), to=err)
+
+    if all(map(is_no_language_model, plan.roles.models())):
+        say("no language model is named with --lm, so no prompt is tuned: students and a threshold are tried", to=err)
 
     def announce(cost: Cost) -> None:
         whole, least = (taken(cost, calls) for calls in (cost.whole, cost.least))

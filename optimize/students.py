@@ -76,15 +76,18 @@ STUDENTS: tuple[Student, ...] = (
 )
 
 
-def resolve_students(names: Iterable[str] | None) -> tuple[Student, ...]:
-    """The students of these names; None: all; `none` alone: none.
+def resolve_students(names: Iterable[str] | str | None) -> tuple[Student, ...]:
+    """The students of these names, or of one name; None: all; `none` alone: none.
 
     Raises:
-        UserError: there is no such student.
+        UserError: there is no such student, or `none` is beside others.
     """
-    given = None if names is None else list(dict.fromkeys(names))
+    given = None if names is None else list(dict.fromkeys([names] if isinstance(names, str) else names))
     if given is None or given == [NONE]:
         return STUDENTS if given is None else ()
+    if NONE in given:
+        others = ", ".join(name for name in given if name != NONE)
+        raise UserError(f"{NONE} and {others}: name the students to train, or {NONE} alone")
     by_name = {student.name: student for student in STUDENTS}
     for name in given:
         if name not in by_name:

@@ -10,6 +10,7 @@ import dspy
 
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.questions import Question, as_question, question_row
+from triplecheck.kg import UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import Budget, Roles, session
 from triplecheck.optimize.examples import three_parts
@@ -28,7 +29,7 @@ def compile(  # what it is called where people use it
     testset: Iterable[Asked] | None = None,
     roles: Roles | str | dspy.BaseLM | None = None,
     prompt_model: str | None = None,
-    students: Iterable[str] | None = None,
+    students: Iterable[str] | str | None = None,
     budget: Budget | None = None,
     out: Path | str | None = None,
     seed: int = 0,
@@ -59,8 +60,13 @@ def compile(  # what it is called where people use it
 
     Raises:
         UserError, TriplecheckError, BudgetExceededError, UnavailableError: see `tune`; also if there are too few
-            questions with answers.
+            questions with answers, or `program` is none of Triplecheck's.
     """
+    if not isinstance(program, Program):
+        raise UserError(
+            f"{type(program).__name__} is no program of Triplecheck, such as triplecheck.KERAG(kb): compile it with "
+            "one of DSPy's optimizers"
+        )
     asked = [as_question(one) for one in trainset]
     questions = three_parts(asked, None if testset is None else [as_question(one) for one in testset])
     with session(roles):

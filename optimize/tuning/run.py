@@ -22,6 +22,7 @@ from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import BudgetExceededError, Roles, session
 from triplecheck.lms.kinds import EXTRACTIVE as BASELINE
+from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import language_model
@@ -82,8 +83,8 @@ def tune(
         progress: called with the stage, the number done and the total.
 
     Raises:
-        UserError: the program calls no model, the budget is too small, no answer is one of the graph, or `out` holds
-            another run.
+        UserError: the program calls no model, the prompt model is no language model, the budget is too small, no answer
+            is one of the graph, or `out` holds another run.
         TriplecheckError: no reply to a step can be read.
         BudgetExceededError: the budget is used up before the program as written is measured; later, what was measured
             until then is the result.
@@ -164,6 +165,7 @@ def _opened(
 ) -> Iterator[_Run]:
     if not steps_of(plan.program):
         raise UserError(f"{plan.program.name!r} calls no model: there is nothing to compile")
+    _check_writer(plan.prompt_model)
     kept, questions = calls or out / "calls", plan.questions
     with ExitStack() as stack:
         with session(plan.roles):
@@ -199,6 +201,16 @@ def _opened(
         if is_new:
             check_budget(cost, plan.budget)
         yield _Run(plan, directory, base, progress, train, validation, cost)
+
+
+def _check_writer(model: object) -> None:
+    """Raise `UserError` if what shall write instructions is no language model, named by its string."""
+    if model is None:
+        return
+    if not isinstance(model, str):
+        raise UserError(f"the prompt model is a {type(model).__name__}: name it, such as 'openai/gpt-4o'")
+    if is_no_language_model(model):
+        raise UserError(f"{model} writes no instructions: name a language model as the prompt model, or leave it out")
 
 
 def _bracketed(plan: TunePlan) -> int:

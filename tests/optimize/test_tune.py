@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import dspy
 import pytest
@@ -19,6 +20,7 @@ from triplecheck.optimize.candidates import Gain
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.state import state_of, steps_of
+from triplecheck.optimize.students import resolve_students
 from triplecheck.optimize.tuning.cost import Cost, Purse
 from triplecheck.optimize.tuning.result import Tuned
 from triplecheck.optimize.tuning.rows import ALL, WRITTEN
@@ -172,6 +174,27 @@ def test_answers_that_are_not_in_the_graph_are_refused_before_a_call(bundled: Kn
     with engines(pupil=pupil), pytest.raises(UserError, match=r"for 0 of 44 questions .* names of this graph"):
         tune(plan, tmp_path, knowledge_base=bundled)
     assert not pupil.requests
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"students": "genius"}, "no student 'genius'; there are ranker"),
+        ({"students": ["none", "ranker"]}, "none and ranker: name the students to train, or none alone"),
+        ({"prompt_model": dspy.LM("openai/some")}, "the prompt model is a LM: name it"),
+        ({"prompt_model": "extractive"}, "extractive writes no instructions"),
+        ({"program": dspy.Predict("question -> answer")}, "Predict is no program of Triplecheck"),
+    ],
+)
+def test_a_wrong_argument_is_named(given: dict[str, Any], told: str, bundled: KnowledgeBase, tmp_path: Path) -> None:
+    with pytest.raises(UserError, match=told):
+        triplecheck.compile(
+            **{"program": kerag(bundled), "trainset": _asked(), "out": tmp_path, "roles": PUPIL} | given
+        )
+
+
+def test_one_student_may_be_named_by_a_text() -> None:
+    assert [one.name for one in resolve_students("ranker")] == ["ranker"]
 
 
 def test_a_program_without_models_is_refused(bundled: KnowledgeBase, tmp_path: Path) -> None:
