@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 REPORT = "report.md"
 """The tables of a run, in its directory."""
-_NUMBERS = ("validation", "test", "95%", "won:lost", "p", "calls", "tokens", "seconds", "dollars")
+_NUMBERS = ("right (validation)", "right (test)", "95%", "won:lost", "p", "calls", "tokens", "seconds", "dollars")
 
 
 def tuned(
@@ -98,8 +98,8 @@ def _write(made: Tuned, plan: TunePlan, kb: KnowledgeBase, path: Path, command: 
         "## What each step is worth\n",
         markdown_table(BRACKET, [bracket_cells(one) for one in made.brackets]),
         "## What was tried\n",
-        "`validation` is the share of right answers to the questions that choose. Each choice is tried on top of those "
-        "that were kept, and won and lost are against the program as written.\n",
+        "A question is right if its first answer is, or if none is given where there is none. Each choice is tried on "
+        "top of those that were kept, and won and lost are against the program as written.\n",
         markdown_table(("choice", *_NUMBERS, "note"), choices),
     ]
     write_text(path, "\n".join(parts))

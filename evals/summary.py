@@ -287,7 +287,12 @@ def _calibration(answered: Sequence[Row]) -> dict[str, float | None]:
 
 def _intervals(**metrics: Sequence[float | None]) -> dict[str, tuple[float, float]]:
     known = {name: [value for value in values if value is not None] for name, values in metrics.items()}
-    return {name: bootstrap_interval(values, samples=_SAMPLES) for name, values in known.items() if values}
+    return {name: interval_of(values) for name, values in known.items() if values}
+
+
+def interval_of(values: Sequence[float]) -> tuple[float, float]:
+    """The 95% bootstrap interval of the mean of some scores, one or more."""
+    return bootstrap_interval(values, samples=_SAMPLES)
 
 
 def _mean(values: Iterable[float | None]) -> float | None:

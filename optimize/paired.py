@@ -11,12 +11,13 @@ from typing import Any, Literal, NoReturn
 
 import dspy
 
-from triplecheck.evals.metrics.statistics import bootstrap_interval, mcnemar
+from triplecheck.evals.metrics.statistics import mcnemar
 from triplecheck.evals.progress import Progress
 from triplecheck.evals.questions import Question
 from triplecheck.evals.run_directory import ROWS, read_rows
 from triplecheck.evals.runner import evaluate
 from triplecheck.evals.slim_rows import parts_of_language_models
+from triplecheck.evals.summary import interval_of
 from triplecheck.kg import KnowledgeBase, UnavailableError
 from triplecheck.lms import BudgetExceededError, Ledger, Roles
 from triplecheck.optimize.candidates import Gain
@@ -64,7 +65,7 @@ class Measured:
     @property
     def interval(self) -> tuple[float, float]:
         """The 95% bootstrap interval of `share`."""
-        return bootstrap_interval(self.right()) if self.scored else (0.0, 1.0)
+        return interval_of(self.right()) if self.scored else (0.0, 1.0)
 
     @property
     def calls(self) -> float:

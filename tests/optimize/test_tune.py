@@ -77,6 +77,11 @@ def test_the_table_says_what_was_not_tried_and_why(tuned: tuple[Tuned, Path]) ->
     assert (out / "report.json").is_file()
 
 
+def test_a_figure_has_one_interval(tuned: tuple[Tuned, Path]) -> None:
+    test = tuned[0].choices[0].test
+    assert test is not None and tuned[0].rows[0].scores.intervals["accuracy"] == test.interval
+
+
 def test_where_nothing_wins_there_is_no_bundle(bundled: KnowledgeBase, tmp_path: Path) -> None:
     result = tune(_plan(bundled, "extractive"), tmp_path, knowledge_base=bundled)
     assert result.bundle is None and result.gain is None and not (tmp_path / "bundle").exists()
