@@ -55,10 +55,12 @@ def tuned(
     """
     from triplecheck.lms.kinds import is_no_language_model
     from triplecheck.optimize.dspy_patches import quiet
+    from triplecheck.optimize.examples import TRAINED
     from triplecheck.optimize.tuning.run import estimated, tune
 
     sizes = [len(part) for part in (plan.questions.train, plan.questions.validation, plan.questions.held_out)]
-    say("questions: {} to train, {} to choose by, {} to test on".format(*sizes), to=err)
+    few = f"; a ranker of paths needs {TRAINED} to train, so give 150 or more in all" if sizes[0] < TRAINED else ""
+    say("questions: {} to train, {} to choose by, {} to test on{}".format(*sizes, few), to=err)
 
     if all(map(is_no_language_model, plan.roles.models())):
         say("no language model is named with --lm, so no prompt is tuned: students and a threshold are tried", to=err)

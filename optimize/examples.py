@@ -26,6 +26,8 @@ LEAST_PART, LEAST_OF_ALL = 20, 60
 """Questions that `three_parts` needs: for measuring, and in all."""
 ENOUGH = 100
 """Validation questions among which ten more right answers than wrong ones are hardly chance."""
+TRAINED = 63
+"""Training questions of which 50 are left for a ranker of paths, its least number, as it holds out every fifth."""
 MOST_CHOSEN, MOST_TESTED = 150, 300
 """Validation and test questions, at most."""
 
@@ -90,7 +92,8 @@ def three_parts(questions: Sequence[Question], held_out: Sequence[Question] | No
     """Split questions so that a gain can be told from chance: 100 to 150 validation questions where there are enough.
 
     A model is asked each validation question many times, and each test question a few times: both parts are bounded.
-    Training questions cost little.
+    Training questions cost little. With 100 questions or more besides those to test on, a ranker of paths can be
+    trained.
 
     Args:
         questions: only those with published answers are used, and one of several with the same text.
@@ -107,7 +110,10 @@ def three_parts(questions: Sequence[Question], held_out: Sequence[Question] | No
         test = _usable(held_out, LEAST_PART)
         known = {question.question for question in test} | {question.group for question in test}
         usable = [one for one in _usable(questions, 2 * LEAST_PART) if not known & {one.question, one.group}]
-    chosen = _between_groups(usable, max(min(ENOUGH, len(usable) * 3 // 5), min(len(usable) // 2, MOST_CHOSEN)))
+    chosen = max(min(ENOUGH, len(usable) * 3 // 5), min(len(usable) // 2, MOST_CHOSEN))
+    if len(usable) >= ENOUGH:
+        chosen = min(chosen, len(usable) - TRAINED)
+    chosen = _between_groups(usable, chosen)
     parts = tuple(usable[chosen:]), tuple(usable[:chosen]), tuple(test)
     if not all(parts):
         raise UserError("the questions have too few groups (the field `group`) to be split; give more, or leave it out")

@@ -36,7 +36,13 @@ def test_three_parts_leave_enough_to_tell_a_gain() -> None:
     def asked(count: int, **more: Any) -> list[Question]:
         return [Question(f"q{n}", f"Question {n}?", ("a",), **more) for n in range(count)]
 
-    for count, sizes in {300: (100, 100, 100), 1000: (550, 150, 300), 60: (16, 24, 20)}.items():
+    for count, sizes in {
+        300: (100, 100, 100),
+        1000: (550, 150, 300),
+        60: (16, 24, 20),
+        150: (63, 37, 50),
+        200: (63, 71, 66),
+    }.items():
         found = three_parts(asked(count))
         assert (len(found.train), len(found.validation), len(found.held_out)) == sizes
         parts = [{question.id for question in part} for part in vars(found).values()]
