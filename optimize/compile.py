@@ -186,6 +186,7 @@ class _CompileRun:
         self._keys = [inputs_key(example.inputs()) for example in self._validation]
         self.written = state_key(state_of(self._student()))
         """The key of the program as it was before."""
+        self._writer = language_model(plan.prompt_model or plan.roles.default)
 
     def estimate(self) -> Estimate:
         """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache.
@@ -216,7 +217,7 @@ class _CompileRun:
         """
         with (
             self._teacher() as teacher,
-            halting(self._candidates, self.watch, self.plan.budget, self.ledger.charged()),
+            halting(self._candidates, self.watch, self.plan.budget, self.ledger.charged(), self._writer),
         ):
             try:
                 best = self.spec.run(self._job(teacher))
@@ -281,7 +282,7 @@ class _CompileRun:
             seed=plan.seed,
             workers=plan.workers,
             teacher=teacher,
-            prompt_model=language_model(plan.prompt_model or plan.roles.default),
+            prompt_model=self._writer,
             log_dir=self.out / "checkpoint",
         )
 

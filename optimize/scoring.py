@@ -10,9 +10,12 @@ from typing import Any
 
 import dspy
 from dspy.utils.callback import BaseCallback
+from dspy.utils.exceptions import LMError
 
 from triplecheck.evals.configuration import digest
+from triplecheck.kg import UnavailableError
 from triplecheck.lms import Budget, Usage, session
+from triplecheck.lms.predict import explain
 from triplecheck.optimize.candidates import Candidates
 from triplecheck.optimize.dspy_patches import patient
 from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
@@ -41,12 +44,30 @@ CASE = "case_id"
 
 
 class Tagging(BaseCallback):  # type: ignore[misc]
-    """Adds to each prediction the field `candidate`, the key of its program; reports errors to the watch."""
+    """Adds to each prediction the field `candidate`, the key of its program; reports errors to the watch.
 
-    def __init__(self, candidates: Candidates, watch: ErrorWatch) -> None:
+    Args:
+        writer: the model that writes instructions: optimizers go on where it cannot be asked.
+    """
+
+    def __init__(self, candidates: Candidates, watch: ErrorWatch, writer: Any) -> None:
         self._candidates = candidates
         self._watch = watch
+        self._writer = writer
         self._running: dict[str, tuple[Any, dict[str, Any]]] = {}
+        self._writing: set[str] = set()
+
+    def on_lm_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
+        """Remember that the writer is asked."""
+        if instance is self._writer:
+            self._writing.add(call_id)
+
+    def on_lm_end(self, call_id: str, outputs: Any, exception: BaseException | None = None) -> None:
+        """Report that the writer cannot be asked."""
+        if call_id in self._writing and isinstance(exception, LMError):
+            error = explain(exception, self._writer, "prompt model")
+            if isinstance(error, UnavailableError):
+                self._watch.ran(error)
 
     def on_module_start(self, call_id: str, instance: Any, inputs: dict[str, Any]) -> None:
         """Remember the running module."""
@@ -70,13 +91,16 @@ class Tagging(BaseCallback):  # type: ignore[misc]
 
 
 @contextmanager
-def halting(candidates: Candidates, watch: ErrorWatch, budget: Budget, spent: Usage) -> Iterator[None]:
+def halting(candidates: Candidates, watch: ErrorWatch, budget: Budget, spent: Usage, writer: Any) -> Iterator[None]:
     """A used-up budget, or a model that is not available, stops the optimizer that runs here.
+
+    Args:
+        writer: the model that writes instructions.
 
     Raises:
         Halted: with the error that stopped it.
     """
-    callbacks = [*(dspy.settings.get("callbacks") or []), Tagging(candidates, watch)]
+    callbacks = [*(dspy.settings.get("callbacks") or []), Tagging(candidates, watch, writer)]
     with session(budget=remaining(budget, spent, watch)), dspy.context(callbacks=callbacks), patient():
         yield
 

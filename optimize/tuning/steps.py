@@ -245,7 +245,7 @@ def rewritten(
         log_dir=out / "checkpoint",
     )
     try:
-        with halting(candidates, watch, budget, ledger.charged()):
+        with halting(candidates, watch, budget, ledger.charged(), job.prompt_model):
             other = GEPA.run(job).step
     except Halted as halted:
         budget.check(ledger.charged())  # says the whole budget, not the rest that was left

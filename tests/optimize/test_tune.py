@@ -88,7 +88,7 @@ def test_where_nothing_wins_there_is_no_bundle(bundled: KnowledgeBase, tmp_path:
     assert [line.name for line in result.choices if line.kept] == [WRITTEN]
     assert result.choices[0].test is not None
     notes = {line.note for line in result.choices if line.name.endswith(": demonstrations")}
-    assert notes == {"no language model is asked there"}
+    assert notes == {"not tried: no language model is asked there"}
     assert {one.step for one in result.brackets} == {"name_topics", "select_paths", "summarize"}
 
 

@@ -218,6 +218,13 @@ class Mortal(Pupil):
         return super().complete(request)
 
 
+class Unreachable(Writer):
+    """Never there."""
+
+    def complete(self, request: Request) -> Response:
+        raise ServerError("the writer is gone")
+
+
 class Fatal(Writer):
     """The pupil is gone as soon as it is asked for advice."""
 
@@ -248,6 +255,8 @@ def test_an_outage_or_a_spent_budget_while_an_instruction_is_rewritten_is_no_ver
                 budget=budget,
             )
 
+    with pytest.raises(UnavailableError, match=r"writer \(role prompt model.*the writer is gone"):
+        found(Budget(), Unreachable(), Pupil())
     mortal = Mortal()
     with pytest.raises(UnavailableError, match="the server is gone"):
         found(Budget(), Fatal(mortal), mortal)
