@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import tempfile
 from collections.abc import Iterator
 from importlib.util import find_spec
 
@@ -62,6 +63,12 @@ def cold_start(options: Options) -> Iterator[Measurement]:
     """CPU time and memory of commands in a new process, next to importing DSPy alone, and of a second question."""
     fresh_process(_COST, _COMMAND, "ask", _QUESTION)  # builds the bundled knowledge base and compiles the modules
     peer, _ = _cost(options, "import dspy")
+    first = []
+    for _ in range(options.rounds):
+        with tempfile.TemporaryDirectory() as cache:
+            first.append(fresh_process(_COST, _COMMAND, "ask", _QUESTION, TRIPLECHECK_CACHE=cache)[0])
+    note = "builds the bundled knowledge base"
+    yield Measurement("first triplecheck ask: CPU time", min(first), "s", "import dspy", peer, note=note, bound=2.5)
     for name, arguments, most_seconds, most_memory in _COLD:
         seconds, memory = _cost(options, *arguments)
         yield Measurement(f"{name}: CPU time", seconds, "s", "import dspy", peer, bound=most_seconds)

@@ -65,15 +65,20 @@ def percentile(times: Sequence[float], share: float) -> float:
     return sorted(times)[min(len(times) - 1, int(len(times) * share))]
 
 
-def fresh_process(code: str, *arguments: object) -> Any:
+def fresh_process(code: str, *arguments: object, **variables: str) -> Any:
     """Run code in a new interpreter with an empty cache of replies, and parse the last line of its output as JSON.
+
+    Args:
+        code: Python.
+        arguments: its `sys.argv` from 1 on.
+        variables: set in its environment.
 
     Raises:
         RuntimeError: the process failed.
     """
     command = [sys.executable, "-c", code, *map(str, arguments)]
     with tempfile.TemporaryDirectory() as replies:
-        given = {**os.environ, "DSPY_CACHEDIR": replies}
+        given = {**os.environ, "DSPY_CACHEDIR": replies, **variables}
         done = subprocess.run(command, cwd=ROOT, env=given, capture_output=True, text=True, check=False)
     if done.returncode:
         raise RuntimeError(f"a measured process failed:\n{done.stderr[-2000:]}")
