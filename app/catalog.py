@@ -103,7 +103,6 @@ def list_optimizers(json: JsonOption = False) -> None:
                 "settings": dict(spec.settings),
                 "one_model": spec.one_model,
                 "resumes": spec.resumes,
-                "deterministic": spec.deterministic,
             }
             for spec in optimizer_specs()
         }

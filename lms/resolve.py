@@ -17,7 +17,7 @@ from pydantic import BaseModel, Field, TypeAdapter, ValidationError
 from triplecheck.kg.errors import UserError
 from triplecheck.language.pipeline import ENGLISH, check_language
 from triplecheck.lms.engines import AsyncEngine, EmbeddedEngine
-from triplecheck.lms.kinds import EXTRACTIVE, folder_of_student, is_no_language_model
+from triplecheck.lms.kinds import EXTRACTIVE, STUDENT, folder_of_student, is_no_language_model
 from triplecheck.lms.local.weights import LLAMA_CPP, is_gguf_file
 from triplecheck.lms.local.weights import PREFIX as LOCAL
 from triplecheck.lms.metering import MeteredLM
@@ -256,6 +256,10 @@ def language_model(model: Any, **options: Any) -> Any:
         if model.startswith((LOCAL, LLAMA_CPP)):
             return _local_model(model, options)
         plain, settings = _separated(model)
+        if plain == STUDENT.rstrip("/"):
+            raise UserError(
+                f"{model}: names no student: write {STUDENT}DIR; `triplecheck distill --student reader` trains one"
+            )
         options = _address(model) | _checked(CallSettings, settings, model).options(model) | options
         options = _key_of_own_server(model, options) | options
         return _kept((model,), options, lambda: _remote(plain, options))

@@ -13,7 +13,6 @@ from triplecheck.lms import Budget, Roles
 from triplecheck.lms.kinds import EXTRACTIVE, is_no_language_model
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import language_model
-from triplecheck.optimize.distil.provider import is_trainable
 from triplecheck.optimize.examples import Pilot, Split
 from triplecheck.optimize.spec import OptimizerSpec, Size, Value
 from triplecheck.optimize.state import steps_of
@@ -88,8 +87,6 @@ def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan)
         raise UserError(f"{program.name!r} calls no model: there is nothing to compile")
     if step is not None and step not in steps:
         raise UserError(f"{program.name!r} has no step {step!r}; there are: {', '.join(steps)}")
-    if step is not None and "whole" in spec.needs:
-        raise UserError(f"{spec.name} works on whole programs: leave out --step, or use BootstrapFewShot")
     if "prompt_model" in spec.needs and (plan.prompt_model or roles.default) == EXTRACTIVE:
         raise UserError(
             f"{spec.name} needs a model that writes instructions, and {EXTRACTIVE} writes none: name one with "
@@ -102,11 +99,6 @@ def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan)
         raise UserError(
             f"{spec.name} needs the same model for all roles, not {', '.join(roles.models())}: give one with --lm, "
             "compile one step with --step, or use GEPA"
-        )
-    if "trainable" in spec.needs and not is_trainable(language_model(roles.default)):
-        raise UserError(
-            f"{spec.name} trains weights, but those of {roles.default} cannot be trained here: give a model with a "
-            "provider that trains, or use an optimizer of prompts"
         )
     if spec.labelled and plan.teacher not in (None, GOLD):
         raise UserError(

@@ -13,11 +13,10 @@ from triplecheck.kg import UserError
 from triplecheck.lms import Roles
 from triplecheck.optimize.scoring import Metric
 
-Need = Literal["validation", "prompt_model", "optuna", "trainable", "whole"]
-"""Requirements of an optimizer: a validation set; a model that writes instructions; the package optuna; a model
-with trainable weights; the whole program, not a step."""
+Need = Literal["validation", "prompt_model", "optuna"]
+"""Requirements of an optimizer: a validation set; a model that writes instructions; the package optuna."""
 
-Writes = Literal["demonstrations", "instructions", "weights"]
+Writes = Literal["demonstrations", "instructions"]
 """What an optimizer changes."""
 
 Resumes = Literal["calls", "checkpoint"]
@@ -93,8 +92,6 @@ class OptimizerSpec:
     one_model: bool = False
     """Whether all roles must have the same model."""
     resumes: Resumes = "calls"
-    deterministic: bool = True
-    """Whether the same model replies always give the same program."""
     least_train: Callable[[Mapping[str, Value]], int] = field(default=lambda _: 1, repr=False)
     """Minimum number of training examples."""
     short: tuple[str, ...] = ()

@@ -17,7 +17,7 @@ from triplecheck.lms.local.guide import TokenizerVocabulary, dictated
 from triplecheck.lms.local.transformers_backend import prompt_tokens
 from triplecheck.lms.prompt import split_fields
 from triplecheck.optimize.traces import TraceRow
-from triplecheck.optimize.traces.records import counts, messages_key, with_held_out
+from triplecheck.optimize.traces.records import counts, with_held_out
 
 Precision = Literal["auto", "float32", "bfloat16"]
 
@@ -251,9 +251,3 @@ def _distinct(rows: Sequence[TraceRow], left_out: Counter[str]) -> list[TraceRow
 def _split(rows: Sequence[TraceRow], options: DistilOptions) -> list[TraceRow]:
     """Hold out questions by a hash of their id, if the data has no held-out rows."""
     return with_held_out(rows, options.dev_share) if options.dev_rows else list(rows)
-
-
-def chat_row(messages: Sequence[Mapping[str, str]], step: str = "chat") -> TraceRow:
-    """A row from a chat, as DSPy gives them to a provider."""
-    key, prompt = messages_key(messages), messages_key(messages[:-1])
-    return TraceRow(key, prompt, key, "", step, "", "verified", "", tuple(messages))

@@ -8,7 +8,7 @@ rounds change the temperature of a default model that programs with roles do not
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -21,21 +21,6 @@ from triplecheck.optimize.state import steps_of
 # Demonstrations: calls with right replies, or the calls of each step in runs whose answer the evidence supports.
 
 Demos = dict[str, list[dspy.Example]]
-
-
-def right_runs(job: OptimizerJob) -> Iterator[dspy.Example]:
-    """The training examples that are answered correctly.
-
-    Runs that fail are skipped; `optimize.halting.ErrorWatch` counts them.
-    """
-    program = job.student.deepcopy()
-    for example in job.train:
-        is_right = False
-        with dspy.context(trace=[], **job.teacher_settings), suppress(TriplecheckError):
-            prediction = program(**example.inputs())
-            is_right = bool(job.metric(example, prediction, list(dspy.settings.trace)))
-        if is_right:
-            yield example
 
 
 def labelled_calls(job: OptimizerJob) -> Demos:

@@ -81,9 +81,11 @@ def test_each_role_may_have_its_own_settings() -> None:
         ("openai/x?temperature=hot", "temperature: input should be a valid number"),
         ("openai/x?max_tokens=0", "max_tokens: input should be greater than or equal to 1"),
         ("openai/x?key_env=NOT_SET_HERE", "the environment variable NOT_SET_HERE is not set"),
+        ("student", "names no student: write student/DIR; `triplecheck distill --student reader`"),
+        ("student?ranker=none", "names no student"),
     ],
 )
-def test_wrong_settings_in_a_model_string_are_named(model: str, message: str) -> None:
+def test_wrong_model_strings_are_named(model: str, message: str) -> None:
     with pytest.raises(UserError, match=message):
         language_model(model)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -12,7 +12,6 @@ from typing import Any
 import dspy
 
 from triplecheck.lms import TolerantAdapter
-from triplecheck.optimize.distil.data import chat_row
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.reading import FORMAT, MANIFEST, TRACES, VERSION
 from triplecheck.optimize.traces.records import messages_key, row_messages
@@ -44,6 +43,12 @@ class PickNumbers(dspy.Signature):  # type: ignore[misc]
 def chat(signature: type[dspy.Signature], inputs: dict[str, Any], outputs: dict[str, Any]) -> list[dict[str, str]]:
     data = TolerantAdapter().format_finetune_data(signature, [], inputs, outputs)
     return [{"role": m["role"], "content": m["content"]} for m in data["messages"]]
+
+
+def chat_row(messages: Sequence[Mapping[str, str]], step: str = "chat") -> TraceRow:
+    """A row of a chat."""
+    key, prompt = messages_key(messages), messages_key(messages[:-1])
+    return TraceRow(key, prompt, key, "", step, "", "verified", "", tuple(messages))
 
 
 def colour_row(number: int, split: str = "train", **changes: Any) -> TraceRow:

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from distil_parts import NameColour, PickNumbers, chat, colour_row, number_row, rows, tiny_llama
+from distil_parts import NameColour, PickNumbers, chat, chat_row, colour_row, number_row, rows, tiny_llama
 from hypothesis import given
 from hypothesis import strategies as st
 from safetensors.numpy import save_file
@@ -25,7 +25,6 @@ from triplecheck.optimize.distil.data import (
     ChatEncoder,
     Encoded,
     Precision,
-    chat_row,
     prepare,
     shared_length,
 )

@@ -1,4 +1,4 @@
-"""Use of a distilled model: DSPy trains it, a bundle contains it, llama.cpp runs it."""
+"""Use of a distilled model: a bundle contains it, llama.cpp runs it."""
 
 from __future__ import annotations
 
@@ -9,15 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import dspy
 import pytest
-from distil_parts import NameColour, chat, colour_row, rows, tiny_llama
-from dspy.clients.utils_finetune import TrainDataFormat
-from optimize_parts import kerag, plan
+from distil_parts import colour_row, rows, tiny_llama
+from optimize_parts import kerag
 from typer.testing import CliRunner, Result
 
 from triplecheck.kg import KnowledgeBase, ReadError, UserError
-from triplecheck.lms import Roles, TolerantAdapter, language_model
+from triplecheck.lms import Roles, language_model
 from triplecheck.lms.local.backend import BackendName, GenerationRequest, LocalConfig
 from triplecheck.lms.local.engine import load_backend
 from triplecheck.lms.local.transformers_backend import load_model, load_tokenizer, prompt_tokens
@@ -25,9 +23,6 @@ from triplecheck.lms.local.weights import find_weights
 from triplecheck.optimize.bundle import load_bundle, save_bundle
 from triplecheck.optimize.distil import Distilled, DistilOptions, distil_rows
 from triplecheck.optimize.distil.merge import write_gguf, write_merged
-from triplecheck.optimize.distil.provider import LocalProvider, is_trainable, trainable
-from triplecheck.optimize.preflight import check
-from triplecheck.optimize.registry import BOOTSTRAP_FINETUNE
 from triplecheck.programs import Sources
 
 pytest.importorskip("trl")
@@ -50,48 +45,6 @@ def run(*words: object) -> Result:
     from triplecheck.app.main import app
 
     return CliRunner().invoke(app, [str(word) for word in words])
-
-
-# DSPy.
-
-
-def test_dspy_trains_an_embedded_model_and_calls_the_result(base: Path, tmp_path: Path) -> None:
-    lm = trainable(language_model(f"local/{base}"), tmp_path)
-    data = [{"messages": chat(NameColour, {"thing": f"thing {n}"}, {"answer": "deep blue"})} for n in range(4)]
-    options = {"rank": 16, "alpha": 32, "batch": 4, "epochs": 25, "learning_rate": 1e-2, "precision": "float32"}
-    job = lm.finetune(data, TrainDataFormat.CHAT, options | {"dev_rows": 0})
-    taught = job.result()
-    assert find_weights(taught.name).adapter == tmp_path / Path(taught.name).name
-    assert lm.model != taught.model and lm.engine is taught.engine
-    with dspy.context(lm=taught, adapter=TolerantAdapter()):
-        assert dspy.Predict(NameColour)(thing="thing 2").answer == "deep blue"
-
-
-@pytest.mark.parametrize(
-    ("data", "options", "problem"),
-    [
-        ([], {}, "there are no rows to train on"),
-        ([{"prompt": "q", "completion": "a"}], {}, "row 1: has no messages but prompt, completion"),
-        ([{"messages": [{"role": "user", "content": "q"}]}], {}, r"row 1 .*the chat must end in"),
-        ([{"messages": []}], {"size": 1}, "no training option size; there are: rank"),
-    ],
-)
-def test_an_error_of_the_training_is_the_result_of_the_job(
-    base: Path, tmp_path: Path, data: Any, options: Any, problem: str
-) -> None:
-    job = trainable(language_model(f"local/{base}"), tmp_path).finetune(data, TrainDataFormat.CHAT, options)
-    with pytest.raises(UserError, match=problem):
-        raise job.result()
-
-
-def test_only_embedded_models_and_those_with_a_provider_are_trained(base: Path, tmp_path: Path, bundled: Any) -> None:
-    local, extractive = language_model(f"local/{base}"), language_model("extractive")
-    assert is_trainable(local) and not is_trainable(extractive)
-    assert trainable(extractive, tmp_path) is extractive
-    assert isinstance(trainable(local, tmp_path).provider, LocalProvider)
-    with pytest.raises(UserError, match="cannot be trained here"):
-        check(BOOTSTRAP_FINETUNE, {}, plan(bundled, "BootstrapFinetune", roles=Roles("extractive")))
-    check(BOOTSTRAP_FINETUNE, {}, plan(bundled, "BootstrapFinetune", roles=Roles(f"local/{base}")))
 
 
 # Bundles.

@@ -10,17 +10,12 @@ import dspy
 import dspy.evaluate.evaluate as evaluating
 import dspy.predict.parallel as parallel
 import pytest
-from dspy.clients.provider import Provider
-from dspy.lm15 import Request, Response
 from model_stand_ins import scripted_model
-from optimize_parts import PUPIL, Pupil, engines, kerag, plan, small_split
+from optimize_parts import Pupil, engines, kerag, plan
 
-from triplecheck.kg import KnowledgeBase, UserError
+from triplecheck.kg import KnowledgeBase
 from triplecheck.lms import RolePredict, session
 from triplecheck.lms.adapter import UnreadableReplyError
-from triplecheck.lms.extractive.engine import ExtractiveEngine
-from triplecheck.lms.resolve import language_model
-from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.compile import compile_program
 from triplecheck.optimize.dspy_patches import (
     calls_kept_in,
@@ -62,56 +57,6 @@ def test_bars_and_prints_stay_off_the_terminal(
     with engines(pupil=Pupil()), quiet():
         compile_program(plan(bundled, "BootstrapFewShot", teacher="extractive"), tmp_path / "run")
     assert capfd.readouterr() == ("", "")
-
-
-class Trainer(Provider):  # type: ignore[misc]
-    """Trains nothing and keeps what it was given; the model that it names is there already."""
-
-    finetunable = True
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.finetunable = True
-        self.rows: list[Any] = []
-
-    def finetune(self, job: Any, model: str, train_data: Any, train_data_format: Any, train_kwargs: Any = None) -> str:
-        self.rows = train_data
-        return "taught@1"
-
-
-class Taught(Pupil):
-    """Gives correct answers, under another model name."""
-
-    def complete(self, request: Request) -> Response:
-        if request.model.startswith("taught"):
-            return ExtractiveEngine().complete(request)
-        return super().complete(request)
-
-
-def test_weights_are_trained_on_right_runs_alone_and_the_bundle_names_them(
-    bundled: KnowledgeBase, tmp_path: Path
-) -> None:
-    trainer = Trainer()
-    with engines(pupil=Taught(), taught=Taught()):
-        language_model(PUPIL).provider = trainer
-        bare = kerag(bundled)
-        made = compile_program(plan(bundled, "BootstrapFinetune", teacher="gold"), tmp_path / "run")
-        assert made.bundle is not None and made.after is not None
-        program = load_bundle(made.bundle).program(Sources.of(bundled))
-        assert {step.lm.name for step in program.predictors()} == {"taught"}
-    assert made.after.scores.f1 == 1
-    assert len(trainer.rows) == 3 * 3, "three steps of three right runs"
-    assert all([m["role"] for m in row["messages"]] == ["system", "user", "assistant"] for row in trainer.rows)
-    assert all(step.lm is None for step in bare.predictors())
-
-
-def test_training_without_correct_runs_is_refused(bundled: KnowledgeBase, tmp_path: Path) -> None:
-    trainer = Trainer()
-    with engines(pupil=Pupil(), taught=Pupil()):
-        language_model(PUPIL).provider = trainer
-        with pytest.raises(UserError, match="nothing to train on"):
-            compile_program(plan(bundled, "BootstrapFinetune", questions=small_split()), tmp_path / "run")
-    assert trainer.rows == []
 
 
 def test_a_run_leaves_settings_and_cache_as_they_were(bundled: KnowledgeBase, tmp_path: Path) -> None:
