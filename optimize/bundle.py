@@ -2,7 +2,8 @@
 
 Both are plain JSON. On loading, a bundle whose steps have other fields than the program has now is refused, with a
 list of the changes. Other differences that may change answers (models, versions) are listed by `Bundle.notes`.
-Adapters of distilled models, and students, are copied into the bundle (`models/`) and loaded from there.
+Adapters of distilled models, and students, are copied into the bundle (`models/`) and loaded from there. Their weights
+have a hash; the code of students and of the rules is that of the version.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from triplecheck.kg import ReadError, UserError
 from triplecheck.kg._atomic import replaced_directory
 from triplecheck.kg.values import parse_json
 from triplecheck.lms import Roles, TolerantAdapter, session
-from triplecheck.lms.kinds import STUDENT, folder_of_student
+from triplecheck.lms.kinds import EXTRACTIVE, STUDENT, folder_of_student
 from triplecheck.lms.local.weights import ADAPTER_CONFIG, LLAMA_CPP, PREFIX, adapter_files, find_weights
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.state import asked_for, checker, state_of, steps_of, text_of, with_state
@@ -110,6 +111,7 @@ class Bundle:
     signatures: Mapping[str, Mapping[str, Any]]
     """By step: its `fields`, and `text`, a hash of its words."""
     model_ids: Mapping[str, str]
+    """Of models that are neither in the bundle nor the rules."""
     adapter: str
     versions: Mapping[str, str]
     about: Mapping[str, Any] = field(default_factory=dict)
@@ -293,7 +295,7 @@ def load_bundle(path: Path | str) -> Bundle:
             program_name=manifest["program"],
             roles=Roles.from_json(models),
             state=state,
-            model_ids={here.get(name, name): was for name, was in manifest["model_ids"].items()},
+            model_ids={name: was for name, was in manifest["model_ids"].items() if name not in (EXTRACTIVE, *here)},
             ranker=_ranker_of(path, manifest.get("ranker")),
             carried=frozenset(here.values()),
             **{name: manifest[name] for name in ("options", "signatures", "adapter", "versions", "about")},
