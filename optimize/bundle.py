@@ -118,8 +118,6 @@ class Bundle:
     """How it was compiled, and its scores."""
     ranker: Path | None = None
     """The file of its own ranker of paths, if it was compiled with one."""
-    carried: frozenset[str] = frozenset()
-    """The models whose trained weights it holds; these are compared with those saved when it is read."""
 
     def program(self, sources: AnySources, options: Mapping[str, Any] | None = None) -> Program:
         """The compiled program on a graph.
@@ -170,8 +168,6 @@ class Bundle:
         ids = {name: (was, str(language_model(name).model)) for name, was in self.model_ids.items()}
         # What does not depend on the place of a model is the hash after the `@`, or the whole id.
         changed = [name for name, (was, now) in ids.items() if was.rpartition("@")[2] != now.rpartition("@")[2]]
-        # The hash of a student is also of the code that runs it; its weights are those that were saved.
-        changed = [name for name in changed if not (name in self.carried and name.startswith(STUDENT))]
         return notes + [f"the model {name} has changed since this was compiled" for name in changed]
 
     def _bare(self, sources: Sources, options: Mapping[str, Any]) -> Program:
@@ -297,7 +293,6 @@ def load_bundle(path: Path | str) -> Bundle:
             state=state,
             model_ids={name: was for name, was in manifest["model_ids"].items() if name not in (EXTRACTIVE, *here)},
             ranker=_ranker_of(path, manifest.get("ranker")),
-            carried=frozenset(here.values()),
             **{name: manifest[name] for name in ("options", "signatures", "adapter", "versions", "about")},
         )
     except (KeyError, TypeError, AttributeError) as error:
