@@ -13,12 +13,16 @@ from model_stand_ins import scripted_model
 from optimize_parts import GOOD, TAUGHT
 from program_parts import kerag
 
+from triplecheck.evals.configuration import describe
 from triplecheck.kg import KnowledgeBase, UserError
-from triplecheck.lms import RolePredict, language_model, session
+from triplecheck.lms import RolePredict, Roles, language_model, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.optimize.traces import collect, examples, export, read_traces
+from triplecheck.optimize.traces.reading import read_manifest
+from triplecheck.optimize.traces.records import row_messages
 from triplecheck.optimize.traces.rendering import rendered, step_of_row
+from triplecheck.programs import KERAG
 from triplecheck.signatures import AnswerFromFacts, without_reasoning
 
 
@@ -28,6 +32,16 @@ def collected(world: KnowledgeBase, tmp_path_factory: pytest.TempPathFactory) ->
     with scripted_model(GOOD) as engine:
         collect(kerag(world), [TAUGHT], out, roles=engine.name, passes=["verified"], dev_share=0.0)
     return out
+
+
+def test_the_example_in_the_repository_is_what_a_new_run_writes(bundled: KnowledgeBase) -> None:
+    folder = Path(__file__).parents[2] / "examples" / "traces" / "bundled"
+    now = describe(KERAG(bundled), Roles("extractive"), bundled, None)
+    for run in read_manifest(folder)["passes"].values():
+        parts = ("program", "switches", "prompts", "language")
+        assert [part for part in parts if run["configuration"][part] != now[part]] == [], "run `make traces`"
+    for row in read_traces(folder):
+        assert row.messages == row_messages(step_of_row(row), row.inputs, row.outputs), "run `make traces`"
 
 
 def test_chats_are_whole_for_openai_and_trl_is_told_what_is_to_be_learnt(collected: Path, tmp_path: Path) -> None:
