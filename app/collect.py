@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from triplecheck.app.console import is_quiet, print_json, reporting, say, show_scores, stderr, waiting
 from triplecheck.app.opening import Batch, open_batch
 from triplecheck.app.options import OUTPUT, BatchOptions, ProgramArgument, flag, flagged, flattened
-from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from triplecheck.optimize.traces import TraceManifest
@@ -170,6 +169,8 @@ def _exported(out: Path, what: CollectOptions) -> list[Path]:
 
 
 def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
+    from triplecheck.kg.readable import counted
+
     if not is_quiet():
         _show_counts(manifest)
     left_out = f"; steps left out: {counted(manifest.left_out)}" if manifest.left_out else ""
@@ -179,6 +180,8 @@ def _show(manifest: TraceManifest, out: Path, written: list[Path]) -> None:
 
 
 def _show_counts(manifest: TraceManifest) -> None:
+    from triplecheck.kg.readable import counted
+
     for name, about in manifest.passes.items():
         tail = f"; rejected: {counted(about['rejected'])}" if about["rejected"] else ""
         say(f"{name}: {about['kept']} of {about['asked']} questions kept{tail}")

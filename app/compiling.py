@@ -34,7 +34,6 @@ from triplecheck.app.options import (
     flattened,
     written_options,
 )
-from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -276,6 +275,7 @@ def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
 def show(result: Compiled, place: Path) -> None:
     """Print the candidates on the Pareto front, and the scores of the program before and after."""
     from triplecheck.evals.metrics.statistics import say_p
+    from triplecheck.kg.readable import counted
 
     out = stdout()
     assert result.before is not None and result.after is not None and result.chosen is not None

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Annotated, Literal
 from triplecheck.app.console import is_quiet, print_json, reporting, say, stderr, waiting
 from triplecheck.app.opening import open_base
 from triplecheck.app.options import DATA, LIMITS, OUTPUT, JsonOption, argument, flagged, flattened
-from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from triplecheck.kg import KnowledgeBase
@@ -215,6 +214,7 @@ def _exported(report: StudentReport, adapter: AdapterOptions) -> list[Path]:
 
 def _show(report: StudentReport) -> None:
     from triplecheck.evals.metrics.statistics import say_p
+    from triplecheck.kg.readable import counted
 
     if not is_quiet():
         learnt = report.learnt

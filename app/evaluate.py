@@ -21,7 +21,6 @@ from triplecheck.app.console import (
 )
 from triplecheck.app.opening import open_batch
 from triplecheck.app.options import RUNS, BatchOptions, ProgramArgument, flag, flattened
-from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -145,6 +144,8 @@ def _executor(name: str | None, ray_address: str | None) -> Executor:
 
 def show_summary(summary: Summary, place: Path) -> None:
     """Print the table of an evaluation and, unless -q is given, everything else about it."""
+    from triplecheck.kg.readable import counted
+
     out, scores = stdout(), summary.scores
     out.print(_table(summary))
     if is_quiet():

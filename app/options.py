@@ -15,8 +15,6 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
-from triplecheck.kg.redaction import redacted
-
 if TYPE_CHECKING:
     from triplecheck.app.config import Settings
 
@@ -257,6 +255,8 @@ class BatchOptions(RunOptions):
 
 def written_options(given: object) -> list[str]:
     """The options of a group that differ from their defaults, as words of a command; without credentials."""
+    from triplecheck.kg.redaction import redacted
+
     words = []
     for field in dataclasses.fields(given):  # type: ignore[arg-type]
         value, name = getattr(given, field.name), field.name.replace("_", "-")

@@ -23,7 +23,6 @@ from triplecheck.app.options import (
     flagged,
     flattened,
 )
-from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from triplecheck.lms import Roles
@@ -99,6 +98,8 @@ def synthesize(
         triplecheck synthesize kbs/films plans.jsonl --plans --limit 320 --kind negation --kind count
         triplecheck synthesize --kb kbs/films --out films.jsonl --phrasings 3 --lm openai/gpt-4o-mini --workers 8
     """
+    from triplecheck.kg.readable import counted
+
     with waiting(stderr(), "loading"):
         from triplecheck.evals.questions import write_questions
 

@@ -23,7 +23,6 @@ from triplecheck.app.options import (
     flagged,
     flattened,
 )
-from triplecheck.kg.readable import counted
 
 if TYPE_CHECKING:
     from triplecheck.evals.questions import Question
@@ -119,6 +118,8 @@ def train(
 
 
 def _show(trained: TrainedRanker) -> None:
+    from triplecheck.kg.readable import counted
+
     say(summary(trained.about))
     measured = trained.about["held_out"]["questions"]
     if measured < _ENOUGH_MEASURED:
