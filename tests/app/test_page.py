@@ -299,9 +299,12 @@ def test_axe_finds_nothing(page: Any, server: Running) -> None:
 def test_a_key_is_asked_for_once(page: Any, bundled: KnowledgeBase, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ALICE", KEY)
     with serving(service_of(str(bundled.path), keys={"alice": {"key_env": "ALICE"}})) as locked:
+        refused_late: list[Any] = []
+        page.route("**/v1/programs?*", lambda route: refused_late.append(route), times=1)
         page.goto(address(locked, q=TEACHER))
         page.get_by_role("textbox", name="Key").fill(KEY)
         page.keyboard.press("Enter")
+        refused_late[0].continue_()
         assert answered(page).locator(".text").inner_text() == "German"
         page.reload()
         assert answered(page).locator(".text").inner_text() == "German"

@@ -21,7 +21,8 @@ async function send(path, options = {}) {
     throw new Failed("unreachable", "The server cannot be reached. Is it still running?");
   }
   if (reply.status === 401) {
-    await askForKey();
+    // The key may have come while this request was under way.
+    if (key === sessionStorage.getItem(KEY)) await askForKey();
     return send(path, options);
   }
   if (!reply.ok) {
