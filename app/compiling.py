@@ -264,8 +264,7 @@ def show_estimate(name: str, estimate: Estimate, to: Console) -> None:
     """Print the estimated cost of a run."""
     say(
         f"{name} may take {estimate.runs:,} runs, {estimate.calls:,} calls, {estimate.tokens:,} tokens"
-        f"{at_price(estimate.dollars)}, "
-        f"{duration(estimate.seconds)} one question at a time",
+        f"{at_price(estimate.dollars)}, {duration(estimate.seconds)} one question at a time",
         to=to,
     )
     for note in estimate.notes:

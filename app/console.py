@@ -131,7 +131,7 @@ def remark(line: object) -> None:
 
 
 def at_price(dollars: float | None) -> str:
-    """What something costs, behind what it takes; nothing if it is free.
+    """The price at the end of a line, such as `, $1.20`; empty if it is free.
 
     Args:
         dollars: None: the price is not known.

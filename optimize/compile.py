@@ -31,7 +31,7 @@ from triplecheck.optimize import preflight
 from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import CandidateProgram, Candidates, Gain, choose, pareto_front
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to
-from triplecheck.optimize.examples import Pilot, pilot, step_examples, whole_examples
+from triplecheck.optimize.examples import PILOTS, Pilot, pilot, step_examples, whole_examples
 from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured, gain_over, raise_stopped
@@ -43,8 +43,6 @@ from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.optimize.traces.gold.engine import NAME as GOLD
 from triplecheck.optimize.traces.gold.engine import gold_engine
 from triplecheck.programs import Program
-
-_PILOTS = 3
 
 
 @dataclass(frozen=True)
@@ -193,7 +191,7 @@ class _CompileRun:
 
         What they took is kept beside the replies: from the cache they take nothing.
         """
-        plan, shown = self.plan, self._train[:_PILOTS]
+        plan, shown = self.plan, self._train[:PILOTS]
         described = describe(plan.program, plan.roles, None, None)
         about = [described, plan.step, [inputs_key(example.inputs()) for example in shown]]
         file = self.calls / "pilots" / digest(about) / "pilot.json"

@@ -27,7 +27,9 @@ LEAST_PART, LEAST_OF_ALL = 20, 60
 ENOUGH = 100
 """Validation questions among which ten more right answers than wrong ones are hardly chance."""
 TRAINED = 63
-"""Training questions of which 50 are left for a ranker of paths, its least number, as it holds out every fifth."""
+"""Training questions that a ranker of paths needs: it holds out every fifth, and 50 must be left to learn from."""
+PILOTS = 3
+"""Runs of a program, or calls of a step, that show what they take and whether the replies can be read."""
 MOST_CHOSEN, MOST_TESTED = 150, 300
 """Validation and test questions, at most."""
 
@@ -53,7 +55,7 @@ class Split:
 
 
 def split(questions: Sequence[Question], held_out: Sequence[Question] | None = None) -> Split:
-    """Split questions by a hash of their groups, so that a question is in the same part in samples of any size.
+    """Split questions by a hash of their groups, so that the size of a sample does not change the part of a question.
 
     Args:
         questions: only those with published answers are used.

@@ -401,7 +401,7 @@ class Program(dspy.Module, metaclass=_ProgramType):
             cancelled.set()
 
     def save(self, path: Path | str, save_program: bool = False, modules_to_serialize: Any = None) -> None:
-        """Write the steps, thresholds and the path of a trained ranker to a JSON file, for `load` of such a program.
+        """Write the steps, the thresholds and the path of a trained ranker to a JSON file, which `load` reads.
 
         Args:
             path: the file; with `save_program` a directory.

@@ -10,7 +10,7 @@ from typing import Any
 from triplecheck.kg import UserError
 
 CHOSEN = "chosen"
-"""Its key in a saved file; by the name of each program in the whole, `self` for the whole."""
+"""The key in a saved file; below it are the names of the programs in the module, `self` for the module itself."""
 
 
 def chosen_of(program: Any) -> dict[str, Any]:
@@ -24,7 +24,7 @@ def chosen_of(program: Any) -> dict[str, Any]:
 
 
 def choose(program: Any, chosen: Mapping[str, Any]) -> None:
-    """Give a `Program` what `chosen_of` tells of another one.
+    """Set on a `Program` what `chosen_of` returned for another one.
 
     Raises:
         UserError: the file of the ranker is not there.

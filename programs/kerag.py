@@ -103,7 +103,7 @@ class Plan:
         topics: the name of each topic node in prompts.
         shown: the topics as prompts show them, with the question's spelling.
         mentions: the question's spelling of each topic; homonyms share it.
-        graph: the program's, in which the question gives the arguments of functions.
+        graph: the program's graph, with the arguments that the question gives to functions.
         relations: the wording of each relation in prompts.
         scores: the trained ranker's scores of paths, and how far to go.
     """

@@ -53,10 +53,10 @@ class _Offered:
 
 
 class _Told(NamedTuple):
-    """What a call or an object of a result says by one relation.
+    """The values of one relation in the result of a call, or in an object of it.
 
     Attributes:
-        total: number of its values, with those that a limit cuts off.
+        total: number of the values, with those that a limit cuts off.
     """
 
     tails: tuple[int, ...]
@@ -249,7 +249,7 @@ class FunctionGraph:
         return self.node_id(node) if argument.takes_id else self.label(node)
 
     def _fits(self, node: int, argument: Parameter) -> bool:
-        """Whether a node may be an argument, by its type or its datatype, and by its text."""
+        """Whether a node may be an argument: its type (a value: its datatype) and its text must fit."""
         value = self.literal(node)
         if value is not None:
             kind = _DATATYPES.get(value.datatype, value.datatype)
@@ -279,7 +279,7 @@ class FunctionGraph:
         return [tail for told in self._told(node, relation) for tail in told.tails]
 
     def _told(self, node: int, relation: int) -> list[_Told]:
-        """What results say about a node; of a function with further arguments, with those of the question alone."""
+        """What results say about a node. A call with further arguments counts if the question gives these."""
         found, function = self._tails.get((node, relation), {}), self._offered[relation - self._first_relation].function
         own = self.arguments(node, function) if found and function is not None and function.further else found
         return [found[arguments] for arguments in own if arguments in found]
@@ -332,10 +332,9 @@ class FunctionGraph:
         heads, relations, tails = np.array(kept, np.int64).reshape(-1, 3).T
         own = self._of_stored(nodes)
         if relation is not None and offered is not None:
+            heads_asked = [] if direction is Direction.IN else ints(nodes)
             with self._lock:
-                told = (
-                    [] if direction is Direction.IN else [t for node in ints(nodes) for t in self._told(node, relation)]
-                )
+                told = [one for node in heads_asked for one in self._told(node, relation)]
             return Edges(heads, relations, tails, len(added) + sum(one.total - len(one.tails) for one in told))
         if not own:
             return Edges(heads, relations, tails, len(added))
@@ -381,7 +380,7 @@ class FunctionGraph:
         return self.stored.has_edge_properties or any(one.function and one.function.further for one in self._offered)
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """Of the edges of a function its further arguments: in the graph of one question, those that it gives."""
+        """Those of the graph; of a function the further arguments, in the graph of one question those that it gives."""
         offered = self.offered(relation)
         if offered is None:
             return self.stored.edge_properties(head, relation, tail) if max(head, tail) < self._first_node else ()

@@ -104,7 +104,7 @@ class NodeDocuments:
 
 
 def documented_types(graph: ColumnarGraph, documented: RowArray) -> tuple[str, ...]:
-    """The types most of whose nodes have a document; the most frequent first.
+    """The types of which most nodes have a document, the most frequent first.
 
     Args:
         documented: nodes with documents.

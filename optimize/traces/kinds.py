@@ -59,9 +59,10 @@ def row_kinds(kinds: Sequence[str], outputs: Mapping[str, Any]) -> tuple[str, ..
 
 
 def selecting(rows: Sequence[TraceRow]) -> tuple[list[TraceRow], list[TraceRow]]:
-    """The rows, of which at most `MOST_NOTHING` of a step's training rows select nothing, but one may; and the rest.
+    """The rows that are kept, and those that are left out because too many of a step's rows select nothing.
 
-    Which of them are kept depends on the hashes of their messages.
+    At most `MOST_NOTHING` of the training rows of a step select nothing; one may always. Hashes of the messages decide
+    which are kept.
     """
     over: set[int] = set()
     for own in _taught(rows):

@@ -34,7 +34,7 @@ LEFT_OUT: Mapping[str, str] = {
     "other_step": "not one of the steps asked for",
     "duplicate": "another reply to the same prompt, with much the same reasoning if it has one",
     "over_cap": "over the maximum rows of a question",
-    "selects_nothing": "over a fifth of the step's rows, which select nothing",
+    "selects_nothing": "selects nothing, as a fifth of the step's rows do already",
 }
 """Why steps are left out. Others are those of their question (`verification.Rejection`)."""
 OF_QUESTION = "the answer of the question is rejected for this reason"

@@ -13,15 +13,15 @@ from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import language_model
-from triplecheck.optimize.examples import Split
+from triplecheck.optimize.examples import PILOTS, Split
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.students import STUDENTS
 from triplecheck.optimize.tuning.recorded import Recorded
-from triplecheck.optimize.tuning.steps import MOST_CALLS, PILOT, calls_of_rewriting
+from triplecheck.optimize.tuning.steps import MOST_CALLS, calls_of_rewriting
 from triplecheck.programs import Program
 
-_SETS = 4
+_SETS = 4  # of demonstrations of a step, at most (`steps.demo_sets`)
 _CHARACTERS_PER_TOKEN = 4
 
 
@@ -50,7 +50,7 @@ class Cost:
         return round(self.per_question * questions)
 
     def takes(self, calls: float) -> dict[str, float]:
-        """What so many calls take, by the limit of a budget, as far as it is known."""
+        """What some calls cost, by the name of the limit in a budget. What is not known is missing."""
         each = {"tokens": self.tokens_per_call, "dollars": self.dollars_per_call, "seconds": self.seconds_per_call}
         return {"calls": calls} | {name: calls * rate for name, rate in each.items() if rate is not None}
 
@@ -85,7 +85,7 @@ def cost_of(
     whole = asked + (1 + 2 * steps) * bracketed + (1 + chosen) * len(split.validation) + tested * len(split.held_out)
     alone = steps * ((_SETS + 1) * MOST_CALLS + (calls_of_rewriting(MOST_CALLS, MOST_CALLS) if rewrites else 0))
     least = asked + 2 * (len(split.validation) + len(split.held_out))
-    beside = PILOT * steps + len(split.validation)  # whether replies can be read, and what the rules ask on words
+    beside = PILOTS * steps + len(split.validation)  # whether replies can be read, and what the rules ask on words
     return Cost(
         per_question,
         tokens,
@@ -153,7 +153,7 @@ class Purse:
         return replace(self, cost=cost)
 
     def allows(self, calls: float, result: float | None = None) -> bool:
-        """Whether so many calls can be made, and the reserved questions asked.
+        """Whether the budget is enough for some calls, besides the reserved questions.
 
         Args:
             result: calls of the result for a question; None: as many as of the program as written.
@@ -164,5 +164,5 @@ class Purse:
         return all(limits[name] is None or limits[name] - getattr(used, name) >= needed[name] for name in needed)
 
     def allows_questions(self, count: int) -> bool:
-        """Whether the program as written can be asked so many questions, and the reserved ones."""
+        """Whether the budget is enough for some questions to the program as written, besides the reserved ones."""
         return self.allows(self.cost.of(count))

@@ -18,7 +18,7 @@ from triplecheck.evals.run_directory import JsonLines, repair_lines
 from triplecheck.kg import TriplecheckError, UnavailableError, UserError
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import BudgetExceededError, session
-from triplecheck.optimize.examples import pilot, whole_examples
+from triplecheck.optimize.examples import PILOTS, pilot, whole_examples
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import steps_of
@@ -28,8 +28,6 @@ from triplecheck.optimize.traces.reasoning import reasoning_gap
 from triplecheck.programs import Program
 from triplecheck.programs.steps import Assisted, TraceEvent
 from triplecheck.signatures.demonstrations import restored
-
-_PILOT = 3
 
 
 @dataclass(frozen=True)
@@ -91,7 +89,7 @@ def record(
         repair_lines(file, keep)
         left = [question for question in questions if question.id not in kept]
         if uncomputable(program) and not kept:
-            pilot(program, whole_examples(left[:_PILOT]))
+            pilot(program, whole_examples(left[:PILOTS]))
         with JsonLines(file) as sink:
             for done, question in enumerate(left, len(kept)):
                 progress("recording calls", done, len(questions))
@@ -110,7 +108,7 @@ def check_answers(program: Program, questions: Sequence[Question]) -> None:
     """Check that the answers of some questions are those of the program's graph.
 
     Raises:
-        UserError: for no question it is known how its answers follow from the graph.
+        UserError: the answers of no question follow from the graph.
     """
     answered = [question for question in questions if question.answers]
     if not any(_follows(Case(question, program.sources)) for question in answered):

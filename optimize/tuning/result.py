@@ -53,12 +53,12 @@ class Tuned:
         brackets: what each step is worth, most room first.
         choices: the lines of the table, the program as written first and the result last.
         gain: of the result against the program as written, on the test questions; None: nothing won or saved calls, or
-            the budget did not suffice to measure it.
+            the budget was used up before it was measured.
         bundle: None: nothing won or saved calls.
         usage: of the whole run.
         rows: results on the test questions: of the program as written, of each kind of choice alone if `TunePlan.each`
             is set, and of the result if something won.
-        stopped: that the budget was used up, so that not all was tried or measured; None: it was not.
+        stopped: the message that the budget was used up, so that not all was tried or measured; None: all was.
     """
 
     program: Program

@@ -135,7 +135,7 @@ def is_saving(before: float, after: float) -> bool:
 
 
 def loss_of(gain: Gain) -> float:
-    """The share of the questions that is lost, at most: the one-sided 95% limit of a normal distribution."""
+    """The upper 95% limit of the share of questions that is lost, by the normal approximation; 1 without questions."""
     if not gain.scored:
         return 1.0
     lost = (gain.lost - gain.won) / gain.scored
@@ -308,7 +308,7 @@ class _Run:
 
     @contextmanager
     def _until_spent(self) -> Iterator[None]:
-        """A budget that is used up ends what is done here, and not the run."""
+        """Where the budget is used up, what is done here ends and the run goes on."""
         try:
             yield
         except BudgetExceededError as error:
@@ -341,9 +341,8 @@ class _Run:
 
     def _rows(self, named: Mapping[str, State], tests: Mapping[str, Measured]) -> tuple[Row, ...]:
         """Programs on the test questions, as lines of the table of results."""
-        named = {name: state for name, state in named.items() if name in tests}
-        measured = {name: tests[name] for name in named}
-        tokens = {name: state.tokens(self.train, measured[name]) for name, state in named.items()}
+        measured = {name: tests[name] for name in named if name in tests}
+        tokens = {name: named[name].tokens(self.train, test) for name, test in measured.items()}
         return tuple(table_rows(measured, tokens))
 
     def _line(self, name: str, state: State, note: str = "") -> Choice:

@@ -21,6 +21,7 @@ from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.predict import RolePredict
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.candidates import Candidates
+from triplecheck.optimize.examples import PILOTS
 from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.optimizers.instructions import GEPA
@@ -37,8 +38,6 @@ MOST_CALLS = 60
 MOST_DEMOS = 4
 """Own demonstrations of a step."""
 _SHORTEST_OF = 3
-PILOT = 3
-"""Calls of each step that tell whether its replies can be read."""
 _REWRITING = {"rounds": 3, "batch": 3}
 Demos = tuple[dspy.Example, ...]
 """In the order in which prompts show them."""
@@ -122,13 +121,13 @@ def check_readable(program: Program, calls: Mapping[str, Sequence[RecordedCall]]
     """
     for name, some in calls.items():
         step = steps_of(program)[name]
-        for left, call in reversed(list(enumerate(some[:PILOT]))):
+        for left, call in reversed(list(enumerate(some[:PILOTS]))):
             try:
                 step(**call.inputs)
                 break
             except ModelReplyError as error:
                 if not left:
-                    tried = min(PILOT, len(some))
+                    tried = min(PILOTS, len(some))
                     raise TriplecheckError(f"none of {tried} replies to step {name!r} can be read: {error}") from error
 
 

@@ -90,7 +90,7 @@ class Know3RAG(Program):
 
     @property
     def thresholds(self) -> Mapping[str, float]:
-        """theta_0, as given, measured or in the paper; nothing without embeddings, which it has no effect without."""
+        """theta_0 as given, as measured or as in the paper; none without embeddings, where it has no effect."""
         return {"theta_0": self.theta_0(Trace())} if self.supervisor.scores else {}
 
     def run(self, question: str, trace: Trace) -> Outcome:

@@ -215,9 +215,9 @@ class GoldEngine:
         return {_words(text): question for question in listed for text in self._other_texts(question)}
 
     def _other_texts(self, question: Question) -> Iterator[str]:
-        """A question without the talk beside it, in plain form, and with mended spelling."""
+        """The texts that programs may write for a question: without talk, in plain form, with corrected spelling."""
         language = self._sources.language
-        for text in (question.question, asked_and_talk(question.question, language)[0]):
+        for text in dict.fromkeys((question.question, asked_and_talk(question.question, language)[0])):
             mended = self._mended(question, text)
             yield from (text, mended, asking_for_things(text, language), asking_for_things(mended, language))
 
