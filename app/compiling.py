@@ -79,7 +79,8 @@ class CompileOptions:
     )
     student: list[str] | None = flagged(
         "--student NAME",
-        "Without --optimizer: train and try this student alone. Repeatable; `none`: no student. Default: all.",
+        "Without --optimizer: train and try this student alone, `ranker` (of paths) or `reader` (of answers). "
+        "Repeatable; `none`: no student. Default: all.",
     )
     each: bool = flagged(
         "--each",

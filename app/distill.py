@@ -215,6 +215,7 @@ def _exported(report: StudentReport, adapter: AdapterOptions) -> list[Path]:
 def _show(report: StudentReport) -> None:
     from triplecheck.evals.metrics.statistics import say_p
     from triplecheck.kg.readable import counted
+    from triplecheck.optimize.distil.report import too_few
 
     if not is_quiet():
         learnt = report.learnt
@@ -227,4 +228,6 @@ def _show(report: StudentReport) -> None:
         for one in report.scores:
             shown = f"{one.on}, {one.rows} held-out rows, {one.what}: {', '.join(one.shown)}, {say_p(one.p)}"
             say(shown)
+        if doubt := too_few(min((one.rows for one in report.scores), default=0)):
+            say(doubt)
     say(report.model)

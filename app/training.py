@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from triplecheck.evals.questions import Question
     from triplecheck.optimize.distil.graph_ranker import TrainedRanker
 
-_ENOUGH_MEASURED = 30
-"""Held-out questions: among fewer, one question changes the result by more than three points."""
-
 
 @dataclass(frozen=True, kw_only=True)
 class TrainOptions:
@@ -119,14 +116,11 @@ def train(
 
 def _show(trained: TrainedRanker) -> None:
     from triplecheck.kg.readable import counted
+    from triplecheck.optimize.distil.report import too_few
 
     say(summary(trained.about))
-    measured = trained.about["held_out"]["questions"]
-    if measured < _ENOUGH_MEASURED:
-        say(
-            f"{measured} held-out questions are too few to tell whether it helps: compare on others, with "
-            "`triplecheck eval` and its --no-ranker"
-        )
+    if doubt := too_few(trained.about["held_out"]["questions"]):
+        say(f"{doubt} and its --no-ranker")
     if trained.stored is None:
         say("not stored: it answers fewer questions than before; give it more questions")
     if trained.left_out:

@@ -31,6 +31,8 @@ _BLOCK = re.compile(r"^```(\w*)([^\n]*)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 RUN = ("console", "python", "sh", "toml", "json")
 _CONFIDENCE = re.compile(r"(?<=confidence )0\.\d+")  # it changes whenever its model is fitted
+_FIGURE = re.compile(r"(?<!\w)(?:p [<=] )?[+-]?\d[\d.,]*")
+_SPACES = re.compile(r" +")
 _OTHERS = ("git", "make", "pip", "source", "docker", "npx")
 """Commands that are not run."""
 
@@ -63,10 +65,12 @@ class Reader:
     Args:
         replace: texts of the page and what they are here, such as the address of a server.
         parsed: beginnings of commands that are parsed but not run, because they take minutes.
+        figures: whether the figures of the page are compared with those that are printed.
     """
 
     replace: Mapping[str, str] = field(default_factory=dict)
     parsed: Collection[str] = ()
+    figures: bool = True
     names: dict[str, Any] = field(default_factory=lambda: {"__name__": "__main__"})
 
     def do(self, block: Block) -> None:
@@ -85,11 +89,15 @@ class Reader:
             line, _, shown = part.partition("\n")
             said = self._said(line)
             if said is not None:
-                at, said = 0, _CONFIDENCE.sub("", said)
-                for wanted in (_CONFIDENCE.sub("", text).strip() for text in shown.splitlines()):
+                at, said = 0, self._compared(said)
+                for wanted in (self._compared(text).strip() for text in shown.splitlines()):
                     if wanted and wanted != "...":
                         assert wanted in said[at:], f"$ {line}\n{said}\nlacks: {wanted}"
                         at = said.index(wanted, at) + len(wanted)
+
+    def _compared(self, text: str) -> str:
+        plain = _CONFIDENCE.sub("", text)
+        return plain if self.figures else _SPACES.sub(" ", _FIGURE.sub("#", plain))
 
     def _said(self, line: str) -> str | None:
         """What a command prints; None if it is not run."""

@@ -15,6 +15,8 @@ from triplecheck.kg.readable import counted
 from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import counts
 
+_ENOUGH = 30
+"""Held-out questions: among fewer, one question changes the result by more than three points."""
 OF_TRACES = "what the student learnt is under the licences of its questions, their graph and the teacher's output"
 
 
@@ -166,6 +168,14 @@ class StudentReport:
         text = json.dumps(self.to_json(), indent=1, ensure_ascii=False)
         write_text(folder / f"{name}.report.json", text + "\n")
         write_text(folder / f"{name}.report.md", self.markdown())
+
+
+def too_few(held_out: int) -> str | None:
+    """What to say where too few questions are held out; None: they are enough."""
+    if held_out >= _ENOUGH:
+        return None
+    told = f"{held_out} held-out questions are too few to tell whether it helps"
+    return f"{told}: compare on others, with `triplecheck eval`"
 
 
 def interval(scores: Sequence[float]) -> tuple[float, float]:

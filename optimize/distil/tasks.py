@@ -111,4 +111,4 @@ def _task(folder: Path, graph: str, rows: Sequence[TraceRow]) -> Task:
             f"{folder}: has no right reply of the step {step}, which is all that a reader does (steps there: {there}); "
             f"collect it with `triplecheck collect kerag --step {step}`"
         )
-    return Task.of(_long_name(folder.resolve()), graph, with_held_out(own, HELD_OUT))
+    return Task.of(str(folder), graph, with_held_out(own, HELD_OUT))

@@ -45,14 +45,14 @@ def answers_from_facts(call: StepCall, case: Case) -> StepScore | None:
         return _computed(case, str(operation), cited)
     if case.question.computed:
         return judged(case, answers)
-    holding = [fact for fact in facts if case.names_answer(fact)]
+    holding = [fact for fact in facts if case.holds_answer(fact)]
     if not holding:
         feedback = "No fact contains the answer, so the list of answers must be empty. "
         return StepScore(float(not answers), feedback + (f"{', '.join(answers)} is wrong. " if answers else ""))
     found = judged(case, answers)
     if found is None:
         return None
-    proved = any(case.names_answer(fact) for fact in cited)
+    proved = any(case.holds_answer(fact) for fact in cited)
     missing = "" if proved else listed("No cited fact contains the answer; these do", holding)
     return StepScore(found.score * (1.0 if proved else _UNPROVED), found.feedback + missing)
 
@@ -93,7 +93,7 @@ def _computed(case: Case, operation: str, cited: Sequence[str]) -> StepScore:
         return judged(case, [str(len(values))]) or StepScore(0.0)
     if case.question.computed:
         return StepScore(float(bool(cited)), "" if cited else "No facts were cited to compute the answer from. ")
-    held = any(case.names_answer(fact) for fact in cited)
+    held = any(case.holds_answer(fact) for fact in cited)
     return StepScore(float(held), "" if held else "The facts cited for the operation do not contain the answer. ")
 
 

@@ -18,7 +18,7 @@ from triplecheck.optimize.traces.derive import derive
 from triplecheck.optimize.traces.queries import is_right, right_query
 from triplecheck.programs import Sources
 from triplecheck.programs.subgraph import ARROWS, Hop, by_plain_name, nodes_called
-from triplecheck.signatures.notation import WrittenHop, clean, is_relation
+from triplecheck.signatures.notation import WrittenHop, clean, is_relation, read_fact, split_note
 
 _SHOWN = 5
 
@@ -163,6 +163,15 @@ class Case:
         """Whether a text contains a right answer, as whole words."""
         words = Words(text)
         return any(name in words for name in self.answer_names)
+
+    def holds_answer(self, line: str) -> bool:
+        """Whether a fact contains a right answer; a namesake, which its note tells from an answer, is none."""
+        fact = read_fact(line)
+        names = [line] if fact is None else [fact.anchor, *fact.values, *fact.edges]
+        return any(self.names_answer(name) for name in names if not self._is_namesake(name))
+
+    def _is_namesake(self, name: str) -> bool:
+        return split_note(name)[0] in self._answers_by_name and self.answer_called(name) is None
 
     def found_by(self, query: str) -> bool:
         """Whether a search finds a right answer: in a document, or next to an entity that the query names."""

@@ -156,7 +156,7 @@ def judges_sufficiency(call: StepCall, case: Case) -> StepScore | None:
     """1 if the facts were judged sufficient and name an answer, or insufficient and name none."""
     if not case.gold.answers or case.question.computed:
         return None
-    right = any(case.names_answer(str(fact)) for fact in call.inputs.get("facts") or ())
+    right = any(case.holds_answer(str(fact)) for fact in call.inputs.get("facts") or ())
     reply = bool(call.outputs.get("sufficient"))
     return StepScore(float(reply is right), f"The facts {'contain' if right else 'do not contain'} the answer. ")
 

@@ -8,7 +8,6 @@ import shutil
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
-from dataclasses import replace
 from pathlib import Path
 
 import pyoxigraph
@@ -23,8 +22,6 @@ from users_model import users_reply
 from triplecheck.app.config import load_settings
 from triplecheck.kg import KnowledgeBase, knowledge_base
 from triplecheck.kg.bundled_files import turtle_files
-from triplecheck.optimize.distil import path_ranker
-from triplecheck.optimize.distil.path_ranker import FURTHER
 
 ROOT = DOCS.parent
 Stage = Callable[[KnowledgeBase], AbstractContextManager[Reader]]
@@ -45,12 +42,11 @@ def with_model(_: KnowledgeBase) -> Iterator[Reader]:
 
 
 @contextlib.contextmanager
-def with_short_training(_: KnowledgeBase) -> Iterator[Reader]:
-    """A ranker that learns little and is measured on few questions; traces of one step alone are not collected, too."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(path_ranker, "FURTHER", replace(FURTHER, epochs=1, least_steps=60))
-        few = {"others.jsonl --limit 40": "others.jsonl --limit 10"}
-        yield Reader(few, parsed=(*MINUTES, "collect kerag --questions questions.jsonl --out gold"))
+def with_few_questions(_: KnowledgeBase) -> Iterator[Reader]:
+    """Few questions to train on and to measure on, with other figures; traces of one step alone are not collected."""
+    few = {"questions.jsonl --limit 1200": "questions.jsonl --limit 120", "--limit 400 --seed 2": "--limit 12 --seed 2"}
+    alone = "collect kerag --questions questions.jsonl --out gold"
+    yield Reader(few, parsed=(*MINUTES, alone), figures=False)
 
 
 @contextlib.contextmanager
@@ -116,7 +112,7 @@ PAGES: dict[str, Stage] = {
     "serve.md": with_server,
     "text.md": alone,
     "tutorials/compile.md": with_model,
-    "tutorials/distill.md": with_short_training,
+    "tutorials/distill.md": with_few_questions,
     "tutorials/evaluate.md": alone,
     "tutorials/first-graph.md": alone,
     "tutorials/program.md": alone,
@@ -129,7 +125,6 @@ ELSEWHERE = {
 }
 MINUTES = (
     "distill gold --student lora",
-    "distill traces --student reader",
     "distill --student reader",
     "serve",
     "chat --",

@@ -231,5 +231,6 @@ def test_the_command_reports(base: Path, tmp_path: Path) -> None:
     done = CliRunner().invoke(app, [str(word) for word in (*words, *more)])
     assert done.exit_code == 0, done.output
     assert "films, 1 held-out rows, all answers right: chain of thought 0" in done.output
+    assert "1 held-out questions are too few to tell whether it helps" in done.output
     assert "rows by step: AnswerFromFacts 2" in done.output and f"local/{tmp_path / 'out' / 'mine'}" in done.output
     assert find_weights(f"local/{tmp_path / 'whole'}").adapter is None

@@ -148,6 +148,11 @@ def test_a_written_answer_is_looked_up_in_the_facts(onegin: Case) -> None:
     assert answered("Eugene Onegin", cited=2).score == 0, "the cited fact is about the novel"
     assert answered("Eugene Onegin (Opera)", "Eugene Onegin (Novel)").score == pytest.approx(2 / 3)
     assert "The correct answer is: Eugene Onegin. The reply was" in answered("tchaikovsky").feedback
+    nothing = {"reasoning": "", "operation": "none", "cited": [], "answers": []}
+    assert score(signatures.AnswerFromFacts, onegin, {"facts": facts[1:]}, **nothing).score == 1, (
+        "a namesake is no answer"
+    )
+    assert score(signatures.AnswerFromFacts, onegin, {"facts": facts}, **nothing).score == 0
 
 
 def test_a_step_of_several_judgements_is_scored_by_each_that_can_be(case: Case) -> None:
