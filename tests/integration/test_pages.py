@@ -131,6 +131,7 @@ MINUTES = (
     # Of the README, whose files of questions are the reader's; the tutorials run these commands.
     "compile kerag --kb kbs/company",
     "collect kerag --kb kbs/company",
+    "distill traces --student reader --out students --name mine",
     "eval kerag --kb kbs/company --questions held_out.jsonl",
     "runs compare runs/compiled runs/mine",
     "kb extract articles.jsonl kbs/articles --lm",
