@@ -31,7 +31,7 @@ from triplecheck.optimize import preflight
 from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import CandidateProgram, Candidates, Gain, choose, pareto_front
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to
-from triplecheck.optimize.examples import PILOTS, Pilot, pilot, step_examples, whole_examples
+from triplecheck.optimize.examples import PILOTS, Pilot, pilot, whole_examples
 from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured, gain_over, raise_stopped
@@ -42,6 +42,7 @@ from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size, Value
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.optimize.traces.gold.engine import NAME as GOLD
 from triplecheck.optimize.traces.gold.engine import gold_engine
+from triplecheck.optimize.tuning.recorded import record, step_examples
 from triplecheck.programs import Program
 
 
@@ -291,7 +292,7 @@ class _CompileRun:
     def _examples(self, questions: tuple[Question, ...]) -> list[dspy.Example]:
         if self.plan.step is None:
             return whole_examples(questions)
-        return step_examples(self.plan.program, self.plan.step, questions)
+        return step_examples(record(self.plan.program, questions, self.calls, self.tell), self.plan.step)
 
     def _score(self, student: Any) -> None:
         from dspy.evaluate import Evaluate

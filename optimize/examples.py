@@ -14,10 +14,7 @@ from triplecheck.evals.questions import Question
 from triplecheck.evals.rows import UNREADABLE
 from triplecheck.kg import TriplecheckError, UnavailableError, UserError
 from triplecheck.lms import BudgetExceededError, ModelReplyError, session
-from triplecheck.optimize.metrics import step_metric
-from triplecheck.optimize.scoring import CASE, inputs_key
-from triplecheck.optimize.state import steps_of
-from triplecheck.programs import Program
+from triplecheck.optimize.scoring import CASE
 from triplecheck.programs.steps import Stopped
 
 VALIDATION = 0.4
@@ -162,37 +159,6 @@ def whole_examples(questions: Iterable[Question]) -> list[dspy.Example]:
         values = {"question": question.question, "answers": answers, CASE: question.id}
         # Scores are kept by question text: duplicates would overwrite each other.
         found.setdefault(question.question, dspy.Example(**values).with_inputs("question"))
-    return list(found.values())
-
-
-def step_examples(program: Program, step: str, questions: Sequence[Question]) -> list[dspy.Example]:
-    """The inputs of one step, recorded while the program answers the questions.
-
-    Raises:
-        UserError: the step alone cannot be scored, or is never called.
-        BudgetExceededError, UnavailableError: a budget is used up, or a model is not available.
-    """
-    signature = steps_of(program)[step].signature
-    if step_metric(signature) is None:
-        raise UserError(f"step {step!r} alone cannot be scored; compile the whole program")
-    asked = program.deepcopy()
-    own = id(steps_of(asked)[step])
-    found: dict[str, dspy.Example] = {}
-    for question in questions:
-        with dspy.context(trace=[]):
-            try:
-                asked(question=question.question)
-            except (BudgetExceededError, UnavailableError):
-                raise
-            except TriplecheckError:
-                pass  # the calls before the error are still examples
-            calls = [dict(inputs) for predictor, inputs, _ in dspy.settings.trace if id(predictor) == own]
-        for inputs in calls:
-            found.setdefault(inputs_key(inputs), dspy.Example(**inputs, **{CASE: question.id}).with_inputs(*inputs))
-    if not found:
-        raise UserError(
-            f"step {step!r} is never called on {len(questions)} questions: choose another step, or give more questions"
-        )
     return list(found.values())
 
 

@@ -21,6 +21,7 @@ from triplecheck.lms import BudgetExceededError, session
 from triplecheck.optimize.examples import PILOTS, pilot, whole_examples
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.metrics.case import TracedCall
+from triplecheck.optimize.scoring import CASE, inputs_key
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold.engine import gold_engine, is_template, uncomputable
 from triplecheck.optimize.traces.kinds import kinds_of, row_kinds
@@ -61,7 +62,7 @@ Recorded = Mapping[str, Sequence[RecordedCall]]
 
 
 def record(
-    program: Program, questions: Sequence[Question], folder: Path, progress: ProgressCallback = no_progress
+    program: Program, questions: Sequence[Question], calls: Path, progress: ProgressCallback = no_progress
 ) -> Recorded:
     """The calls of each step while the program answers questions; what was recorded before is read from a file.
 
@@ -70,7 +71,7 @@ def record(
 
     Args:
         program: it is not changed.
-        folder: of the recorded calls; runs may share it.
+        calls: directory of the models' replies, which runs may share; the recorded calls are in its `recorded`.
         progress: called with what is done, questions done and in all.
 
     Raises:
@@ -79,7 +80,8 @@ def record(
     """
     with _teacher(program, questions):
         described = describe(program, dspy.settings.lm_roles, program.sources.knowledge_base, None)
-        file = folder / f"{digest([described, [question_row(question) for question in questions]])}.jsonl"
+        key = digest([described, [question_row(question) for question in questions]])
+        file = calls / "recorded" / f"{key}.jsonl"
         kept: dict[str, Sequence[Mapping[str, Any]]] = {}
 
         def keep(row: Mapping[str, Any]) -> bool:
@@ -102,6 +104,24 @@ def record(
             (example,) = restored(steps[row["step"]].signature, [row["example"]])
             found.setdefault(row["step"], []).append(RecordedCall(question.id, row["kind"], example, row["full"]))
     return found
+
+
+def step_examples(recorded: Recorded, step: str) -> list[dspy.Example]:
+    """The calls of one step as examples for its metric: one for each of its inputs.
+
+    Raises:
+        UserError: no recorded call of this step can be scored.
+    """
+    found: dict[str, dspy.Example] = {}
+    for call in recorded.get(step, ()):
+        example = dspy.Example(**call.inputs, **{CASE: call.id}).with_inputs(*call.inputs)
+        found.setdefault(inputs_key(call.inputs), example)
+    if not found:
+        raise UserError(
+            f"no call of step {step!r} can be scored on these questions: choose another step, give more questions, or "
+            "compile the whole program"
+        )
+    return list(found.values())
 
 
 def check_answers(program: Program, questions: Sequence[Question]) -> None:

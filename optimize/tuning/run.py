@@ -194,8 +194,7 @@ def _opened(
         # Right replies cost nothing of the budget.
         with session(plan.roles, plan.budget if by_models else None):
             train, validation = (
-                record(plan.program, some, kept / "recorded", progress)
-                for some in (questions.train, questions.validation)
+                record(plan.program, some, kept, progress) for some in (questions.train, questions.validation)
             )
         cost = estimate(train)
         if is_new:

@@ -104,7 +104,7 @@ def test_recording_goes_on_after_the_questions_that_were_recorded(bundled: Knowl
 
     with pytest.raises(KeyboardInterrupt):
         record(program, asked, tmp_path, stops)
-    (file,) = tmp_path.iterdir()
+    (file,) = (tmp_path / "recorded").iterdir()
     with file.open("a") as half:
         half.write('{"id": "ha')
     found = record(program, asked, tmp_path, stops)
