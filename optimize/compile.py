@@ -8,7 +8,7 @@ print(compiled.before.scores.f1, compiled.after.scores.f1, compiled.bundle)
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
@@ -192,21 +192,27 @@ class _CompileRun:
 
         What they took is kept beside the replies: from the cache they take nothing.
         """
-        plan, shown = self.plan, self._train[:PILOTS]
-        described = describe(plan.program, plan.roles, None, None)
-        about = [described, plan.step, [inputs_key(example.inputs()) for example in shown]]
-        file = self.calls / "pilots" / digest(about) / "pilot.json"
-        if file.is_file():
-            took = Pilot(**parse_json(file.read_text("utf-8")))
-        else:
-            took = pilot(self._student(), shown)
-            file.parent.mkdir(parents=True, exist_ok=True)
-            write_text(file, json.dumps(asdict(took)) + "\n")
+        plan = self.plan
+        took = self._pilot(self._student(), self._train[:PILOTS], plan.step)
+        whole = took
+        if plan.step is not None:
+            whole = self._pilot(plan.program.deepcopy(), whole_examples(plan.questions.train[:PILOTS]), None)
         size = Size(len(self._train), len(self._validation), len(self._student().predictors()))
-        estimate = preflight.estimate(self.spec, self.settings, plan, size, pilot=took)
+        estimate = preflight.estimate(self.spec, self.settings, plan, size, pilot=took, whole=whole)
         write_text(self.out / "estimate.json", json.dumps(estimate.to_json(), indent=1) + "\n")
         self._runs = estimate.runs
         return estimate
+
+    def _pilot(self, student: Any, shown: Sequence[dspy.Example], step: str | None) -> Pilot:
+        described = describe(self.plan.program, self.plan.roles, None, None)
+        about = [described, step, [inputs_key(example.inputs()) for example in shown]]
+        file = self.calls / "pilots" / digest(about) / "pilot.json"
+        if file.is_file():
+            return Pilot(**parse_json(file.read_text("utf-8")))
+        took = pilot(student, shown)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_text(file, json.dumps(asdict(took)) + "\n")
+        return took
 
     def optimize(self) -> list[CandidateProgram]:
         """Run the optimizer, and return the candidates with a score on the whole validation set.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -123,19 +123,24 @@ def check(spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan)
 
 
 def estimate(
-    spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan, size: Size, *, pilot: Pilot
+    spec: OptimizerSpec, settings: Mapping[str, Value], plan: CompilePlan, size: Size, *, pilot: Pilot, whole: Pilot
 ) -> Estimate:
-    """Estimate the cost of a run from what a few runs took; the notes compare it with the budget of the plan."""
+    """Estimate the cost of a run from what a few runs took; the notes compare it with the budget of the plan.
+
+    Args:
+        pilot: runs of what is optimized: the program, or one step.
+        whole: runs of the program, which is measured before and after on the held-out questions.
+    """
     runs = spec.estimate(size, settings)
-    # Besides the optimizer's own runs: the program before and after, on the validation set and held-out questions.
-    program = runs.program + 2 * size.validation
-    total = pilot.runs + program + runs.teacher + 2 * len(plan.questions.held_out)
-    share = total / max(1, pilot.runs)
-    calls = round(share * pilot.calls) + runs.prompt_model
-    tokens = round(share * pilot.tokens) + runs.prompt_model * WRITER_TOKENS
+    # Besides the optimizer's own runs: before and after, on the validation set.
+    optimized = pilot.runs + runs.program + 2 * size.validation + runs.teacher
+    measured = 2 * len(plan.questions.held_out)
+    parts = ((optimized / max(1, pilot.runs), pilot), (measured / max(1, whole.runs), whole))
+    calls = round(sum(share * one.calls for share, one in parts)) + runs.prompt_model
+    tokens = round(sum(share * one.tokens for share, one in parts)) + runs.prompt_model * WRITER_TOKENS
     per_token = pilot.seconds / pilot.tokens if pilot.tokens else 0.0
-    seconds = share * pilot.seconds + runs.prompt_model * WRITER_TOKENS * per_token
-    dollars = _dollars(runs.prompt_model, share, pilot, plan.prompt_model or plan.roles.default)
+    seconds = sum(share * one.seconds for share, one in parts) + runs.prompt_model * WRITER_TOKENS * per_token
+    dollars = _dollars(runs.prompt_model, parts, plan.prompt_model or plan.roles.default)
     notes = []
     if all(is_no_language_model(model) for model in plan.roles.models()):
         notes.append(
@@ -147,13 +152,16 @@ def estimate(
         allowed = getattr(plan.budget, name)
         if allowed is not None and needed is not None and needed > allowed:
             notes.append(f"the budget of {allowed:g} {name} may stop it early; it can be resumed")
-    return Estimate(total, calls, tokens, dollars, round(seconds, 1), tuple(notes))
+    return Estimate(optimized + measured, calls, tokens, dollars, round(seconds, 1), tuple(notes))
 
 
-def _dollars(writes: int, share: float, pilot: Pilot, prompt_model: str) -> float | None:
-    if pilot.unpriced_calls:
-        return None
-    total = share * pilot.dollars
+def _dollars(writes: int, parts: Iterable[tuple[float, Pilot]], prompt_model: str) -> float | None:
+    """The price of these shares of pilots and of the writer's calls; None if the price of a model is unknown."""
+    total = 0.0
+    for share, pilot in parts:
+        if pilot.unpriced_calls:
+            return None
+        total += share * pilot.dollars
     if writes:
         price = price_of(language_model(prompt_model))
         if price is None:

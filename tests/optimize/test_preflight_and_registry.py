@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -122,10 +123,26 @@ def test_the_estimate_says_how_long_it_takes_at_the_speed_of_the_first_runs(bund
     made = compile_plan(kerag(bundled), spec.name, budget=Budget(seconds=100))
     took = Pilot(runs=2, seconds=60.0, calls=8, tokens=4_000, unpriced_calls=0, dollars=0.0)
     with engines(pupil=Pupil(), writer=Writer()):
-        found = estimate(spec, spec.checked({}), made, Size(train=10, validation=4, steps=3), pilot=took)
+        found = estimate(spec, spec.checked({}), made, Size(train=10, validation=4, steps=3), pilot=took, whole=took)
     runs = 2 + 2 * 4
     assert (found.runs, found.calls, found.seconds) == (runs, runs * 4, runs * 30.0)
     assert any("budget of 100 seconds" in note for note in found.notes)
+
+
+def test_a_step_is_optimized_at_its_own_price_and_measured_at_that_of_the_program(bundled: KnowledgeBase) -> None:
+    spec = resolve_optimizer("LabeledFewShot")
+    made = compile_plan(kerag(bundled), spec.name, step="summarize")
+    made = replace(made, questions=replace(made.questions, held_out=(Question("q", "who?", ("a",)),)))
+    call, run = (Pilot(1, seconds, calls, 100 * calls, 0, 0.0) for seconds, calls in ((10.0, 1), (50.0, 5)))
+    with engines(pupil=Pupil(), writer=Writer()):
+        found = estimate(spec, spec.checked({}), made, Size(train=10, validation=4, steps=1), pilot=call, whole=run)
+    optimized, measured = 1 + 2 * 4, 2
+    assert (found.runs, found.calls, found.tokens) == (
+        optimized + measured,
+        optimized + 5 * measured,
+        100 * (optimized + 5 * measured),
+    )
+    assert found.seconds == 10.0 * optimized + 50.0 * measured
 
 
 def test_instructions_take_the_time_of_their_tokens(bundled: KnowledgeBase) -> None:
@@ -133,5 +150,5 @@ def test_instructions_take_the_time_of_their_tokens(bundled: KnowledgeBase) -> N
     took = Pilot(runs=1, seconds=10.0, calls=1, tokens=1_000, unpriced_calls=0, dollars=0.0)
     with engines(pupil=Pupil(), writer=Writer()):
         made = compile_plan(kerag(bundled), spec.name)
-        found = estimate(spec, spec.checked({"breadth": 2, "depth": 1}), made, size, pilot=took)
+        found = estimate(spec, spec.checked({"breadth": 2, "depth": 1}), made, size, pilot=took, whole=took)
     assert found.seconds == found.runs * 10.0 + 20.0, "one instruction of 2,000 tokens"
