@@ -79,7 +79,7 @@ class Gain:
 
     def to_json(self) -> dict[str, Any]:
         """Plain numbers."""
-        return {"won": self.won, "lost": self.lost, "scored": self.scored, "p": round(self.p, 6)}
+        return {"won": self.won, "lost": self.lost, "scored": self.scored, "p": float(f"{self.p:.3g}")}
 
 
 class Candidates:
