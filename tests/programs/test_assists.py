@@ -46,7 +46,9 @@ def test_the_documentation_has_the_table() -> None:
     lines = (DOCS / "assists.md").read_text("utf-8").splitlines()
     rows = [line.removesuffix(" |").rpartition(" | ") for line in lines if line.startswith("| `")]
     assert [f"{row} |" for row, _, _ in rows] == shown
-    worths = re.compile(r"not measured|\d+ won, \d+ lost|\d+ right of \d+ with it, \d+ without .*")
+    worths = re.compile(
+        r"not measured|\d+ won, \d+ lost( \(below\))?|(\d+ right of \d+|F1 \.\d+) with it, \.?\d+ without \(below\)"
+    )
     assert all(worths.fullmatch(worth) for _, _, worth in rows)
 
 
