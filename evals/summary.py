@@ -291,7 +291,7 @@ def _intervals(**metrics: Sequence[float | None]) -> dict[str, tuple[float, floa
 
 
 def interval_of(values: Sequence[float]) -> tuple[float, float]:
-    """The 95% bootstrap interval of the mean of the scores, of which there is at least one."""
+    """The 95% bootstrap interval of the mean of one or more scores."""
     return bootstrap_interval(values, samples=_SAMPLES)
 
 

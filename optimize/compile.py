@@ -188,10 +188,7 @@ class _CompileRun:
         self._writer = language_model(plan.prompt_model or plan.roles.default)
 
     def estimate(self) -> Estimate:
-        """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache.
-
-        What they took is kept beside the replies: from the cache they take nothing.
-        """
+        """Estimate the cost of the optimizer from a few runs, which the optimizer then reads from the cache."""
         plan = self.plan
         took = self._pilot(self._student(), self._train[:PILOTS], plan.step)
         whole = took
@@ -204,6 +201,7 @@ class _CompileRun:
         return estimate
 
     def _pilot(self, student: Any, shown: Sequence[dspy.Example], step: str | None) -> Pilot:
+        """What a few runs take. It is kept beside the replies, because a later run reads these from the cache."""
         described = describe(self.plan.program, self.plan.roles, None, None)
         about = [described, step, [inputs_key(example.inputs()) for example in shown]]
         file = self.calls / "pilots" / digest(about) / "pilot.json"

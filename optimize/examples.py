@@ -26,7 +26,7 @@ ENOUGH = 100
 TRAINED = 63
 """Training questions that a ranker of paths needs: it holds out every fifth, and 50 must be left to learn from."""
 PILOTS = 3
-"""Runs of a program, or calls of a step, that show what they take and whether the replies can be read."""
+"""Number of runs of a program, or calls of a step, that show the cost and whether the replies can be read."""
 MOST_CHOSEN, MOST_TESTED = 150, 300
 """Validation and test questions, at most."""
 

@@ -132,7 +132,7 @@ def estimate(
         whole: runs of the program, which is measured before and after on the held-out questions.
     """
     runs = spec.estimate(size, settings)
-    # Besides the optimizer's own runs: before and after, on the validation set.
+    # The runs of the optimizer, and the validation set before and after.
     optimized = pilot.runs + runs.program + 2 * size.validation + runs.teacher
     measured = 2 * len(plan.questions.held_out)
     parts = ((optimized / max(1, pilot.runs), pilot), (measured / max(1, whole.runs), whole))
@@ -156,7 +156,7 @@ def estimate(
 
 
 def _dollars(writes: int, parts: Iterable[tuple[float, Pilot]], prompt_model: str) -> float | None:
-    """The price of these shares of pilots and of the writer's calls; None if the price of a model is unknown."""
+    """The price of the pilots, each times its share, and of the writer's calls; None if a model has no known price."""
     total = 0.0
     for share, pilot in parts:
         if pilot.unpriced_calls:

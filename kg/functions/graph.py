@@ -380,7 +380,7 @@ class FunctionGraph:
         return self.stored.has_edge_properties or any(one.function and one.function.further for one in self._offered)
 
     def edge_properties(self, head: int, relation: int, tail: int) -> tuple[EdgeProperties, ...]:
-        """Those of the graph; of a function the further arguments, in the graph of one question those that it gives."""
+        """The properties in the graph. Of a function: its further arguments, if the question gives them."""
         offered = self.offered(relation)
         if offered is None:
             return self.stored.edge_properties(head, relation, tail) if max(head, tail) < self._first_node else ()

@@ -16,7 +16,7 @@ from triplecheck.optimize.traces import TraceRow
 from triplecheck.optimize.traces.records import counts
 
 _ENOUGH = 30
-"""Held-out questions: among fewer, one question changes the result by more than three points."""
+"""Least number of held-out questions: with fewer, one question changes the result by more than three points."""
 OF_TRACES = "what the student learnt is under the licences of its questions, their graph and the teacher's output"
 
 

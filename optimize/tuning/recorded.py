@@ -107,7 +107,7 @@ def record(
 
 
 def step_examples(recorded: Recorded, step: str) -> list[dspy.Example]:
-    """The calls of one step as examples for its metric: one for each of its inputs.
+    """The recorded calls of one step as examples for its metric; calls with equal inputs are one example.
 
     Raises:
         UserError: no recorded call of this step can be scored.
@@ -128,7 +128,7 @@ def check_answers(program: Program, questions: Sequence[Question]) -> None:
     """Check that the answers of some questions are those of the program's graph.
 
     Raises:
-        UserError: the answers of no question follow from the graph.
+        UserError: no question has answers that follow from the graph.
     """
     answered = [question for question in questions if question.answers]
     if not any(_follows(Case(question, program.sources)) for question in answered):
