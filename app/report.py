@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import shlex
 from collections.abc import Iterable, Sequence
-from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -154,10 +153,12 @@ def _report_experiment(name: str, run: ReportOptions) -> None:
 
 
 def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> list[Cell]:
-    """The finished cells of an experiment."""
+    """The finished cells of an experiment. Similar rows share most calls of models, so these are kept."""
     from triplecheck.evals.experiments.run import Selection, run_experiment
+    from triplecheck.optimize.dspy_patches import calls_kept_in
 
-    with _calls(chosen, run.runs / chosen.name / "calls"), reporting(stderr(), "opening") as tell:
+    shows_cost = any(table.shows_cost for table in chosen.tables)
+    with calls_kept_in(run.runs / chosen.name / "calls", costs=shows_cost), reporting(stderr(), "opening") as tell:
         return run_experiment(
             chosen,
             opener,
@@ -167,18 +168,6 @@ def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> lis
             functools.partial(_train, tell),
             tell,
         )
-
-
-def _calls(chosen: Experiment, place: Path) -> AbstractContextManager[None]:
-    """Keep the calls of models, of which similar rows share most; keep none where a table shows what calls cost."""
-    import dspy
-
-    from triplecheck.optimize.dspy_patches import calls_kept_in
-
-    if not any(table.shows_cost for table in chosen.tables):
-        return calls_kept_in(place)
-    dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
-    return nullcontext()
 
 
 def _print_report(lines: Iterable[str], place: Path) -> None:

@@ -153,6 +153,7 @@ def _about(question: Question, key: str) -> dict[str, Any]:
 
 def _times(seconds: float, usage: Usage) -> dict[str, float]:
     """Parallel calls can add up to more than the wall time; then the time outside the models is 0."""
+    seconds += usage.spared_seconds
     return {"seconds": round(seconds, 6), "seconds_outside_lm": round(max(0.0, seconds - usage.seconds), 6)}
 
 

@@ -18,7 +18,7 @@ class Usage:
     """The usage of a set of calls.
 
     `calls` counts every started call, cached or not, so a run has the same count with a cold and a warm cache.
-    Tokens and dollars count new completions only.
+    Tokens and dollars count new completions only, unless replies are kept with what they took (`lms.costs`).
     """
 
     calls: int = 0
@@ -33,6 +33,8 @@ class Usage:
     completion_tokens: int = 0
     seconds: float = 0.0
     """Sum of the calls' durations; with concurrent calls, more than the wall time."""
+    spared_seconds: float = 0.0
+    """The part of `seconds` that nobody waited for: replies from a cache took it when they were made (`lms.costs`)."""
     dollars: float = 0.0
     """Sum of the known prices (estimates from the price table of LiteLLM and DSPy)."""
     by_role: Mapping[str, Usage] = field(default_factory=dict, hash=False)
@@ -54,7 +56,7 @@ class Usage:
 
 _COUNTS = (
     *("calls", "cached_calls", "failed_calls", "unpriced_calls", "prompt_tokens", "completion_tokens"),
-    *("seconds", "dollars"),
+    *("seconds", "spared_seconds", "dollars"),
 )
 
 

@@ -24,6 +24,8 @@ from dspy.utils.exceptions import LMError
 
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.waiting import StillRunningError, within
+from triplecheck.lms.costs import CostCache
+from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.ledger import Ledger, Usage
 from triplecheck.lms.limits import LimitedEngines, too_late
 
@@ -159,7 +161,8 @@ class MeteredLM(dspy.LM):
             BudgetExceededError: the budget is used up; the model is not called.
             ModelUnavailableError: the reply is too large, or not whole in time.
         """
-        with metered(self):
+        kwargs = self._cached(kwargs)
+        with metered(self, self._asked(prompt, messages, kwargs)):
             seconds = self._seconds_of_litellm(kwargs)
             if seconds is not None:
                 from triplecheck.lms._httpx_limits import limit_litellm  # LiteLLM and httpx load slowly
@@ -179,7 +182,8 @@ class MeteredLM(dspy.LM):
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Call the model without blocking; see `__call__`."""
-        with metered(self):
+        kwargs = self._cached(kwargs)
+        with metered(self, self._asked(prompt, messages, kwargs)):
             seconds = self._seconds_of_litellm(kwargs)
             try:
                 async with asyncio.timeout(seconds):
@@ -192,6 +196,16 @@ class MeteredLM(dspy.LM):
                                 raise
             except TimeoutError:
                 raise too_late(self.name, seconds or 0) from None
+
+    def _cached(self, options: dict[str, Any]) -> dict[str, Any]:
+        """The options of a call. Where costs are kept, the baseline and students reply anew, as their time is told."""
+        anew = _cost_cache() is not None and is_no_language_model(self.name)
+        return {**options, "cache": False} if anew else options
+
+    def _asked(self, prompt: Any, messages: Any, options: Mapping[str, Any]) -> dict[str, Any]:
+        """What tells a call from others."""
+        told = {"model": self.model, "prompt": prompt, "messages": messages}
+        return {**self.kwargs, **kept_apart(self, options), **told}
 
     @contextmanager
     def _request(self, messages: Any, options: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
@@ -247,8 +261,12 @@ class MeteredLM(dspy.LM):
 
 
 @contextmanager
-def metered(lm: Any) -> Iterator[None]:
-    """Check the budget, run one call to `lm`, and write to the ledger, even if the call fails."""
+def metered(lm: Any, request: Mapping[str, Any] | None = None) -> Iterator[None]:
+    """Check the budget, run one call to `lm`, and write to the ledger, even if the call fails.
+
+    Args:
+        request: what tells the call from others; None: what it took is not kept (`lms.costs`).
+    """
     ledger: Ledger | None = dspy.settings.get("ledger")
     role = dspy.settings.get("lm_role") or OTHER
     name, free = model_name(lm), is_free(lm)
@@ -272,10 +290,17 @@ def metered(lm: Any) -> Iterator[None]:
     finally:
         _call.reset(token)
         usage = call.usage(time.perf_counter() - started, free=free, failed=failed)
+        if request is not None and not failed and (costs := _cost_cache()) is not None:
+            usage = costs.counted(request, usage)
         if ledger is not None:
             ledger.take(role, name, usage)
         if (listener := dspy.settings.get(ON_CALL)) is not None:
             listener(role, name, usage)
+
+
+def _cost_cache() -> CostCache | None:
+    cache = vars(dspy).get("cache")  # DSPy makes one when the attribute is read
+    return cache if isinstance(cache, CostCache) else None
 
 
 @contextmanager

@@ -12,10 +12,13 @@ from unittest.mock import patch
 
 import dspy
 import tqdm
+from dspy.clients import DISK_CACHE_LIMIT
+from dspy.clients.cache import Cache
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg._atomic import stored
 from triplecheck.kg.redaction import RedactingFormatter
+from triplecheck.lms.costs import CostCache
 from triplecheck.lms.roles import REPLIES_IN_MEMORY
 
 _NEVER = 10**9
@@ -24,14 +27,24 @@ _LOG = logging.getLogger("dspy.teleprompt")
 
 
 @contextmanager
-def calls_kept_in(directory: Path) -> Iterator[None]:
+def calls_kept_in(directory: Path, costs: bool = False) -> Iterator[None]:
     """Cache all model calls in this directory, so that a resumed run does not repeat them.
 
     DSPy has one cache per process: nothing else should run in the process meanwhile.
+
+    Args:
+        costs: whether a kept reply counts with the tokens and seconds that it took when it was made.
     """
     before = vars(dspy).get("cache")
     with stored(directory):
-        dspy.configure_cache(disk_cache_dir=str(directory), restrict_pickle=True, memory_max_entries=REPLIES_IN_MEMORY)
+        dspy.cache = (CostCache if costs else Cache)(
+            enable_disk_cache=True,
+            enable_memory_cache=True,
+            disk_cache_dir=str(directory),
+            disk_size_limit_bytes=DISK_CACHE_LIMIT,
+            memory_max_entries=REPLIES_IN_MEMORY,
+            restrict_pickle=True,
+        )
     try:
         yield
     finally:
