@@ -148,7 +148,8 @@ def _teacher(program: Program, questions: Sequence[Question]) -> Iterator[None]:
     if uncomputable(program):
         yield
         return
-    with gold_engine(program, questions) as (name, _), session(name):
+    # A ledger of its own: right replies cost nothing of a budget.
+    with gold_engine(program, questions) as (name, _), dspy.context(ledger=None), session(name):
         yield
 
 

@@ -191,8 +191,7 @@ def _opened(
             check_answers(plan.program, drawn)
         elif is_new:
             check_budget(estimate({}, asked=len(drawn)), plan.budget)
-        # Right replies cost nothing of the budget.
-        with session(plan.roles, plan.budget if by_models else None):
+        with session(plan.roles, plan.budget):
             train, validation = (
                 record(plan.program, some, kept, progress) for some in (questions.train, questions.validation)
             )

@@ -88,6 +88,7 @@ def test_a_step_is_compiled_alone_by_its_own_metric(bundled: KnowledgeBase, tmp_
     assert {one.score for one in made.candidates} == {0.0, 1.0}
     state = state_of(load_bundle(tmp_path / "run" / "bundle").program(Sources.of(bundled)))
     assert state["summarize"]["instructions"] == CAREFULLY
+    assert set(made.usage.by_model) == {PUPIL, WRITER}, "right replies, from which inputs are recorded, cost nothing"
     assert state["select_paths"] == state_of(kerag(bundled))["select_paths"]
 
 
