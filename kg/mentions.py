@@ -9,10 +9,11 @@ from __future__ import annotations
 import itertools
 import string
 from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import Protocol
 
-from triplecheck.kg.names import LEGAL_FORMS, TrigramIndex, may_be_misspelt, normalize, respelt, similarity
+from triplecheck.kg.names import LEGAL_FORMS, NameIndex, TrigramIndex, may_be_misspelt, normalize, respelt, similarity
 from triplecheck.kg.values import dates_in
 from triplecheck.kg.words import common_words, nearest_word
 
@@ -102,12 +103,6 @@ class ReadText(Protocol):
         """The base form of a word alone, in the language of the text: "parts" -> "part"."""
 
 
-class Names(Protocol):
-    """Tells whether a name exists: an index, or a set."""
-
-    def __contains__(self, form: str, /) -> bool: ...
-
-
 class MentionDetector:
     """Finds mentions of the normalised names of one graph.
 
@@ -118,7 +113,10 @@ class MentionDetector:
     """
 
     def __init__(
-        self, names: Names, trigrams: TrigramIndex | None, relation_words: frozenset[str] = frozenset()
+        self,
+        names: NameIndex | AbstractSet[str],
+        trigrams: TrigramIndex | None,
+        relation_words: frozenset[str] = frozenset(),
     ) -> None:
         self._names = names
         self._trigrams = trigrams
