@@ -7,7 +7,6 @@ over the arrays of a large columnar graph and is many times faster. Both return 
 from __future__ import annotations
 
 from importlib.util import find_spec
-from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,26 +25,6 @@ class UnboundedError(Exception):
     """Neither end of a pattern has a domain, and the graph cannot list all its nodes."""
 
 
-class Adjacency(Protocol):
-    """Steps along the edges of one graph."""
-
-    def start(self, type_id: str | None) -> Domain:
-        """All nodes of a type, or of the graph; None if they cannot be listed."""
-
-    def of_type(self, nodes: IntArray, type_id: str) -> IntArray:
-        """The given nodes that have a type."""
-
-    def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
-        """The nodes of both domains that have a link to a node of the other domain.
-
-        Raises:
-            UnboundedError: both domains are None and the graph cannot list its nodes.
-        """
-
-    def supported(self, nodes: IntArray, link: Link, by: IntArray) -> IntArray:
-        """The nodes of `nodes` that have a link to a node of `by`."""
-
-
 class GraphAdjacency:
     """Steps along the edges of any graph."""
 
@@ -53,16 +32,23 @@ class GraphAdjacency:
         self._graph = graph
 
     def start(self, type_id: str | None) -> Domain:
-        if not isinstance(self._graph, ColumnarGraph):
+        """All nodes of a type; None if there is no type, or they cannot be listed."""
+        if type_id is None or not isinstance(self._graph, ColumnarGraph):
             return None
-        return None if type_id is None else self._graph.nodes_of_type(type_id).astype(np.int64, copy=False)
+        return self._graph.nodes_of_type(type_id).astype(np.int64, copy=False)
 
     def of_type(self, nodes: IntArray, type_id: str) -> IntArray:
+        """The given nodes that have a type."""
         if isinstance(self._graph, ColumnarGraph):
             return np.intersect1d(nodes, self._graph.nodes_of_type(type_id), assume_unique=True)
         return np.array([node for node in nodes.tolist() if type_id in self._graph.types(node)], np.int64)
 
     def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
+        """The nodes of both domains that have a link to a node of the other domain.
+
+        Raises:
+            UnboundedError: both domains are None and the graph cannot list its nodes.
+        """
         if near is None and far is None:
             if not isinstance(self._graph, ColumnarGraph):
                 raise UnboundedError
@@ -81,6 +67,7 @@ class GraphAdjacency:
         return distinct(starts), distinct(ends)
 
     def supported(self, nodes: IntArray, link: Link, by: IntArray) -> IntArray:
+        """The nodes of `nodes` that have a link to a node of `by`."""
         return self.join(nodes, link, by)[0]
 
 
@@ -110,7 +97,7 @@ def members(values: IntArray, domain: IntArray) -> np.ndarray[tuple[int], np.dty
     return found
 
 
-def adjacency(graph: Graph) -> Adjacency:
+def adjacency(graph: Graph) -> GraphAdjacency:
     """The fastest implementation for a graph; compiled loops need numba, of the extra `large`."""
     if isinstance(graph, ColumnarGraph) and graph.num_triples >= COMPILED_FROM and find_spec("numba"):
         return CompiledAdjacency(graph)
@@ -125,7 +112,7 @@ _COST_OF_LOOK_UP = 8.0
 
 
 class CompiledAdjacency(GraphAdjacency):
-    """Implements `Adjacency` for a columnar graph by compiled loops.
+    """The same steps in a columnar graph, by compiled loops.
 
     Args:
         graph: the graph. Its arrays are not copied; each step allocates flags of one byte per node.

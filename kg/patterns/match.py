@@ -18,7 +18,7 @@ import numpy as np
 
 from triplecheck.kg._arrays import concat_ranges, distinct
 from triplecheck.kg.graph import Graph, IntArray
-from triplecheck.kg.patterns.adjacency import Adjacency, UnboundedError, adjacency, members, pairs
+from triplecheck.kg.patterns.adjacency import GraphAdjacency, UnboundedError, adjacency, members, pairs
 from triplecheck.kg.patterns.query import BoundPattern, Domain, Query
 
 _NOTHING = np.empty(0, np.int64)
@@ -80,7 +80,7 @@ def match(
     candidates: Mapping[str, IntArray] | None = None,
     exact: bool = False,
     budget: int = BUDGET,
-    steps: Adjacency | None = None,
+    steps: GraphAdjacency | None = None,
 ) -> Match:
     """The nodes that satisfy all patterns of a query.
 
@@ -101,7 +101,7 @@ def match(
 class _Propagation:
     """Reduces the domains of a query to the fixpoint, which does not depend on the order of the patterns."""
 
-    def __init__(self, query: Query, adjacency: Adjacency, candidates: Mapping[str, IntArray]) -> None:
+    def __init__(self, query: Query, adjacency: GraphAdjacency, candidates: Mapping[str, IntArray]) -> None:
         self._query, self._adjacency = query, adjacency
         self._patterns = sorted(query.patterns, key=lambda pattern: pattern.order)
 

@@ -16,7 +16,7 @@ from triplecheck.kg._arrays import concat_ranges, distinct
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.patterns import BoundPattern, Domain, Link, Query, match, solutions
-from triplecheck.kg.patterns.adjacency import Adjacency, adjacency
+from triplecheck.kg.patterns.adjacency import GraphAdjacency, adjacency
 from triplecheck.kg.plans.algebra import Basic, Classes, Constant, End, IsA, Labelled, Relations, TriplePattern, Var
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.paths import Paths, is_covered
@@ -37,7 +37,7 @@ class NotCoveredError(Exception):
 class _Clocked:
     """Steps with a look at the clock before each."""
 
-    steps: Adjacency
+    steps: GraphAdjacency
     limits: Limits
 
     def start(self, type_id: str | None) -> Domain:
@@ -62,7 +62,7 @@ class BasicSolver:
         self._graph: ColumnarGraph = terms.graph
         self._terms, self._limits = terms, limits
         self._paths = Paths(terms.graph, limits)
-        self._steps: Adjacency | None = None
+        self._steps: GraphAdjacency | None = None
 
     def solve(self, basic: Basic, bounds: Bounds) -> Table:
         """All solutions.

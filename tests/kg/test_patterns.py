@@ -32,7 +32,7 @@ from triplecheck.kg.patterns import (
     relax,
     support,
 )
-from triplecheck.kg.patterns.adjacency import Adjacency, CompiledAdjacency, GraphAdjacency
+from triplecheck.kg.patterns.adjacency import CompiledAdjacency, GraphAdjacency
 from triplecheck.kg.sparql import SparqlGraph
 from triplecheck.kg.types import Edge
 
@@ -107,7 +107,7 @@ def domains(found: Match) -> dict[str, set[int]]:
     return {name: set(nodes.tolist()) for name, nodes in found.domains.items()}  # type: ignore[union-attr]
 
 
-def both(graph: ColumnarGraph) -> list[Adjacency]:
+def both(graph: ColumnarGraph) -> list[GraphAdjacency]:
     return [GraphAdjacency(graph), CompiledAdjacency(graph)]
 
 
