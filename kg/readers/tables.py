@@ -22,6 +22,8 @@ import pyarrow.csv as pa_csv
 import pyarrow.parquet as pq
 
 from triplecheck.kg.errors import ReadError, UserError
+from triplecheck.kg.names import normalize
+from triplecheck.kg.readable import relation_label
 from triplecheck.kg.readers.columns import (
     DELIMITERS,
     TRIPLE_COLUMNS,
@@ -34,7 +36,6 @@ from triplecheck.kg.readers.columns import (
     usual_columns,
 )
 from triplecheck.kg.readers.frames import table_of
-from triplecheck.kg.readers.labels import labelled
 from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import (
     EDGE_PROPERTY_SCHEMA,
@@ -44,6 +45,7 @@ from triplecheck.kg.readers.raw import (
     BadLine,
     RawGraph,
     bad_line,
+    filtered,
     open_packed,
 )
 
@@ -71,14 +73,14 @@ def read_triples(path: Path, how: ReadOptions = DEFAULTS) -> RawGraph:
     `source type target`, ...; see `kg.readers.columns`) is a header; without a header the first three columns are
     head, relation and tail. If the names of the first line are not usual and its cells occur nowhere else in the file,
     `notes` says how it was read: as a header if the second is a word for relations ("person relation company"), else
-    as a triple. Names of codes are labels (`kg.readers.labels`).
+    as a triple. Names of codes are labels.
 
     Raises:
         ReadError: the file is missing, or a line is malformed and `skip_bad` is off.
     """
     how.progress(f"reading {path.name}", 0, None)
     layout, notes = _planned(path, how)
-    return labelled(_triples_of(*_read_table(path, layout, how.skip_bad), notes))
+    return _labelled(_triples_of(*_read_table(path, layout, how.skip_bad), notes))
 
 
 def triple_parts(path: Path, how: ReadOptions) -> Iterator[RawGraph]:
@@ -92,7 +94,7 @@ def triple_parts(path: Path, how: ReadOptions) -> Iterator[RawGraph]:
     layout, notes = _planned(path, how)
     before, done = 0, 0
     if layout.quoted:
-        yield labelled(_triples_of(*_read_delimited(path, layout, how.skip_bad), notes))
+        yield _labelled(_triples_of(*_read_delimited(path, layout, how.skip_bad), notes))
     elif not layout.delimiter:
         for rows in _parquet_parts(path, layout):
             yield _triples_of(_of_parquet(path, rows, layout, done), [], notes)
@@ -486,6 +488,37 @@ def _of_parquet(path: Path, table: pa.Table, layout: _Layout, before: int = 0) -
             raise ReadError(path, None, f"row {row} has no {column!r}")
         columns[name] = values if name == "datatype" else pc.fill_null(values, "")
     return pa.table(columns)
+
+
+# --- labels --------------------------------------------------------------------------------------
+_NAME_RELATIONS = ("label", "name", "full name", "title")  # the surest first
+_CODE = re.compile(r"(?=\S*[\d_#:/])\S+")
+_CODES, _DISTINCT = 0.9, 0.8  # least share of codes among the heads of such a relation, and of distinct tails
+
+
+def _labelled(raw: RawGraph) -> RawGraph:
+    """A graph in which the names that a relation gives to codes are their labels: `P1`, `name`, `Anna Lindqvist`.
+
+    Questions name things by their names, not by their codes. Edges with properties stay as they are.
+    """
+    if raw.edge_properties.num_rows:
+        return raw
+    spelt = {normalize(relation_label(id.as_py())): at for at, id in enumerate(raw.relations.dictionary)}
+    numbers = raw.relations.indices.to_numpy(zero_copy_only=False)
+    for name in _NAME_RELATIONS:
+        own = numbers == spelt.get(name, -1)
+        heads, tails = (column.filter(pa.array(own)).to_pylist() for column in (raw.heads, raw.tails))
+        codes = sum(_CODE.fullmatch(head) is not None for head in heads)
+        has_one_each = len(set(heads)) == len(heads) and len(set(tails)) >= _DISTINCT * len(tails)
+        if heads and has_one_each and codes >= _CODES * len(heads):
+            labels = pa.table({"id": heads, "label": tails})
+            return replace(
+                filtered(raw, ~own),
+                entities=pa.concat_tables([raw.entities, labels], promote_options="default"),
+                read=raw.statements,
+                described=raw.described + len(heads),
+            )
+    return raw
 
 
 # --- columns -------------------------------------------------------------------------------------
