@@ -17,6 +17,7 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 from urllib.parse import quote, unquote
+from xml.parsers import expat
 
 import numpy as np
 import pyarrow as pa
@@ -38,7 +39,6 @@ from triplecheck.kg.readers._rdf_schema import (
     stated_properties,
     superclasses_of,
 )
-from triplecheck.kg.readers._rdf_xml import check_prolog, error_line
 from triplecheck.kg.readers._turtle_statements import UnsafeError
 from triplecheck.kg.readers._turtle_statements import read as read_past_errors
 from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
@@ -51,6 +51,7 @@ from triplecheck.kg.readers.raw import (
     open_packed,
     without_triples,
 )
+from triplecheck.kg.readers.tables import suffix
 from triplecheck.kg.types import XSD
 from triplecheck.kg.values import parse_json
 from triplecheck.kg.vocabulary import RDF, Vocabulary, missing_language
@@ -84,7 +85,7 @@ def read_rdf(paths: Sequence[Path], how: ReadOptions = DEFAULTS, store: Triples 
         store: receives the edges as they are read; the returned graph has none. Memory holds the descriptions.
 
     Raises:
-        ReadError: a file is missing, malformed (with the line), or has an unknown extension.
+        ReadError: a file is missing or malformed (with the line).
         UserError: there are statements about statements, and they would have to be joined with stored edges.
     """
     words = Vocabulary(language=how.language)
@@ -239,7 +240,7 @@ def _description(statement: Statement) -> tuple[str | None, ...]:
 
 
 # --- parsing -------------------------------------------------------------------------------------
-FORMATS: dict[str, ox.RdfFormat | None] = {
+_FORMATS: dict[str, ox.RdfFormat | None] = {
     ".nt": ox.RdfFormat.N_TRIPLES,
     ".nq": ox.RdfFormat.N_QUADS,
     ".ttl": ox.RdfFormat.TURTLE,
@@ -281,15 +282,9 @@ class _File:
         """Batches of about 100,000 statements, without names of graphs.
 
         Raises:
-            ReadError: unreadable file, unknown extension, malformed content.
+            ReadError: unreadable file, malformed content.
         """
-        suffixes = [s.lower() for s in self.path.suffixes]
-        if suffixes and suffixes[-1] == ".gz":
-            suffixes.pop()
-        suffix = suffixes[-1] if suffixes else ""
-        if suffix not in FORMATS:
-            raise ReadError(self.path, None, f"unknown RDF extension {suffix!r}; known: {', '.join(FORMATS)} (.gz)")
-        form = FORMATS[suffix]
+        form = _FORMATS[suffix(self.path)]
         try:
             with _open(self.path) as file:
                 if form is None:
@@ -326,7 +321,7 @@ class _File:
         done, ids = 0, dict[str, str]()
         if is_xml:
             with _open(path) as prolog:
-                check_prolog(path, prolog)
+                _check_prolog(path, prolog)
         way_out = f"; {form.name} cannot be read past an error; correct it or convert the file to N-Triples"
         way_out *= self.skipped is not None
         try:
@@ -340,7 +335,7 @@ class _File:
                 line = error.lineno
                 if line is None and is_xml:
                     with _open(path) as whole:
-                        line = error_line(whole)
+                        line = _error_line(whole)
                 raise ReadError(path, line, _reason(error) + way_out) from error
             yield from self._rest(whole_file, done, ids)
         except _QuotedTripleError as error:
@@ -452,6 +447,59 @@ def _reason(error: Exception) -> str:
     return _PLACE.sub("", message or "malformed")
 
 
+# --- XML -----------------------------------------------------------------------------------------
+# Ontologies abbreviate namespaces by entities, which are no longer than an IRI.
+_LONGEST_ENTITY = 1000
+
+
+class _PrologOverError(Exception):
+    """The first element is reached."""
+
+
+def _check_prolog(path: Path, file: IO[bytes]) -> None:
+    """Reject entity expansion attacks, before a parser expands them.
+
+    Raises:
+        ReadError: an entity that contains other entities, or a very long one; not XML.
+    """
+    parser = expat.ParserCreate()
+
+    def declared(
+        name: str, _parameter: bool, value: str | None, _base: object, _system: object, _public: object, _note: object
+    ) -> None:
+        if value is not None and ("&" in value or len(value) > _LONGEST_ENTITY):
+            reason = f"entity {name!r} contains other entities or is too long; replace it by its content"
+            raise ReadError(path, parser.CurrentLineNumber, reason)
+
+    def element(_name: str, _attributes: object) -> None:
+        raise _PrologOverError
+
+    parser.EntityDeclHandler = declared
+    parser.StartElementHandler = element
+    try:
+        parser.ParseFile(file)
+    except _PrologOverError:
+        return
+    except LookupError as error:
+        raise ReadError(path, 1, str(error)) from error
+    except expat.ExpatError as error:
+        if error.code != expat.errors.codes[expat.errors.XML_ERROR_NO_ELEMENTS]:
+            raise ReadError(path, error.lineno, expat.ErrorString(error.code)) from error
+
+
+def _error_line(file: IO[bytes]) -> int | None:
+    """Line of the first XML error; None if the XML is valid and only its RDF is wrong."""
+    parser = expat.ParserCreate()
+    try:
+        parser.ParseFile(file)
+    except LookupError:  # an unknown encoding
+        return 1
+    except expat.ExpatError as error:
+        return error.lineno
+    return None
+
+
+# --- JSON-LD -------------------------------------------------------------------------------------
 def _json_ld(path: Path, file: IO[bytes], blank: Blank, fetch_contexts: bool) -> Iterator[list[Statement]]:
     import rdflib
 
