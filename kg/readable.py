@@ -12,32 +12,31 @@ from collections.abc import Mapping
 from urllib.parse import unquote
 
 from triplecheck.kg.types import XSD
+from triplecheck.kg.vocabulary import OWL, RDF, RDFS, SKOS
 
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 _JOINTS = re.compile(r"[_\s]+")
 PLURAL = re.compile(r"(?<=\w)(?<!time)(?<!duration)\(e?s\)", re.IGNORECASE)
 """The mark of a plural, as in "Director(s)". In "lap time(s)" the (s) means seconds, so it is no such mark."""
-_RDF, _RDFS = "http://www.w3.org/1999/02/22-rdf-syntax-ns#", "http://www.w3.org/2000/01/rdf-schema#"
-_OWL, _SKOS = "http://www.w3.org/2002/07/owl#", "http://www.w3.org/2004/02/skos/core#"
 
 STANDARD: dict[str, tuple[str, ...]] = {
-    _RDF + "type": ("instance of", "type"),
-    _RDFS + "subClassOf": ("subclass of", "superclass", "kind of"),
-    _RDFS + "subPropertyOf": ("subproperty of", "superproperty"),
-    _RDFS + "domain": ("domain", "property of"),
-    _RDFS + "range": ("range", "has values of"),
-    _RDFS + "seeAlso": ("see also",),
-    _OWL + "inverseOf": ("inverse of", "inverse"),
-    _OWL + "equivalentClass": ("equivalent class", "same class as"),
-    _OWL + "equivalentProperty": ("equivalent property", "same property as"),
-    _OWL + "disjointWith": ("disjoint with",),
-    _OWL + "sameAs": ("same as",),
-    _SKOS + "broader": ("broader", "broader concept", "kind of"),
-    _SKOS + "narrower": ("narrower", "narrower concept"),
-    _SKOS + "related": ("related", "related concept"),
-    _SKOS + "inScheme": ("in scheme",),
-    _SKOS + "topConceptOf": ("top concept of",),
-    _SKOS + "exactMatch": ("exact match", "same as"),
+    RDF + "type": ("instance of", "type"),
+    RDFS + "subClassOf": ("subclass of", "superclass", "kind of"),
+    RDFS + "subPropertyOf": ("subproperty of", "superproperty"),
+    RDFS + "domain": ("domain", "property of"),
+    RDFS + "range": ("range", "has values of"),
+    RDFS + "seeAlso": ("see also",),
+    OWL + "inverseOf": ("inverse of", "inverse"),
+    OWL + "equivalentClass": ("equivalent class", "same class as"),
+    OWL + "equivalentProperty": ("equivalent property", "same property as"),
+    OWL + "disjointWith": ("disjoint with",),
+    OWL + "sameAs": ("same as",),
+    SKOS + "broader": ("broader", "broader concept", "kind of"),
+    SKOS + "narrower": ("narrower", "narrower concept"),
+    SKOS + "related": ("related", "related concept"),
+    SKOS + "inScheme": ("in scheme",),
+    SKOS + "topConceptOf": ("top concept of",),
+    SKOS + "exactMatch": ("exact match", "same as"),
     **{
         f"{scheme}://schema.org/{name}": names
         for scheme in ("http", "https")
@@ -66,7 +65,7 @@ _DATATYPES = {
         "binary": "hexBinary base64Binary",
     }.items()
     for name in names.split()
-} | {_RDF + "langString": "string"}
+} | {RDF + "langString": "string"}
 """Labels of datatypes whose names are no plain words."""
 
 

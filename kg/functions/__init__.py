@@ -7,9 +7,8 @@ from triplecheck.kg._lazy import lazily
 if TYPE_CHECKING:
     from triplecheck.kg.functions.calls import Call
     from triplecheck.kg.functions.function import Function, FunctionSource
-    from triplecheck.kg.functions.graph import FunctionGraph, calls_at, is_function, stored_graph
+    from triplecheck.kg.functions.graph import FunctionGraph, FunctionLinker, calls_at, is_function, stored_graph
     from triplecheck.kg.functions.limits import CallLimits
-    from triplecheck.kg.functions.linker import FunctionLinker
     from triplecheck.kg.functions.openapi import read_openapi
 
 __all__ = [
@@ -30,9 +29,8 @@ __getattr__ = lazily(
     {
         "calls": "Call",
         "function": "Function FunctionSource",
-        "graph": "FunctionGraph calls_at is_function stored_graph",
+        "graph": "FunctionGraph FunctionLinker calls_at is_function stored_graph",
         "limits": "CallLimits",
-        "linker": "FunctionLinker",
         "openapi": "read_openapi",
     },
 )

@@ -21,7 +21,8 @@ from triplecheck.kg.functions.function import STRING, Function, Parameter
 from triplecheck.kg.functions.limits import CallLimits
 from triplecheck.kg.functions.shapes import Shape, text, values
 from triplecheck.kg.graph import EdgeProperties, Edges, Graph, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.linking import Linker
+from triplecheck.kg.linking import Candidate, Linker
+from triplecheck.kg.mentions import Mention, ReadText
 from triplecheck.kg.names import normalize
 from triplecheck.kg.queried import Numbering, ints
 from triplecheck.kg.readable import relation_label
@@ -479,3 +480,24 @@ def is_function(graph: Graph, relation: int) -> bool:
 def calls_at(graph: Graph, nodes: Sequence[int], relation: int) -> list[Call | None]:
     """The calls about some nodes that a relation takes (`FunctionGraph.calls`); none of a relation of the graph."""
     return graph.calls(nodes, relation) if isinstance(graph, FunctionGraph) else []
+
+
+class FunctionLinker:
+    """Implements `kg.linking.Linker`; the graph numbers the names that it does not have, which functions may know."""
+
+    def __init__(self, linker: Linker, graph: FunctionGraph) -> None:
+        self._linker, self._graph = linker, graph
+
+    def mentions(self, question: ReadText) -> list[Mention]:
+        """See `kg.Linker`."""
+        return self._linker.mentions(question)
+
+    def candidates(
+        self, text: str | Mention, question: str | None = None, limit: int = 10, **how: Any
+    ) -> list[Candidate]:
+        """See `kg.Linker`; a name that the graph does not have is a node, which functions are called with."""
+        found = self._linker.candidates(text, question, limit, **how)
+        if found or isinstance(text, Mention) or not (written := text.strip()):
+            return found
+        node = self._graph.named(written)
+        return [Candidate(node, written, written, "name", 1.0, score=1.0)]
