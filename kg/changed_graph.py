@@ -312,8 +312,5 @@ def _blanked(old: pa.Table, new: pa.Table) -> pa.Table:
     for row in new.to_pylist():
         given.setdefault(row["id"], set()).update(name for name, cell in row.items() if name != "id" and cell)
     affected = _has(old, given)
-    rows = [
-        {name: None if name in given[row["id"]] else cell for name, cell in row.items()}
-        for row in old.filter(affected).to_pylist()
-    ]
+    rows = [row | dict.fromkeys(given[row["id"]]) for row in old.filter(affected).to_pylist()]
     return pa.concat_tables([old.filter(pc.invert(affected)), pa.Table.from_pylist(rows, old.schema)])
