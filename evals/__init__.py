@@ -24,13 +24,4 @@ __all__ = [
     "write_questions",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "asking": "QuestionTimeoutError",
-        "progress": "Progress",
-        "questions": "Question bundled_questions read_questions write_questions",
-        "runner": "evaluate",
-        "summary": "Scores Summary summarize",
-    },
-)
+__getattr__ = lazily(__name__)

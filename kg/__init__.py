@@ -46,15 +46,4 @@ __all__ = [
     "normalize",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "errors": "GraphUnavailableError KnowledgeBaseError MissingExtraError ReadError TriplecheckError "
-        "UnavailableError UserError",
-        "graph": "Graph IntArray",
-        "knowledge_base": "KnowledgeBase build",
-        "linking": "Candidate Linker",
-        "names": "Words normalize",
-        "types": "Direction Entity Literal Name Pattern Relation Triple Variable",
-    },
-)
+__getattr__ = lazily(__name__)

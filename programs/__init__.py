@@ -40,17 +40,4 @@ __all__ = [
     "to_json",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "anchorrag": "AnchorRAG AnchorRAGLimits AnchorRAGOptions",
-        "base": "Program Sources",
-        "cascade": "Cascade",
-        "fourstepfocus": "FourStepFocus FourStepFocusLimits FourStepFocusOptions Matching",
-        "kerag": "KERAG KERAGLimits KERAGOptions",
-        "know3rag": "Know3RAG Know3RAGLimits Know3RAGOptions",
-        "options": "ProgramOptions",
-        "outcome": "Outcome replay to_json",
-        "registry": "program_names resolve_program",
-    },
-)
+__getattr__ = lazily(__name__)

@@ -10,12 +10,4 @@ if TYPE_CHECKING:
 
 __all__ = ["DIALECTS", "BoltClient", "CypherClient", "CypherGraph", "Dialect", "LadybugClient"]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "bolt": "BoltClient",
-        "client": "CypherClient LadybugClient",
-        "dialects": "DIALECTS Dialect",
-        "graph": "CypherGraph",
-    },
-)
+__getattr__ = lazily(__name__)

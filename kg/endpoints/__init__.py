@@ -18,11 +18,4 @@ __all__ = [
     "open_endpoint",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "index": "EndpointIndex IndexedEndpoint build_index",
-        "opening": "Endpoint index_path open_endpoint",
-        "options": "EndpointOptions is_url",
-    },
-)
+__getattr__ = lazily(__name__)

@@ -24,13 +24,4 @@ __all__ = [
     "stored_graph",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "calls": "Call",
-        "function": "Function FunctionSource",
-        "graph": "FunctionGraph FunctionLinker calls_at is_function stored_graph",
-        "limits": "CallLimits",
-        "openapi": "read_openapi",
-    },
-)
+__getattr__ = lazily(__name__)

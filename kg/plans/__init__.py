@@ -37,14 +37,4 @@ __all__ = [
     "write_value",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "answers": "Answers Cell run_plan",
-        "hints": "Hint check excluding_nothing",
-        "names": "PlanNames",
-        "notation": "write_label write_value",
-        "plan": "Named Operation Plan read_plan",
-        "proofs": "Looked",
-    },
-)
+__getattr__ = lazily(__name__)

@@ -33,13 +33,4 @@ __all__ = [
     "written_date",
 ]
 
-__getattr__ = lazily(
-    __name__,
-    {
-        "columns": "quantities",
-        "in_texts": "agrees dates_in mentions written_date",
-        "records": "HALF_A_CHARACTER parse_json parse_record valid",
-        "typed": "Date Quantity date_of quantity value_of written",
-        "units": "Exact OWN converted unit",
-    },
-)
+__getattr__ = lazily(__name__)
