@@ -52,20 +52,7 @@ _DAMAGE = (
 )
 
 
-class StarkDocuments:
-    """The documents of the nodes, rendered on iteration."""
-
-    def __init__(self, nodes: Mapping[int, Mapping[str, Any]], types: list[str], only: Collection[str]) -> None:
-        self._nodes, self._types, self._only = nodes, types, only
-
-    def __iter__(self) -> Iterator[Document]:
-        for number, info in sorted(self._nodes.items()):
-            if not self._only or self._types[number] in self._only:
-                lines = [line for name, value in info.items() if name not in _NOT_TEXT for line in _lines(name, value)]
-                yield Document(str(number), str(number), _name(number, info), "\n".join(lines))
-
-
-def read_stark(folder: Path, candidate_types: Collection[str] = ()) -> tuple[RawGraph, StarkDocuments]:
+def read_stark(folder: Path, candidate_types: Collection[str] = ()) -> tuple[RawGraph, Iterator[Document]]:
     """The graph and the documents of a folder.
 
     Args:
@@ -93,7 +80,13 @@ def read_stark(folder: Path, candidate_types: Collection[str] = ()) -> tuple[Raw
         raise UserError(f"{place}: no node type {unknown[0]!r}; there are {', '.join(sorted(type_names.values()))}")
     types = [type_names[code] for code in codes.tolist()]
     graph = _raw_graph(nodes, types, edges, [relation_names[code] for code in relations.tolist()])
-    return graph, StarkDocuments(nodes, types, candidate_types)
+    only = candidate_types or type_names.values()
+    return graph, (_document(number, nodes[number]) for number, kind in enumerate(types) if kind in only)
+
+
+def _document(number: int, info: Mapping[str, Any]) -> Document:
+    lines = [line for name, value in info.items() if name not in _NOT_TEXT for line in _lines(name, value)]
+    return Document(str(number), str(number), _name(number, info), "\n".join(lines))
 
 
 def _raw_graph(

@@ -95,8 +95,9 @@ def test_relations_of_mag_are_named_by_their_middle(tmp_path: Path) -> None:
 def test_numbers_and_texts_of_numpy_may_stand_in_a_pickle(tmp_path: Path) -> None:
     nodes = NODES | {2: {"brand_name": np.str_("Émile"), "count": np.int64(3), "score": np.float64(0.5)}}
     _, documents = read_stark(write(tmp_path, node_info=nodes | {1: {"brand_name": np.str_("")}}))
-    assert [document.title for document in documents] == ["PHYHIP", "1", "Émile"]
-    assert list(documents)[2].text == "count: 3\nscore: 0.5"
+    found = list(documents)
+    assert [document.title for document in found] == ["PHYHIP", "1", "Émile"]
+    assert found[2].text == "count: 3\nscore: 0.5"
 
 
 def test_amazon_has_its_parts_in_a_cache(tmp_path: Path) -> None:
