@@ -111,24 +111,16 @@ def make_model(options: TrainingOptions, num_entities: int, num_relations: int) 
 
 def _particulars(name: str, options: TrainingOptions) -> dict[str, Any]:
     """Settings other than PyKEEN's defaults: N3 of Lacroix et al. 2018 (eq. 5) and small initial weights."""
-    n3 = {"weight": options.regularization, "p": 3.0}
-    if name == "ComplEx":
-        return {
-            "entity_initializer": _small_normal,
-            "relation_initializer": _small_normal,
-            "regularizer": "powersum",
-            "regularizer_kwargs": n3,
-        }
+    if name not in ("ComplEx", "DistMult"):
+        return {}
+    n3: dict[str, Any] = {
+        "regularizer": "powersum",
+        "regularizer_kwargs": {"weight": options.regularization, "p": 3.0},
+    }
+    found = {**n3, "entity_initializer": _small_normal, "relation_initializer": _small_normal}
     if name == "DistMult":
-        return {
-            "entity_initializer": _small_normal,
-            "relation_initializer": _small_normal,
-            "entity_constrainer": None,
-            "entity_representations_kwargs": {"regularizer": "powersum", "regularizer_kwargs": n3},
-            "regularizer": "powersum",
-            "regularizer_kwargs": n3,
-        }
-    return {}
+        found |= {"entity_constrainer": None, "entity_representations_kwargs": n3}
+    return found
 
 
 def _small_normal(tensor: Any) -> Any:
