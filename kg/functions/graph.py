@@ -194,12 +194,10 @@ class FunctionGraph:
         return None if known is None else self._first_node + known
 
     def node_id(self, node: int) -> str:
-        key = self._key(node)
-        return self.stored.node_id(node) if key is None else key.lexical if isinstance(key, Literal) else key.id
+        return self.stored.node_id(node) if node < self._first_node else self.entity(node).id
 
     def label(self, node: int) -> str:
-        key = self._key(node)
-        return self.stored.label(node) if key is None else key.lexical if isinstance(key, Literal) else key.label
+        return self.stored.label(node) if node < self._first_node else self.entity(node).label
 
     def labels(self, nodes: IntArray | Sequence[int]) -> list[str]:
         at = ints(nodes)
@@ -220,10 +218,7 @@ class FunctionGraph:
         return key if isinstance(key, Literal) else None
 
     def types(self, node: int) -> tuple[str, ...]:
-        key = self._key(node)
-        if key is None:
-            return self.stored.types(node)
-        return (key.datatype,) if isinstance(key, Literal) else key.types
+        return self.stored.types(node) if node < self._first_node else self.entity(node).types
 
     def type_label(self, type_id: str) -> str:
         own = type_id.startswith(_PREFIX)
