@@ -31,8 +31,8 @@ from triplecheck.kg.progress import ProgressCallback
 from triplecheck.kg.readers import RawGraph
 from triplecheck.kg.relation_vectors import relation_texts, stored, stored_types
 from triplecheck.kg.skb import NodeDocuments, node_documents
-from triplecheck.kg.skb.search import FIELDS, NODE_VECTORS, LazyVectors
-from triplecheck.kg.vectors import VectorIndex
+from triplecheck.kg.skb.search import FIELDS, NODE_VECTORS
+from triplecheck.kg.vectors import LazyVectors, VectorIndex
 
 STALE = "the graph has changed since it was trained"
 """Why a trained part is stale."""

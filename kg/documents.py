@@ -35,7 +35,6 @@ if TYPE_CHECKING:
 _VECTORS = "vectors"
 _DRAFT = "vectors.draft"
 
-_CHUNK = 512  # documents per write: a few seconds of work
 QUERY_WORDS = 256  # distinct words of a query that are searched
 _LISTED_ROWS = 4096  # up to this many rows are passed to the index; more are filtered from its results
 _SPARE_HITS = 16  # fetched beyond k, to order equal scores by row
@@ -340,42 +339,19 @@ class DocumentStore:
             encoder: the default one encodes about 40 paragraphs per second and core.
             progress: called as ("encoding documents", done, total).
         """
-        from triplecheck.kg.vectors import VectorIndex
+        from triplecheck.kg.vectors import LazyVectors, VectorIndex
 
         with self._vectors_lock:
             if self.has_vectors and self.vectors.metadata["fingerprint"] == encoder.fingerprint:
                 return
+            draft = self.directory / _DRAFT
+            draft.mkdir(exist_ok=True)  # fails at once where nothing can be written
+            vectors = LazyVectors(draft, len(self), lambda row: self.embedded_texts(row, 1)[0], encoder)
+            vectors.fill(progress=progress)
             metadata = {"encoder": encoder.name, "fingerprint": encoder.fingerprint}
-            matrix, done = _vector_draft(self.directory / _DRAFT, metadata, (len(self), encoder.dimensions))
-            for start in range(done, len(self), _CHUNK):
-                progress("encoding documents", start, len(self))
-                texts = self.embedded_texts(start, _CHUNK)
-                matrix[start : start + len(texts)] = encoder.encode(texts)
-                matrix.flush()  # type: ignore[attr-defined]
-                write_text(self.directory / _DRAFT / "done.json", json.dumps({**metadata, "done": start + len(texts)}))
-            progress("encoding documents", len(self), len(self))
-            VectorIndex(matrix, metadata).save(self.directory / _VECTORS)
+            VectorIndex(vectors.matrix, metadata).save(self.directory / _VECTORS)
             self.__dict__.pop("vectors", None)
-            shutil.rmtree(self.directory / _DRAFT)
-
-
-def _vector_draft(place: Path, metadata: dict[str, str], shape: tuple[int, int]) -> tuple[npt.NDArray[np.float16], int]:
-    """The unfinished matrix, float16 on disk, and the number of finished rows; a new matrix if there is none."""
-    from numpy.lib.format import open_memmap
-
-    try:
-        state = parse_json((place / "done.json").read_text("utf-8"))
-        matrix = open_memmap(place / "matrix.npy", mode="r+")
-        done = int(state.pop("done"))
-        if state == metadata and matrix.shape == shape and matrix.dtype == np.float16 and 0 <= done <= shape[0]:
-            return matrix, done
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        pass  # none, or damaged by an interruption
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir()
-    if not shape[0]:
-        return np.empty(shape, np.float16), 0
-    return open_memmap(place / "matrix.npy", mode="w+", dtype=np.float16, shape=shape), 0
+            shutil.rmtree(draft)
 
 
 # --- writing a store -----------------------------------------------------------------------------

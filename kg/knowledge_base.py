@@ -30,8 +30,8 @@ from triplecheck.kg.linking import GraphLinker, Linker
 from triplecheck.kg.names import NameIndex, TrigramIndex
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb import NodeSearches, node_documents
-from triplecheck.kg.skb.search import NODE_VECTORS, LazyVectors
-from triplecheck.kg.vectors import VectorIndex
+from triplecheck.kg.skb.search import NODE_VECTORS
+from triplecheck.kg.vectors import LazyVectors, VectorIndex
 
 if TYPE_CHECKING:
     from triplecheck.kg.change_writing import Changed

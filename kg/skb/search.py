@@ -13,144 +13,24 @@ some 13 full-length documents per second and core.
 
 from __future__ import annotations
 
-import json
-import shutil
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from triplecheck.kg._arrays import FloatArray, RowArray, distinct
-from triplecheck.kg._atomic import draft_directory
+from triplecheck.kg._arrays import FloatArray, distinct
 from triplecheck.kg.encode import Encoder
 from triplecheck.kg.errors import KnowledgeBaseError
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.manifest import Generation
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.skb.node_documents import NodeDocuments
-from triplecheck.kg.values import parse_json
+from triplecheck.kg.vectors import LazyVectors
 
-_CHUNK = 128  # rows encoded between two writes: the work that an interruption can lose
 _FUSED, _RANK_CONSTANT = 1000, 60  # nodes of each search that are fused
-_SCORED_AT_ONCE = 8192  # rows converted to float32 per block
-_ABOUT, _MATRIX, _FILLED = "about.json", "vectors.npy", "filled.npy"
-
-
-class LazyVectors:
-    """Vectors of n texts, in half precision, computed when first needed and kept on disk.
-
-    Several threads, and several processes on one folder, may fill it at the same time: a row is marked as filled after
-    its vector is written, and others that compute the same row write the same vector.
-
-    Args:
-        folder: created if missing. If it is not writable, the vectors are kept in memory.
-        encoder: makes the vectors. A folder of another encoder or number of rows is replaced.
-
-    Attributes:
-        matrix: all vectors, shape (n, d), float16; zero where they are missing.
-    """
-
-    def __init__(
-        self, folder: Path, rows: int, text: Callable[[int], str], encoder: Encoder, what: str = "documents"
-    ) -> None:
-        self.encoder = encoder
-        self._what = f"encoding {what}"
-        self._text = text
-        self._lock = threading.Lock()
-        self.matrix, self._filled = _opened(folder, (rows, encoder.dimensions), encoder.fingerprint)
-
-    @property
-    def complete(self) -> bool:
-        """Whether all rows are filled."""
-        return bool(self._filled.all())
-
-    def filled(self) -> tuple[RowArray, npt.NDArray[np.float16]]:
-        """The rows that are filled, and their vectors."""
-        rows = np.flatnonzero(self._filled)
-        return rows, self.matrix[rows]
-
-    def fill(self, rows: RowArray | None = None, progress: ProgressCallback = no_progress) -> None:
-        """Compute the missing vectors of these rows. If interrupted, the next call resumes.
-
-        Args:
-            rows: row numbers; None: all.
-            progress: called as ("encoding documents", done, total), or what else they are.
-        """
-        missing = np.flatnonzero(self._filled == 0) if rows is None else np.unique(rows[self._filled[rows] == 0])
-        for start in range(0, len(missing), _CHUNK):
-            progress(self._what, start, len(missing))
-            some = missing[start : start + _CHUNK]
-            vectors = self.encoder.encode([self._text(row) for row in some.tolist()])
-            with self._lock:
-                self.matrix[some] = vectors
-                _flush(self.matrix)
-                self._filled[some] = 1
-                _flush(self._filled)
-        if len(missing):
-            progress(self._what, len(missing), len(missing))
-
-    def cosines(self, query: FloatArray, rows: RowArray) -> FloatArray:
-        """Cosine of a query vector with each row, -inf for rows that are not filled; shape (len(rows),)."""
-        scores = np.full(len(rows), -np.inf, np.float32)
-        for start in range(0, len(rows), _SCORED_AT_ONCE):
-            some = rows[start : start + _SCORED_AT_ONCE]
-            filled = self._filled[some] != 0
-            # Summed row by row: a matrix product rounds by position, and equal documents must score equal.
-            block = self.matrix[some[filled]].astype(np.float32)
-            scores[start : start + len(some)][filled] = (block * query).sum(axis=1)
-        return scores
-
-
-def _flush(array: npt.NDArray[np.generic]) -> None:
-    if isinstance(array, np.memmap):
-        array.flush()
-
-
-def _opened(
-    folder: Path, shape: tuple[int, int], fingerprint: str
-) -> tuple[npt.NDArray[np.float16], npt.NDArray[np.uint8]]:
-    """Matrix and filled flags, mapped from the folder, which is created if missing or not matching."""
-    about = {"rows": shape[0], "dimensions": shape[1], "fingerprint": fingerprint}
-    if not shape[0]:
-        return np.empty(shape, np.float16), np.empty(0, np.uint8)
-    try:
-        if _about(folder) != about:
-            _make(folder, shape, about)
-        from numpy.lib.format import open_memmap
-
-        return open_memmap(folder / _MATRIX, mode="r+"), open_memmap(folder / _FILLED, mode="r+")
-    except (PermissionError, FileExistsError):
-        return np.zeros(shape, np.float16), np.zeros(shape[0], np.uint8)
-    except ValueError as error:
-        raise KnowledgeBaseError(f"{folder}: damaged vectors ({error}); remove the folder") from error
-
-
-def _about(folder: Path) -> object:
-    try:
-        return parse_json((folder / _ABOUT).read_text("utf-8"))
-    except (FileNotFoundError, ValueError):
-        return None
-
-
-def _make(folder: Path, shape: tuple[int, int], about: dict[str, object]) -> None:
-    """Create an empty matrix, sparse on disk until rows are written; one made by another process is kept."""
-    from numpy.lib.format import open_memmap
-
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    with draft_directory(folder) as draft:
-        new = draft / folder.name
-        new.mkdir()
-        open_memmap(new / _MATRIX, mode="w+", dtype=np.float16, shape=shape).flush()
-        open_memmap(new / _FILLED, mode="w+", dtype=np.uint8, shape=shape[:1]).flush()
-        (new / _ABOUT).write_text(json.dumps(about), "utf-8")
-        if folder.exists() and _about(folder) != about:
-            shutil.rmtree(folder)
-        if not folder.exists():
-            new.rename(folder)
 
 
 # --- searches ------------------------------------------------------------------------------------

@@ -206,7 +206,7 @@ def test_without_vectors_the_way_out_is_named(tmp_path: Path) -> None:
 
 
 def test_interrupted_encoding_is_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("triplecheck.kg.documents._CHUNK", 10)
+    monkeypatch.setattr("triplecheck.kg.vectors._CHUNK", 10)
     documents = [Document(str(n), None, f"title {n}", "text " * n) for n in range(75)]
     store = DocumentStore.build(documents, tmp_path / "s")
     killed = InterruptedEncoder(3)
@@ -233,7 +233,7 @@ def test_interrupted_encoding_is_resumed(tmp_path: Path, monkeypatch: pytest.Mon
 
 
 def test_another_encoder_restarts_encoding(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("triplecheck.kg.documents._CHUNK", 2)
+    monkeypatch.setattr("triplecheck.kg.vectors._CHUNK", 2)
     store = DocumentStore.build(DOCUMENTS, tmp_path / "s")
     with pytest.raises(KeyboardInterrupt):
         store.build_vectors(InterruptedEncoder(1))

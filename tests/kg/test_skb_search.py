@@ -19,7 +19,8 @@ from triplecheck.kg.encode import Encoder
 from triplecheck.kg.export import raw_of
 from triplecheck.kg.skb import VectorSearch, described
 from triplecheck.kg.skb.node_documents import NAMES_PER_RELATION, relation_texts
-from triplecheck.kg.skb.search import LazyVectors, NodeSearches
+from triplecheck.kg.skb.search import NodeSearches
+from triplecheck.kg.vectors import LazyVectors
 
 
 @pytest.fixture(scope="module")
