@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Collection
+from dataclasses import replace
 
 import numpy as np
 import numpy.typing as npt
@@ -26,37 +26,25 @@ def with_flat_blanks(raw: RawGraph) -> RawGraph:
     has no other of its relation and nothing of the relations of these literals; and if all blank nodes of its relation,
     and all things of its types, are so. Several tickets with a price and a currency each stay what they are.
     """
-    while flat := _flat(_Blanks(raw)):
-        raw = _without(raw, flat)
+    while flat := _flat(blanks := _Blanks(raw)):
+        raw = _without(blanks, flat)
     return raw
 
 
-@dataclass(frozen=True)
-class _Held:
-    """The edges of a blank node.
+class _Blanks:
+    """The blank nodes of a graph.
 
     Attributes:
-        edges: those to it.
-        values: those from it.
+        edges, values: the edges to each, and those from it.
     """
-
-    edges: list[int]
-    values: list[int]
-
-
-class _Blanks:
-    """The blank nodes of a graph, with their edges."""
 
     def __init__(self, raw: RawGraph) -> None:
         self.raw = raw
         self._is_literal = (
             np.zeros(len(raw), bool) if raw.datatypes is None else pc.is_valid(raw.datatypes).to_numpy(False)
         )
-        self.held: dict[str, _Held] = defaultdict(lambda: _Held([], []))
-        for edge, id in _about(raw.tails, ~self._is_literal):
-            self.held[id].edges.append(edge)
-        for edge, id in _about(raw.heads, np.ones(len(raw), bool)):
-            self.held[id].values.append(edge)
+        self.edges = _about(raw.tails, ~self._is_literal)
+        self.values = _about(raw.heads, np.ones(len(raw), bool))
         is_blank = pc.starts_with(raw.entities["id"], "_:")
         rows = raw.entities.filter(is_blank).to_pylist()
         self.described = {row["id"] for row in rows if row["label"] or row["description"] or row["aliases"]}
@@ -66,7 +54,7 @@ class _Blanks:
 
     def owner(self, id: str) -> tuple[str, str]:
         """The head and the relation of the only edge to a blank node."""
-        (edge,) = self.held[id].edges
+        (edge,) = self.edges[id]
         return self.head_of(edge)
 
     def head_of(self, edge: int) -> tuple[str, str]:
@@ -75,7 +63,7 @@ class _Blanks:
 
     def told(self, id: str) -> set[str]:
         """The relations of the edges from a blank node."""
-        return {self.head_of(edge)[1] for edge in self.held[id].values}
+        return {self.head_of(edge)[1] for edge in self.values[id]}
 
     def kinds_of_others(self, found: Collection[str]) -> set[str]:
         """The types of all things but some blank nodes."""
@@ -84,22 +72,21 @@ class _Blanks:
     def holds_values(self, id: str) -> bool:
         """Whether a node has no name or description, nothing but literals, and one edge to it, and the literals
         describe its owner: a value and its unit describe the relation."""
-        own = self.held[id]
-        is_bare = len(own.edges) == 1 and bool(own.values) and id not in self.described
-        if not is_bare or not all(self._is_literal[own.values]):
+        is_bare = len(self.edges[id]) == 1 and id not in self.described
+        if not is_bare or not all(self._is_literal[self.values[id]]):
             return False
         return all(_OF_RELATION.isdisjoint(_outer_words(relation)) for relation in self.told(id))
 
 
-def _flat(blanks: _Blanks) -> dict[str, _Held]:
+def _flat(blanks: _Blanks) -> set[str]:
     """The blank nodes that are left out."""
-    raw, held = blanks.raw, blanks.held
+    raw = blanks.raw
     annotated = {*raw.edge_properties["edge"].to_pylist()}
-    found = {id for id in held if blanks.holds_values(id) and annotated.isdisjoint(held[id].edges)}
-    siblings = Counter(blanks.head_of(edge) for own in held.values() for edge in own.edges)
+    found = {id for id in blanks.values if blanks.holds_values(id) and annotated.isdisjoint(blanks.edges[id])}
+    siblings = Counter(blanks.head_of(edge) for edges in blanks.edges.values() for edge in edges)
     found = {id for id in found if siblings[blanks.owner(id)] == 1}
     if not found:
-        return {}
+        return found
     owners = {id: blanks.owner(id)[0] for id in found}
     own = _relations_of(raw, {*owners.values()})
     uses = Counter((owner, one) for id, owner in owners.items() for one in blanks.told(id))
@@ -108,13 +95,13 @@ def _flat(blanks: _Blanks) -> dict[str, _Held]:
     }
     while mixed := _unlike_others(blanks, found):
         found -= mixed
-    return {id: held[id] for id in found}
+    return found
 
 
 def _unlike_others(blanks: _Blanks, found: Collection[str]) -> set[str]:
     """Those of some blank nodes that have a relation or a type of one that stays."""
-    stay = [own for id, own in blanks.held.items() if id not in found]
-    relations = {blanks.head_of(edge)[1] for own in stay for edge in own.edges}
+    stay = (edges for id, edges in blanks.edges.items() if id not in found)
+    relations = {blanks.head_of(edge)[1] for edges in stay for edge in edges}
     kinds = blanks.kinds_of_others(found)
     return {id for id in found if blanks.owner(id)[1] in relations or not kinds.isdisjoint(blanks.types.get(id, ()))}
 
@@ -134,23 +121,26 @@ def _outer_words(relation: str) -> set[str]:
     return {*words[:1], *words[-1:]}
 
 
-def _without(raw: RawGraph, flat: Mapping[str, _Held]) -> RawGraph:
+def _without(blanks: _Blanks, flat: Collection[str]) -> RawGraph:
     """A graph without some blank nodes, whose values their owners have."""
+    raw = blanks.raw
     codes = raw.heads.indices.to_numpy(False).copy()
     kept = np.ones(len(raw), bool)
-    for held in flat.values():
-        codes[held.values] = codes[held.edges[0]]
-        kept[held.edges] = False
+    for id in flat:
+        codes[blanks.values[id]] = codes[blanks.edges[id][0]]
+        kept[blanks.edges[id]] = False
     heads = pa.DictionaryArray.from_arrays(pa.array(codes, raw.heads.indices.type), raw.heads.dictionary)
     entities = raw.entities.filter(~pc.field("id").isin(sorted(flat)))
     left_out = {**raw.left_out, _FLAT: raw.left_out.get(_FLAT, 0) + len(flat)}
     return replace(filtered(replace(raw, heads=heads), kept), entities=entities, left_out=left_out)
 
 
-def _about(column: pa.DictionaryArray, where: npt.NDArray[np.bool_]) -> list[tuple[int, str]]:
-    """The edges in `where` whose node in a column is blank, each with this node."""
+def _about(column: pa.DictionaryArray, where: npt.NDArray[np.bool_]) -> dict[str, list[int]]:
+    """The edges in `where` whose node in a column is blank, by this node."""
+    found: dict[str, list[int]] = defaultdict(list)
     is_blank = pc.starts_with(column.dictionary, "_:").to_numpy(False)
-    if not is_blank.any():
-        return []
-    rows = np.flatnonzero(where & is_blank[column.indices.to_numpy(False)])
-    return list(zip(rows.tolist(), column.take(pa.array(rows)).to_pylist(), strict=True))
+    if is_blank.any():
+        rows = np.flatnonzero(where & is_blank[column.indices.to_numpy(False)])
+        for edge, id in zip(rows.tolist(), column.take(pa.array(rows)).to_pylist(), strict=True):
+            found[id].append(edge)
+    return found
