@@ -145,15 +145,14 @@ def write_node_documents(folder: Path, language: str, progress: ProgressCallback
     graph.close()
 
 
-def left_out(whole: RawGraph, rows: int | None = None) -> dict[str, int]:
+def left_out(whole: RawGraph, rows: int) -> dict[str, int]:
     """Number of statements that were read and are neither edges, descriptions nor edge properties, by the reason.
 
     Args:
-        whole: what was read.
-        rows: number of edges that were read; None: `len(whole)`.
+        rows: number of edges that were read.
     """
     found = dict(whole.left_out)
-    edges = (len(whole) if rows is None else rows) - whole.inferred
+    edges = rows - whole.inferred
     about = whole.edge_properties.num_rows - whole.inferred
     if (parts := whole.statements - edges - whole.described - about - sum(found.values())) > 0:
         found["parts of class expressions and of statements about statements"] = parts

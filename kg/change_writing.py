@@ -369,7 +369,6 @@ def known_texts(base: Base, known: KnownTexts | None = None) -> KnownTexts:
     """The encoder of a base with vectors, which knows the vectors of relations and names that the base has.
 
     Args:
-        base: the base.
         known: the same encoder with the vectors of another base, to add to.
     """
     encoder, graph = base.manifest.encoder, base.columnar

@@ -45,13 +45,11 @@ def add(
     the tails of its relation already are.
 
     Args:
-        base: the knowledge base.
         triples, entities, relations, mapping, edge_properties: whatever `build` takes.
         replacing: what is new wins, see `update`.
         axioms, language: of RDF files, see `kg.readers.ReadOptions`. None: as the knowledge base was built.
         documents: texts to search.
         sources: file names to note in the manifest.
-        progress: called at each step.
 
     Raises:
         UserError: a document has the id of one that is there, or as `build`.
@@ -63,7 +61,7 @@ def add(
         new = _read(triples, (entities, relations), mapping, how)
         warn_of(new)
         new = with_known_datatypes(new, base.columnar)
-        more, out = list(documents), building.left_out(new)
+        more, out = list(documents), building.left_out(new, len(new))
         if not replacing:
             known = set() if base.documents is None else set(base.documents.ids())
             if twice := next((document.id for document in more if document.id in known), None):
@@ -112,13 +110,11 @@ def remove(
     and types that came from removed edges. What is not there is counted.
 
     Args:
-        base: the knowledge base.
         triples: whatever `build` takes. A text is the entity of this id or a literal of this form, of any datatype.
         entities: ids or names of entities to remove with all their triples.
         documents: ids of documents.
         mapping: columns of tables and data frames.
         axioms: of RDF files, see `kg.readers.ReadOptions`. None: as the knowledge base was built.
-        progress: called at each step.
 
     Raises:
         UserError: nothing was found, or a name has several entities.

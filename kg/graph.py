@@ -35,7 +35,6 @@ class RelationCount:
     """Edges of one relation and direction at a set of nodes.
 
     Attributes:
-        relation: the relation.
         direction: OUT if the nodes are heads, IN if they are tails.
         edges: number of edges.
         nodes: number of the given nodes with at least one such edge.
@@ -72,7 +71,6 @@ class RelationSchema:
     """One relation in the schema: its number of edges, and the types of its heads and tails.
 
     Attributes:
-        relation: the relation.
         edges: number of its edges.
         domain: (type id, number of edges whose head has that type), most frequent first.
         range: (type id or datatype IRI, number of edges whose tail has it), most frequent first.

@@ -26,7 +26,6 @@ def merge(out: Path | str, bases: Sequence[KnowledgeBase], progress: ProgressCal
     Args:
         out: the directory to write; a knowledge base there is replaced when the new one is complete.
         bases: at least one.
-        progress: called at each step.
 
     Raises:
         UserError: no base, or one on a server.

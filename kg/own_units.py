@@ -129,7 +129,6 @@ def with_units(
     """The datatypes of tails, with those of amounts in units of the graph.
 
     Args:
-        raw: the graph.
         heads, relations, tails: numbers of its triples in its dictionaries, shape (n,).
         codes: the place of the datatype of each tail in `datatypes`, -1 for an entity, shape (n,).
 

@@ -102,19 +102,17 @@ class VectorSearch:
     """Cosine with one vector per node, or the mean over several (of its text and of its relations).
 
     At first use all vectors are computed, if the nodes are at most `ENCODED_AT_FIRST`. Of more nodes they are computed
-    when needed (`LazyVectors`): until all exist, a query is compared with at most `at_once` candidates, the best by
+    when needed (`LazyVectors`): until all exist, a query is compared with the `ENCODED_AT_ONCE` best candidates by
     BM25. So the result of a query does not depend on earlier queries; after `encode_all` all candidates are compared.
 
     Args:
         fields: one or several sets of vectors, rows as in `documents`.
-        at_once: maximum number of vectors that one query computes.
     """
 
-    def __init__(self, documents: NodeDocuments, fields: Sequence[LazyVectors], at_once: int = ENCODED_AT_ONCE) -> None:
+    def __init__(self, documents: NodeDocuments, fields: Sequence[LazyVectors]) -> None:
         self._documents = documents
         self._fields = tuple(fields)
         self._words = BM25Search(documents)
-        self._at_once = at_once
         self._lock = threading.Lock()
 
     @property
@@ -137,8 +135,8 @@ class VectorSearch:
         self.prepare()
         nodes, rows = _looked_at(self._documents, candidates)
         known = rows[rows >= 0]
-        if len(known) > self._at_once and not self.complete:
-            best = self._words.rank(query, self._documents.nodes[known], self._at_once).nodes
+        if len(known) > ENCODED_AT_ONCE and not self.complete:
+            best = self._words.rank(query, self._documents.nodes[known], ENCODED_AT_ONCE).nodes
             known = np.sort(self._documents.rows_of(best))
         vector = self._fields[0].encoder.encode([query])[0]
         total = np.zeros(len(known), np.float32)
@@ -191,7 +189,7 @@ class NodeSearches:
         self.bm25 = BM25Search(documents)
         self._base = base
         self._encoder = encoder
-        self._opened: dict[str, VectorSearch] = {}
+        self._opened: dict[tuple[str, ...], VectorSearch] = {}
         self._lock = threading.Lock()
 
     @property
@@ -216,17 +214,17 @@ class NodeSearches:
                 "build it again without --no-vectors"
             )
         with self._lock:
-            name = "+".join(fields)
-            if name not in self._opened:
-                encoder, size = self._encoder, len(self.documents)
-                texts = [getattr(self.documents, field) for field in fields]
+            if fields not in self._opened:
+                encoder, documents, folder = self._encoder, self.documents, self._base.folder / NODE_VECTORS
+                mark = encoder.fingerprint[:12]
                 self._base.check("node_documents")
                 with self._base.opening("node_documents"):
-                    folder = self._base.folder / NODE_VECTORS
-                    folders = [folder / f"{field}-{encoder.fingerprint[:12]}" for field in fields]
-                    sets = [LazyVectors(at, size, text, encoder) for at, text in zip(folders, texts, strict=True)]
-                self._opened[name] = VectorSearch(self.documents, sets)
-            return self._opened[name]
+                    sets = [
+                        LazyVectors(folder / f"{field}-{mark}", len(documents), getattr(documents, field), encoder)
+                        for field in fields
+                    ]
+                self._opened[fields] = VectorSearch(documents, sets)
+            return self._opened[fields]
 
     def __copy__(self) -> NodeSearches:
         return self

@@ -232,18 +232,19 @@ def test_vectors_stay_in_memory_if_the_folder_is_not_writable(read_only: Path, c
 
 @pytest.fixture
 def beyond_first_use(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any graph has too many nodes to make all vectors at first use."""
+    """Any graph has too many nodes to make all vectors at first use; one query makes two."""
     monkeypatch.setattr("triplecheck.kg.skb.search.ENCODED_AT_FIRST", 0)
+    monkeypatch.setattr("triplecheck.kg.skb.search.ENCODED_AT_ONCE", 2)
 
 
-def few_at_once(kb: KnowledgeBase, folder: Path, encoder: CountingEncoder, at_once: int) -> VectorSearch:
+def searched_by_vectors(kb: KnowledgeBase, folder: Path, encoder: CountingEncoder) -> VectorSearch:
     documents = kb.node_search.documents
-    return VectorSearch(documents, [LazyVectors(folder, len(documents), documents.whole, encoder)], at_once)
+    return VectorSearch(documents, [LazyVectors(folder, len(documents), documents.whole, encoder)])
 
 
 @pytest.mark.usefixtures("beyond_first_use")
 def test_only_what_fits_by_words_is_encoded(kb: KnowledgeBase, tmp_path: Path, counting: CountingEncoder) -> None:
-    ranking = few_at_once(kb, tmp_path / "v", counting, at_once=2).rank("Beckert multiplexer")
+    ranking = searched_by_vectors(kb, tmp_path / "v", counting).rank("Beckert multiplexer")
     texts = [text for text in counting.texts if "\n" in text]
     assert sorted(text.split("\n")[0] for text in texts) == ["byobu", "screen"]
     assert (ranking.compared, ranking.total) == (2, 5)
@@ -254,7 +255,7 @@ def test_only_what_fits_by_words_is_encoded(kb: KnowledgeBase, tmp_path: Path, c
 def test_an_answer_does_not_depend_on_what_was_asked_before(
     kb: KnowledgeBase, tmp_path: Path, counting: CountingEncoder
 ) -> None:
-    search = few_at_once(kb, tmp_path / "v", counting, at_once=2)
+    search = searched_by_vectors(kb, tmp_path / "v", counting)
     before = search.rank("Beckert multiplexer")
     search.rank("grep for network traffic")
     assert search.rank("Beckert multiplexer").nodes.tolist() == before.nodes.tolist()
@@ -264,7 +265,7 @@ def test_an_answer_does_not_depend_on_what_was_asked_before(
 def test_once_all_is_encoded_every_candidate_is_compared(
     kb: KnowledgeBase, tmp_path: Path, counting: CountingEncoder
 ) -> None:
-    search = few_at_once(kb, tmp_path / "v", counting, at_once=2)
+    search = searched_by_vectors(kb, tmp_path / "v", counting)
     search.encode_all()
     assert search.complete
     assert search.rank("Beckert multiplexer").compared == 5
@@ -281,7 +282,7 @@ def test_the_first_query_encodes_all_once_however_many_threads_ask(
         return original(self, texts, progress)
 
     monkeypatch.setattr(CountingEncoder, "encode", slowly)
-    search = few_at_once(kb, tmp_path / "v", counting, at_once=2)
+    search = searched_by_vectors(kb, tmp_path / "v", counting)
     compared = []
     ask = functools.partial(search.rank, "grep")
     threads = [threading.Thread(target=lambda: compared.append(ask().compared)) for _ in range(3)]
