@@ -6,7 +6,7 @@ function for one text, each distinct one once.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from decimal import Decimal
 from fractions import Fraction
@@ -48,6 +48,7 @@ _MAY_BE = rf"^[{_BLANK}]*[+−-]?(?:{_BEFORE})?\p{{Z}}?-?\.?\p{{Nd}}"
 _WHOLE_FLOATS = 2**53
 _HALF_A_MILLISECOND = Fraction(1, 2 * 86_400_000)
 _PARTS = ("sign", "before", "whole", "fraction", "rest")
+_NO_UNITS = np.empty(0, np.int64)
 
 
 @dataclass(frozen=True)
@@ -76,7 +77,7 @@ def quantities(texts: pa.Array | pa.ChunkedArray, datatypes: pa.Array | pa.Chunk
         texts: strings, shape (n,), also dictionary-encoded; null is no quantity.
         datatypes: the IRIs of their datatypes, shape (n,), also dictionary-encoded; null and None: `xsd:string`.
     """
-    reading = _Reading(_plain(texts), *((None, None) if datatypes is None else _forms(datatypes)))
+    reading = _Reading(_plain(texts), *(() if datatypes is None else _forms(datatypes)))
     reading.numbers()
     reading.times()
     reading.measured()
@@ -92,21 +93,11 @@ def _plain(texts: pa.Array | pa.ChunkedArray) -> pa.Array:
     return found.cast(pa.string() if pa.types.is_string(kind) else pa.large_string())
 
 
-@dataclass(frozen=True)
-class _Own:
-    """The units that only one graph has.
-
-    Attributes:
-        units: those that its datatypes name.
-        at: the place of the unit of each row in `units`, -1 for none, shape (n,).
-    """
-
-    units: list[Unit]
-    at: npt.NDArray[np.int64]
-
-
-def _forms(datatypes: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[np.int8], _Own | None]:
-    """What the datatype of each text lets it be: the value of its `Form`; the units that datatypes name, if any."""
+def _forms(
+    datatypes: pa.Array | pa.ChunkedArray,
+) -> tuple[npt.NDArray[np.int8], list[Unit], npt.NDArray[np.int64]]:
+    """What the datatype of each text lets it be: the value of its `Form`; the units of one graph that datatypes name,
+    and the place of that of each text among them, -1 for none."""
     found = datatypes.combine_chunks() if isinstance(datatypes, pa.ChunkedArray) else datatypes
     encoded = found if pa.types.is_dictionary(found.type) else found.dictionary_encode()
     names = [datatype or XSD + "string" for datatype in encoded.dictionary.to_pylist()]
@@ -114,18 +105,22 @@ def _forms(datatypes: pa.Array | pa.ChunkedArray) -> tuple[npt.NDArray[np.int8],
     forms = np.array([*(form_of(name).value for name in names), Form.ANY.value], np.int8)
     units = [own_unit(name) for name in names]
     own = [one for one in units if one is not None]
-    if not own:
-        return np.asarray(forms[codes]), None
     places = np.array([*(-1 if one is None else own.index(one) for one in units), -1])
-    return np.asarray(forms[codes]), _Own(own, places[codes])
+    return np.asarray(forms[codes]), own, places[codes]
 
 
 class _Reading:
     """Rows that are read, kind by kind; each step reads those that are left."""
 
-    def __init__(self, texts: pa.Array, forms: npt.NDArray[np.int8] | None, own: _Own | None) -> None:
+    def __init__(
+        self,
+        texts: pa.Array,
+        forms: npt.NDArray[np.int8] | None = None,
+        own_units: Sequence[Unit] = (),
+        unit_at: npt.NDArray[np.int64] = _NO_UNITS,
+    ) -> None:
         self._texts = texts
-        self._own = own
+        self._own_units, self._unit_at = own_units, unit_at
         self._forms = np.full(len(texts), Form.ANY.value, np.int8) if forms is None else forms
         self._left = texts.is_valid().to_numpy(zero_copy_only=False) & (self._forms != Form.TEXT.value)
         self._sizes = np.zeros(len(texts), np.float64)
@@ -233,13 +228,13 @@ class _Reading:
     # --- units of one graph --------------------------------------------------------------------
     def _own_codes(self, at: npt.NDArray[np.int64]) -> pa.Array:
         """The places of the units that the datatypes of rows name, as texts; empty where they name none."""
-        if self._own is None:
+        if not self._own_units:
             return pa.repeat("", len(at))
-        names = pa.array(["", *map(str, range(len(self._own.units)))], pa.string())
-        return names.take(pa.array(self._own.at[at] + 1))
+        names = pa.array(["", *map(str, range(len(self._own_units)))], pa.string())
+        return names.take(pa.array(self._unit_at[at] + 1))
 
     def _named(self, code: str) -> Unit | None:
-        return self._own.units[int(code)] if code and self._own is not None else None
+        return self._own_units[int(code)] if code else None
 
     def _unit(self, before: str, rest: str, code: str) -> Unit | None:
         """The unit between these texts, whose datatype names the unit of a code."""
