@@ -28,7 +28,7 @@ from triplecheck.kg.errors import ReadError, UserError
 from triplecheck.kg.inference import inverses_of, with_inferred
 from triplecheck.kg.readers._rdf_blank import with_flat_blanks
 from triplecheck.kg.readers._rdf_describe import Descriptions, describe
-from triplecheck.kg.readers._rdf_lenient import Leniency, is_lenient, leniently, parsed
+from triplecheck.kg.readers._rdf_lenient import Leniency, UnsafeError, is_lenient, leniently, parsed, read_past_errors
 from triplecheck.kg.readers._rdf_schema import (
     NOT_ASSERTED,
     STRUCTURE,
@@ -39,8 +39,6 @@ from triplecheck.kg.readers._rdf_schema import (
     stated_properties,
     superclasses_of,
 )
-from triplecheck.kg.readers._turtle_statements import UnsafeError
-from triplecheck.kg.readers._turtle_statements import read as read_past_errors
 from triplecheck.kg.readers.options import DEFAULTS, ReadOptions
 from triplecheck.kg.readers.raw import (
     BadLine,
