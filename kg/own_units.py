@@ -152,7 +152,8 @@ def with_units(
     named = distinct(pairs % texts)
     some = strings.take(pa.array(named))
     head_strings = raw.heads.dictionary.filter(pa.array(used(heads, len(raw.heads.dictionary))))
-    things = [pc.is_in(some, value_set=ids).to_numpy(zero_copy_only=False) for ids in (head_strings, _ids(raw))]
+    described = raw.entities["id"].combine_chunks()
+    things = [pc.is_in(some, value_set=ids).to_numpy(zero_copy_only=False) for ids in (head_strings, described)]
     pairs = pairs[~np.isin(pairs % texts, named[things[0] | things[1]])]
     places, found = amounts(pairs // texts, strings.take(pa.array(pairs % texts)), number, datatypes)
     names = [*datatypes, *(one for one in found if one not in datatypes)]
@@ -167,7 +168,3 @@ def with_units(
     codes = codes.copy()
     codes[rows[changed]] = new[changed]
     return codes, names
-
-
-def _ids(raw: RawGraph) -> pa.Array:
-    return raw.entities["id"].combine_chunks()

@@ -5,14 +5,12 @@ from typing import TYPE_CHECKING
 from triplecheck.kg._lazy import lazily
 
 if TYPE_CHECKING:
-    from triplecheck.kg.functions.calls import Call
     from triplecheck.kg.functions.function import Function, FunctionSource
     from triplecheck.kg.functions.graph import FunctionGraph, FunctionLinker, calls_at, is_function, stored_graph
     from triplecheck.kg.functions.limits import CallLimits
     from triplecheck.kg.functions.openapi import read_openapi
 
 __all__ = [
-    "Call",
     "CallLimits",
     "Function",
     "FunctionGraph",

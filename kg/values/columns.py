@@ -77,7 +77,8 @@ def quantities(texts: pa.Array | pa.ChunkedArray, datatypes: pa.Array | pa.Chunk
         texts: strings, shape (n,), also dictionary-encoded; null is no quantity.
         datatypes: the IRIs of their datatypes, shape (n,), also dictionary-encoded; null and None: `xsd:string`.
     """
-    reading = _Reading(_plain(texts), *(() if datatypes is None else _forms(datatypes)))
+    plain = _plain(texts)
+    reading = _Reading(plain) if datatypes is None else _Reading(plain, *_forms(datatypes))
     reading.numbers()
     reading.times()
     reading.measured()
