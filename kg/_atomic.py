@@ -26,7 +26,6 @@ except ImportError:  # Windows: stale drafts stay
 _RENAME_EXCHANGE = 2  # RENAME_EXCHANGE of renameat2(2)
 _OLD = "kb"  # the name of a directory that is moved aside
 
-
 _NO_STORAGE = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EROFS, errno.EIO})
 # numpy, tantivy, marisa-trie, safetensors and SQLite say so in words only.
 _NO_STORAGE_TEXT = re.compile(

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from triplecheck.kg.encode import Encoder
     from triplecheck.kg.vectors import VectorIndex
 
-
 _VECTORS = "vectors"
 _DRAFT = "vectors.draft"
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
 
 RDF_SUFFIXES = (".nt", ".ttl", ".nq", ".trig", ".rdf", ".xml", ".owl", ".jsonld")
 
-
 SUFFIXES = (*TABLE_SUFFIXES, *SHEET_SUFFIXES, *RDF_SUFFIXES, *NETWORK_SUFFIXES, *JSON_SUFFIXES)
 """Extensions of files that `read_graph` reads."""
 

@@ -26,11 +26,12 @@ _RESTRICTION = frozenset(
 _FILLERS = tuple(OWL + name for name in ("someValuesFrom", "hasValue", "onClass", "allValuesFrom"))
 _COMBINED = frozenset(OWL + name for name in ("intersectionOf", "unionOf", "complementOf", "oneOf", "members"))
 _LISTED = frozenset({RDF + "first", RDF + "rest"})
-_SUBJECT = (RDF + "subject", OWL + "annotatedSource")
-_PREDICATE = (RDF + "predicate", OWL + "annotatedProperty")
-_OBJECT = (RDF + "object", OWL + "annotatedTarget")
-_STATED = frozenset((*_SUBJECT, *_PREDICATE, *_OBJECT))
-STRUCTURE = _RESTRICTION | _COMBINED | _LISTED | _STATED
+_STATED = (
+    (RDF + "subject", OWL + "annotatedSource"),
+    (RDF + "predicate", OWL + "annotatedProperty"),
+    (RDF + "object", OWL + "annotatedTarget"),
+)
+STRUCTURE = (_RESTRICTION | _COMBINED | _LISTED).union(*_STATED)
 """Predicates of class expressions and reified statements."""
 
 EXPRESSIONS = "OWL class expressions that are no edge"
@@ -71,7 +72,7 @@ def resolve(structure: Iterable[Statement], axioms: Iterable[Statement]) -> Reso
     for subject, predicate, target, _, _ in rows:
         by_subject.setdefault(subject, {})[predicate] = target
     for subject, about in by_subject.items():
-        triple = tuple(next((about[name] for name in names if name in about), None) for names in _PARTS)
+        triple = tuple(next((about[name] for name in names if name in about), None) for names in _STATED)
         if None not in triple:
             found.stated[subject] = triple  # type: ignore[assignment]
             found.hidden.add(subject)
@@ -98,9 +99,6 @@ def resolve(structure: Iterable[Statement], axioms: Iterable[Statement]) -> Reso
         elif subject in expressions and subject not in used and predicate not in _LISTED:
             found.left_out[EXPRESSIONS] += 1
     return found
-
-
-_PARTS = (_SUBJECT, _PREDICATE, _OBJECT)
 
 
 def _members(node: str, by_subject: Mapping[str, Mapping[str, str]]) -> list[str]:

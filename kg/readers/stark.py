@@ -43,7 +43,6 @@ _OF_MAG = {
     },
 }
 
-
 _NUMPY_SCALAR = {"numpy.core.multiarray", "numpy._core.multiarray"}
 # Errors of a damaged or hostile pickle; a wrong length may request all memory.
 _DAMAGE = (
