@@ -6,6 +6,7 @@ over the arrays of a large columnar graph and is many times faster. Both return 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from importlib.util import find_spec
 
 import numpy as np
@@ -26,10 +27,14 @@ class UnboundedError(Exception):
 
 
 class GraphAdjacency:
-    """Steps along the edges of any graph."""
+    """Steps along the edges of any graph.
 
-    def __init__(self, graph: Graph) -> None:
-        self._graph = graph
+    Args:
+        check: called before each step; what it raises ends the steps.
+    """
+
+    def __init__(self, graph: Graph, check: Callable[[], None] = lambda: None) -> None:
+        self._graph, self._check = graph, check
 
     def start(self, type_id: str | None) -> Domain:
         """All nodes of a type; None if there is no type, or they cannot be listed."""
@@ -49,6 +54,7 @@ class GraphAdjacency:
         Raises:
             UnboundedError: both domains are None and the graph cannot list its nodes.
         """
+        self._check()
         if near is None and far is None:
             if not isinstance(self._graph, ColumnarGraph):
                 raise UnboundedError
@@ -97,11 +103,11 @@ def members(values: IntArray, domain: IntArray) -> np.ndarray[tuple[int], np.dty
     return found
 
 
-def adjacency(graph: Graph) -> GraphAdjacency:
+def adjacency(graph: Graph, check: Callable[[], None] = lambda: None) -> GraphAdjacency:
     """The fastest implementation for a graph; compiled loops need numba, of the extra `large`."""
     if isinstance(graph, ColumnarGraph) and graph.num_triples >= COMPILED_FROM and find_spec("numba"):
-        return CompiledAdjacency(graph)
-    return GraphAdjacency(graph)
+        return CompiledAdjacency(graph, check)
+    return GraphAdjacency(graph, check)
 
 
 Flags = npt.NDArray[np.bool_]
@@ -120,17 +126,19 @@ class CompiledAdjacency(GraphAdjacency):
 
     _graph: ColumnarGraph
 
-    def __init__(self, graph: ColumnarGraph) -> None:
-        super().__init__(graph)
+    def __init__(self, graph: ColumnarGraph, check: Callable[[], None] = lambda: None) -> None:
+        super().__init__(graph, check)
         self._rows = {direction: graph.rows(direction) for direction in Direction}
 
     def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
+        self._check()
         if self._edges(near, link) <= self._edges(far, link.reverse):
             return self._walk(near, link, far)
         ends, starts = self._walk(far, link.reverse, near)
         return starts, ends
 
     def supported(self, nodes: IntArray, link: Link, by: IntArray) -> IntArray:
+        self._check()
         if self._edges(by, link.reverse) < _COST_OF_LOOK_UP * len(nodes):
             return self._walk(by, link.reverse, nodes)[1]
         from triplecheck.kg.patterns._kernels import keep_linked

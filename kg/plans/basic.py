@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 
 import numpy as np
 
 from triplecheck.kg._arrays import concat_ranges, distinct
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
-from triplecheck.kg.patterns import BoundPattern, Domain, Link, Query, match, solutions
+from triplecheck.kg.patterns import BoundPattern, Link, Query, match, solutions
 from triplecheck.kg.patterns.adjacency import GraphAdjacency, adjacency
 from triplecheck.kg.plans.algebra import Basic, Classes, Constant, End, IsA, Labelled, Relations, TriplePattern, Var
 from triplecheck.kg.plans.limits import Limits
@@ -31,28 +30,6 @@ Bounds = Mapping[str, IntArray]
 
 class NotCoveredError(Exception):
     """A part of a plan that only rdflib's evaluator knows."""
-
-
-@dataclass(frozen=True)
-class _Clocked:
-    """Steps with a look at the clock before each."""
-
-    steps: GraphAdjacency
-    limits: Limits
-
-    def start(self, type_id: str | None) -> Domain:
-        return self.steps.start(type_id)
-
-    def of_type(self, nodes: IntArray, type_id: str) -> IntArray:
-        return self.steps.of_type(nodes, type_id)
-
-    def join(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
-        self.limits.check()
-        return self.steps.join(near, link, far)
-
-    def supported(self, nodes: IntArray, link: Link, by: IntArray) -> IntArray:
-        self.limits.check()
-        return self.steps.supported(nodes, link, by)
 
 
 class BasicSolver:
@@ -162,7 +139,7 @@ class BasicSolver:
             link = Link(pattern.predicate.numbers)
             bound.append(BoundPattern(_key(pattern.head), link, _key(pattern.tail), write_triple(pattern)))
         query = Query(tuple(dict.fromkeys(bound)))
-        self._steps = self._steps or _Clocked(adjacency(self._graph), self._limits)
+        self._steps = self._steps or adjacency(self._graph, self._limits.check)
         candidates = {name: nodes for name, nodes in domains.items() if name in query.names}
         found = match(self._graph, query, candidates=candidates, steps=self._steps)
         self._limits.check()
