@@ -266,8 +266,7 @@ def has_values(tails: Int, written_so: Int, also_heads: Int) -> Int:
     Returns:
         A boolean of each relation.
     """
-    found: Int = (written_so >= _VALUE_SHARE * tails) & (also_heads < _ENTITY_SHARE * np.maximum(written_so, 1))
-    return found
+    return (written_so >= _VALUE_SHARE * tails) & (also_heads < _ENTITY_SHARE * np.maximum(written_so, 1))
 
 
 # --- descriptions --------------------------------------------------------------------------------

@@ -43,8 +43,7 @@ class RelationVectors:
         """Cosine of a text with the best text of each relation, shape (relations,)."""
         if len(self._vectors) == 0:
             return np.empty(0, np.float32)
-        best: FloatArray = np.maximum.reduceat(self._cosines(text), self._starts)
-        return best
+        return np.maximum.reduceat(self._cosines(text), self._starts)
 
     def ranked(self, texts: Sequence[str], ranker: PathRanker) -> list[Hops]:
         """The scores of the relations as hops, by a trained ranker, for each question whose topics are masked; empty if

@@ -42,8 +42,7 @@ class InnerProduct:
 
     def score_all(self, queries: FloatArray, tails: FloatArray) -> FloatArray:
         """The score of each query with every tail: (n, width) and (m, width) to (n, m)."""
-        scores: FloatArray = queries @ tails.T
-        return scores
+        return queries @ tails.T
 
 
 @dataclass(frozen=True)
@@ -77,8 +76,7 @@ Interaction = InnerProduct | Distance
 def complex_product(left: FloatArray, right: FloatArray) -> FloatArray:
     """Products of complex numbers stored as pairs of reals, shape (n, 2d)."""
     a, b = (np.ascontiguousarray(x).view(np.complex64) for x in (left, right))
-    product: FloatArray = (a * b).view(np.float32)
-    return product
+    return (a * b).view(np.float32)
 
 
 def interaction_of(model: str, norm: int = 2) -> Interaction | None:

@@ -146,8 +146,7 @@ class CompiledAdjacency(GraphAdjacency):
         hit, flags, wanted = np.zeros(len(nodes), bool), self._flags(by), self._wanted(link)
         for direction in link.directions:
             keep_linked(*self._rows[direction], nodes, wanted, flags, hit)
-        kept: IntArray = nodes[hit]
-        return kept
+        return nodes[hit]
 
     def _walk(self, near: Domain, link: Link, far: Domain) -> tuple[IntArray, IntArray]:
         if near is None:
