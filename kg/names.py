@@ -25,6 +25,7 @@ import marisa_trie
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
+import pyarrow.compute as pc
 from rapidfuzz.distance import OSA
 
 from triplecheck.kg._arrays import concat_ranges, distinct, load_array, npy_file
@@ -216,27 +217,21 @@ def extend_names(
     return len(trie)
 
 
+_INDEXED = pa.schema([("form", pa.string()), ("node", pa.int64()), ("source", pa.int64())])
+
+
 def _normalized(
     names: Iterable[tuple[str, int, int]],
 ) -> tuple[pa.ChunkedArray, npt.NDArray[np.int64], npt.NDArray[np.int64]]:
     """Form, node and source of each name that is indexed. In Arrow a form takes a third of what it takes in a list."""
-    parts: list[tuple[pa.Array, npt.NDArray[np.int64], npt.NDArray[np.int64]]] = []
+    parts = [_INDEXED.empty_table()]
     rest = iter(names)
     while some := list(itertools.islice(rest, _CHUNK)):
-        forms: list[str] = []
-        nodes: list[int] = []
-        sources: list[int] = []
-        for name, node, source in some:
-            form = "" if source == 2 and len(name) > LONGEST_VALUE else normalize(name)
-            if not form:
-                continue
-            forms.append(form)
-            nodes.append(node)
-            sources.append(source)
-        parts.append((pa.array(forms, pa.string()), np.array(nodes, np.int64), np.array(sources, np.int64)))
-    none = np.empty(0, np.int64)
-    every = pa.chunked_array([part[0] for part in parts], pa.string())
-    return every, np.concatenate([none, *(p[1] for p in parts)]), np.concatenate([none, *(p[2] for p in parts)])
+        forms = ["" if source == 2 and len(name) > LONGEST_VALUE else normalize(name) for name, _, source in some]
+        part = pa.table([forms, [node for _, node, _ in some], [source for *_, source in some]], schema=_INDEXED)
+        parts.append(part.filter(pc.not_equal(part["form"], "")))
+    every = pa.concat_tables(parts)
+    return every["form"], every["node"].to_numpy(), every["source"].to_numpy()
 
 
 def _texts(column: pa.ChunkedArray) -> Iterator[str]:
