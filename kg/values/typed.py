@@ -267,13 +267,9 @@ def plain(number: Exact) -> str:
     """A number without exponent and trailing zeros; rounded to 12 digits if it has no end."""
     if isinstance(number, int):
         return str(number)
-    rest, twos, fives = number.denominator, 0, 0
-    while rest % 2 == 0:
-        rest, twos = rest // 2, twos + 1
-    while rest % 5 == 0:
-        rest, fives = rest // 5, fives + 1
-    if rest == 1:
-        places = max(twos, fives)
+    most = number.denominator.bit_length()  # a decimal number has fewer places
+    places = next((n for n in range(most) if pow(10, n, number.denominator) == 0), None)
+    if places is not None:
         digits = f"{abs(number.numerator) * 10**places // number.denominator:0{places + 1}d}"
         return f"{'-' if number < 0 else ''}{digits[:-places]}.{digits[-places:]}"
     rounded = Decimal(f"{float(number):.{_SHOWN_DIGITS}g}")
