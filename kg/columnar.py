@@ -498,12 +498,10 @@ def _handed_out(numbers: IntArray | Sequence[int]) -> npt.NDArray[np.int64]:
 
 def _run_starts(values: npt.NDArray[Any]) -> list[int]:
     """Starts of the runs of equal values in an ascending array."""
-    starts: list[int] = []
     if 0 < len(values) < _SCANNED:
-        starts = (np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()
-        return [0, *starts]
+        return [0, *(np.flatnonzero(values[1:] != values[:-1]) + 1).tolist()]
     # Bisect from run to run, so that a hub's million edges are not read.
-    at = 0
+    starts, at = list[int](), 0
     while at < len(values):
         starts.append(at)
         at += int(values[at:].searchsorted(values[at], "right"))

@@ -390,14 +390,11 @@ class _Words:
             for i in range(1, len(self) - 1) if bridged else ():
                 if not in_run[i] and in_run[i - 1] and self._doc[i].text.isalpha():
                     in_run[i] = any(in_run[i + 1 : i + 3])
-        runs, start = [], None
-        for i, inside in enumerate([*in_run, False]):
-            if inside and start is None:
-                start = i
-            elif not inside and start is not None:
-                if any(j not in covered and (self._is_content(j) or self._is_odd(j)) for j in range(start, i)):
-                    runs.append((start, i))
-                start = None
+        runs = []
+        for inside, group in itertools.groupby(range(len(self)), lambda i: in_run[i]):
+            run = list(group)
+            if inside and any(i not in covered and (self._is_content(i) or self._is_odd(i)) for i in run):
+                runs.append((run[0], run[-1] + 1))
         return runs
 
     def may_be_name(self, start: int, end: int) -> bool:
