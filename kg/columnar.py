@@ -387,14 +387,12 @@ class ColumnarGraph:
 
     def schema(self, relation: int) -> RelationSchema:
         self.relation(relation)
-        sides: dict[str, list[tuple[str, int]]] = {"domain": [], "range": []}
-        edges = 0
-        for row in self._schema_rows.get(relation, ()):
-            if row["side"] == "edges":
-                edges = row["count"]
-            else:
-                sides[row["side"]].append((row["type"], row["count"]))
-        return RelationSchema(relation, edges, tuple(sides["domain"]), tuple(sides["range"]))
+        rows = self._schema_rows.get(relation, [])
+        edges, heads, tails = (
+            tuple((row["type"], row["count"]) for row in rows if row["side"] == side)
+            for side in ("edges", "domain", "range")
+        )
+        return RelationSchema(relation, edges[0][1] if edges else 0, heads, tails)
 
     def with_classes(self, members: Mapping[str, IntArray]) -> ColumnarGraph:
         """The same graph with other classes than its own.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
@@ -120,15 +121,12 @@ class Measured:
 
 def measure(graph: Graph, values: Iterable[Edge]) -> list[Measured]:
     """The (node, relation, value) whose value is a number, a point in time or has a unit, in the given order."""
-    known: dict[int, Quantity | None] = {}
-    found = []
-    for node, relation, value in values:
-        if value not in known:
-            known[value] = quantity(value_of(graph, value))
-        size = known[value]
-        if size is not None:
-            found.append(Measured(node, relation, value, size))
-    return found
+    size_of = functools.cache(lambda value: quantity(value_of(graph, value)))
+    return [
+        Measured(node, relation, value, size)
+        for node, relation, value in values
+        if (size := size_of(value)) is not None
+    ]
 
 
 def extremes(measured: Sequence[Measured], *, greatest: bool) -> list[Measured]:
