@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from triplecheck.kg.errors import GraphUnavailableError
 from triplecheck.kg.graph import Edges, Graph, IntArray, RelationCount, RelationSchema
-from triplecheck.kg.types import Direction, Entity, Literal
+from triplecheck.kg.types import Direction, Edge, Entity, Literal
 
 NODES_PER_QUERY = 200
 MOST_NODES_OF_TYPE = 100_000
@@ -211,18 +211,15 @@ class QueriedGraph:
     ) -> Edges:
         """Edges at the nodes. With a limit the store counts first, so that hubs are not sent completely."""
         at = ints(nodes)
-        heads: list[int] = []
-        relations: list[int] = []
-        tails: list[int] = []
+        edges: list[Edge] = []
         total = 0
         for way in Direction if direction is None else (direction,):
             found, matching = self._expand(at, relation, way, limit_per_node)
-            near, far = [at[place] for place, _, _ in found], [end for _, _, end in found]
-            heads += near if way is Direction.OUT else far
-            tails += far if way is Direction.OUT else near
-            relations += [r for _, r, _ in found]
+            triples = ((at[place], r, far) for place, r, far in found)
+            edges += triples if way is Direction.OUT else ((far, r, near) for near, r, far in triples)
             total += matching
-        return Edges(np.array(heads, np.int64), np.array(relations, np.int64), np.array(tails, np.int64), total)
+        heads, relations, tails = np.array(edges, np.int64).reshape(-1, 3).T
+        return Edges(heads, relations, tails, total)
 
     def _expand(
         self, nodes: list[int], relation: int | None, way: Direction, limit: int | None
