@@ -164,10 +164,8 @@ class Grounder:
 
 def _relations_by_name(graph: Graph) -> dict[str, Sequence[int]]:
     """Relations by label and alias. All homonyms are kept; the entities decide between them."""
-    named: dict[str, list[int]] = {}
+    named: dict[str, dict[int, None]] = {}
     for number in range(graph.num_relations):
         for text in relation_texts(graph.relation(number)):
-            same = named.setdefault(normalize(text), [])
-            if number not in same:
-                same.append(number)
-    return dict(named)
+            named.setdefault(normalize(text), {})[number] = None
+    return {name: list(numbers) for name, numbers in named.items()}
