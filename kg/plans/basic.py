@@ -20,7 +20,7 @@ from triplecheck.kg.patterns.adjacency import Adjacency, adjacency
 from triplecheck.kg.plans.algebra import Basic, Classes, Constant, End, IsA, Labelled, Relations, TriplePattern, Var
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.paths import Paths, is_covered
-from triplecheck.kg.plans.tables import UNBOUND, Table, TooManyRowsError, codes, first_rows, joined
+from triplecheck.kg.plans.tables import UNBOUND, Table, codes, first_rows, joined
 from triplecheck.kg.plans.terms import NUMBER, Terms, Values
 from triplecheck.kg.plans.write import write_triple
 from triplecheck.kg.types import Direction
@@ -199,10 +199,7 @@ class BasicSolver:
                 yield Table({key: nodes}, len(nodes))
 
     def _joined(self, left: Table, right: Table) -> Table:
-        try:
-            found = joined(left, right, self._limits.rows)
-        except TooManyRowsError:
-            raise self._limits.too_many() from None
+        found = joined(left, right, self._limits)
         self._limits.check()
         return found
 

@@ -17,17 +17,7 @@ from triplecheck.kg.plans.compare import places
 from triplecheck.kg.plans.expressions import Expressions
 from triplecheck.kg.plans.groups import GROUP, grouped
 from triplecheck.kg.plans.limits import Limits
-from triplecheck.kg.plans.tables import (
-    UNBOUND,
-    Table,
-    TooManyRowsError,
-    codes,
-    concat,
-    first_rows,
-    joined,
-    matching,
-    merged,
-)
+from triplecheck.kg.plans.tables import UNBOUND, Table, codes, concat, first_rows, joined, matching, merged
 from triplecheck.kg.plans.terms import Terms
 from triplecheck.kg.plans.write import spine, with_aggregates, write_expression, write_pattern
 
@@ -149,19 +139,13 @@ class Run:
     def table(self, node: of.Operator, bounds: Bounds) -> Table:
         """The solutions of a pattern; those with nodes outside of the bounds may be left out."""
         self.limits.check()
-        try:
-            return self._table(node, bounds)
-        except TooManyRowsError:
-            raise self.limits.too_many() from None
-
-    def _table(self, node: of.Operator, bounds: Bounds) -> Table:
         match node:
             case of.Basic():
                 return self._basic.solve(node, bounds) if node.patterns else Table.one()
             case of.Join(left, right):
                 first = self.table(left, bounds)
                 second = self.table(right, self._narrowed(bounds, first, right))
-                return joined(first, second, self.limits.rows)
+                return joined(first, second, self.limits)
             case of.LeftJoin():
                 return self._left_join(node, bounds)
             case of.Minus(left, right):
@@ -201,7 +185,7 @@ class Run:
         left = self.table(node.left, bounds)
         right = self.table(node.right, self._narrowed({}, left, node.right))
         shared = [name for name in left.columns if name in right.columns]
-        left_rows, right_rows = matching(left, right, shared, self.limits.rows)
+        left_rows, right_rows = matching(left, right, shared, self.limits)
         both = merged(left, right, left_rows, right_rows)
         if node.condition is not None:
             keep = self._expressions.truth(node.condition, both) == 1
@@ -216,7 +200,7 @@ class Run:
         shared = [name for name in left.columns if name in right.columns and not name.startswith("=")]
         gone = np.zeros(left.length, bool)
         if shared:
-            rows, others = matching(left, right, shared, self.limits.rows)
+            rows, others = matching(left, right, shared, self.limits)
             agree = np.zeros(len(rows), bool)
             for name in shared:  # at least one variable must be bound in both
                 agree |= (left.columns[name][rows] != UNBOUND) & (right.columns[name][others] != UNBOUND)
@@ -281,7 +265,7 @@ class Run:
                 alone = np.ones(table.length, bool)
                 alone[both.columns[left_row]] = False
                 return concat([both.only([n for n in both.columns if n != left_row]), table.filter(alone)])
-        return joined(seeds, self.table(node, self._narrowed({}, seeds, node)), self.limits.rows)
+        return joined(seeds, self.table(node, self._narrowed({}, seeds, node)), self.limits)
 
     def _group(self, node: of.Group) -> Table:
         table = self.table(node.of, {})

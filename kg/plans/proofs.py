@@ -103,7 +103,7 @@ class Proofs:
             if step.kind == "exists" and step.against is not None:
                 solved, patterns = step.against
                 shared = [name for name in table.columns if name in solved.columns and name in step.variables]
-                found = matching(table.take(rows), solved, shared, self.run.limits.rows)[1]
+                found = matching(table.take(rows), solved, shared, self.run.limits)[1]
                 yield solved, np.unique(found), patterns
 
     @cached_property
