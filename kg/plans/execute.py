@@ -19,7 +19,7 @@ from triplecheck.kg.plans.groups import GROUP, grouped
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.tables import UNBOUND, Table, codes, concat, first_rows, joined, matching, merged
 from triplecheck.kg.plans.terms import Terms
-from triplecheck.kg.plans.write import spine, with_aggregates, write_expression, write_pattern
+from triplecheck.kg.plans.write import with_aggregates, write_expression, write_pattern
 
 SELECT = "#select"
 """What the columns begin with that have the rows of a query in a query; the number in `Run.selects` follows."""
@@ -213,7 +213,7 @@ class Run:
         table = self.table(node.of, bounds)
         # Cheap conditions first: EXISTS then looks at fewer rows.
         for one in sorted(node.conditions, key=lambda one: any(isinstance(p, of.Exists) for p in of.parts(one))):
-            text = with_aggregates(write_expression(one), spine(node))
+            text = with_aggregates(write_expression(one), node)
             if isinstance(one, of.Exists):
                 has, against = self._has(one, table)
                 keep = has != one.negated

@@ -12,7 +12,7 @@ from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import encode, parse
 from triplecheck.kg.plans.translate import translate
-from triplecheck.kg.plans.write import aggregated, spine, with_aggregates, write_expression, write_pattern
+from triplecheck.kg.plans.write import aggregated, with_aggregates, write_expression, write_pattern
 from triplecheck.kg.values import valid
 
 _STAR = re.compile(r"\bSELECT\s+(?:DISTINCT\s+|REDUCED\s+)?\*", re.IGNORECASE)
@@ -248,7 +248,7 @@ def _operations(node: object) -> Iterator[Operation]:
                 yield _operation("group", *keys)
             for one in aggregates:
                 if one.name != "sample" or one.of not in keys:
-                    yield _aggregate(one)
+                    yield Operation(one.name, aggregated(one), _variables(one.of), _values(one.of))
             yield from _operations(inner)
         case of.Filter(inner, conditions, having):
             yield from _operations(inner)
@@ -257,21 +257,21 @@ def _operations(node: object) -> Iterator[Operation]:
                     yield _operation("having", condition)
                 yield from _operations(condition)
         case of.Exists(pattern, negated):
-            yield Operation("not exists" if negated else "exists", write_pattern(pattern), tuple(_variables(pattern)))
+            yield Operation("not exists" if negated else "exists", write_pattern(pattern), _variables(pattern))
             yield from _operations(pattern)
         case of.Minus(left, right):
             yield from _operations(left)
-            yield Operation("minus pattern", write_pattern(right), tuple(_variables(right)))
+            yield Operation("minus pattern", write_pattern(right), _variables(right))
             yield from _operations(right)
         case of.Union():
-            yield Operation("union", write_pattern(node), tuple(_variables(node)))
+            yield Operation("union", write_pattern(node), _variables(node))
             yield from _operations((node.left, node.right))
         case of.LeftJoin(left, right, condition):
             yield from _operations(left)
-            yield Operation("optional", write_pattern(right), tuple(_variables(right)))
+            yield Operation("optional", write_pattern(right), _variables(right))
             yield from _operations((right, condition))
         case of.Basic(patterns) if _has_cycle(patterns):
-            yield Operation("cycle", write_pattern(node), tuple(_variables(node)))
+            yield Operation("cycle", write_pattern(node), _variables(node))
         case of.Values():
             yield Operation("values", write_pattern(node), node.names)
         case of.Call(name, arguments):
@@ -284,15 +284,14 @@ def _operations(node: object) -> Iterator[Operation]:
 
 
 def _of_select(node: of.Select) -> Iterator[Operation]:
-    results = spine(node.of)
     for one in _operations(node.of):
-        yield replace(one, text=with_aggregates(one.text, results))
+        yield replace(one, text=with_aggregates(one.text, node.of))
     if node.distinct:
         yield Operation("distinct", "", node.names)
     for expression, descending in node.order:
         way = "desc" if descending else "asc"
-        text = with_aggregates(write_expression(expression), results)
-        yield Operation("order", text, tuple(_variables(expression)), (way,))
+        text = with_aggregates(write_expression(expression), node.of)
+        yield Operation("order", text, _variables(expression), (way,))
     if node.start:
         yield Operation("offset", str(node.start), values=(str(node.start),))
     if node.length is not None:
@@ -301,15 +300,11 @@ def _of_select(node: of.Select) -> Iterator[Operation]:
 
 def _operation(name: str, *expressions: of.Expression) -> Operation:
     text = ", ".join(map(write_expression, expressions))
-    return Operation(name, text, tuple(_variables(expressions)), _values(expressions))
+    return Operation(name, text, _variables(expressions), _values(expressions))
 
 
-def _aggregate(one: of.Aggregate) -> Operation:
-    return Operation(one.name, aggregated(one), tuple(_variables(one.of)), _values(one.of))
-
-
-def _variables(node: object) -> Iterator[str]:
-    return iter(dict.fromkeys(one.name for one in of.parts(node) if isinstance(one, of.Var) and one.name[0] != "_"))
+def _variables(node: object) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.name for one in of.parts(node) if isinstance(one, of.Var) and one.name[0] != "_"))
 
 
 def _values(node: object) -> tuple[str, ...]:

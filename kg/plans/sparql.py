@@ -170,18 +170,16 @@ class _Writer:
         listed: dict[str, str] = {}  # terms that may be written in several ways, by how they are written here
         texts: list[str] = []
         filters: list[str] = []
-        several = False
         for pattern in patterns:
             head = self._end(pattern.head, listed)
-            predicate, is_several = self._predicate(pattern.predicate)
-            several |= is_several
             tail = self._tail(pattern, listed)
-            texts.append(f"{head} {predicate} {tail}")
+            texts.append(f"{head} {self._predicate(pattern.predicate)} {tail}")
             if isinstance(pattern.predicate, of.Labelled) and isinstance(pattern.tail, of.Var) and self._language:
                 filters.append(f"FILTER(LANG({tail}) = '' || LANGMATCHES(LANG({tail}), {self._language}))")
         values = [f"VALUES {name} {{ {terms} }}" for terms, name in listed.items()]
         text = " ".join([*values, " . ".join(texts), *filters])
-        if not listed and not several:
+        named = (one.predicate for one in patterns if isinstance(one.predicate, of.Relations | of.IsA | of.Labelled))
+        if not listed and all(len(self._predicates(one)) == 1 for one in named):
             return text
         shown = dict.fromkeys(_variable(one.name) for one in of.parts(tuple(patterns)) if isinstance(one, of.Var))
         if not shown:
@@ -205,15 +203,6 @@ class _Writer:
             return terms[0]
         return listed.setdefault(" ".join(terms), f"?oneof{next(self._fresh)}")
 
-    def _predicate(self, predicate: of.Predicate) -> tuple[str, bool]:
-        """A predicate or path, and whether it stands for several predicates."""
-        match predicate:
-            case of.Relations() | of.IsA() | of.Labelled():
-                return _alternatives(self._predicates(predicate))
-            case of.Var(name):
-                return f"?{name}", False
-        return self._path(predicate), False
-
     def _predicates(self, predicate: of.Relations | of.IsA | of.Labelled) -> Sequence[str]:
         match predicate:
             case of.Relations(numbers=numbers):
@@ -222,20 +211,26 @@ class _Writer:
                 return self._spelling.types
         return self._spelling.labels
 
-    def _path(self, path: of.Predicate) -> str:
-        match path:
+    def _predicate(self, predicate: of.Predicate) -> str:
+        """A predicate or path."""
+        match predicate:
+            case of.Relations() | of.IsA() | of.Labelled():
+                names = self._predicates(predicate)
+                return names[0] if len(names) == 1 else f"({'|'.join(names)})"
+            case of.Var(name):
+                return f"?{name}"
             case of.Inverse(part):
-                return f"^{self._path(part)}"
+                return f"^{self._predicate(part)}"
             case of.Chain(parts):
-                return f"({'/'.join(map(self._path, parts))})"
+                return f"({'/'.join(map(self._predicate, parts))})"
             case of.Path("|", parts):
-                return f"({'|'.join(map(self._path, parts))})"
+                return f"({'|'.join(map(self._predicate, parts))})"
             case of.Path("!", parts):
-                inside = (self._path(one).strip("()") for one in parts)
+                inside = (self._predicate(one).strip("()") for one in parts)
                 return f"!({'|'.join(inside)})"
             case of.Path(operator, (part,)):
-                return f"({self._path(part)}){operator}"
-        return self._predicate(path)[0]
+                return f"({self._predicate(part)}){operator}"
+        raise AssertionError(predicate)
 
     # --- expressions -----------------------------------------------------------------------------
     def expression(self, expression: of.Expression) -> str:
@@ -284,7 +279,3 @@ def _several(expression: of.Expression) -> bool:
 
 def _variable(name: str) -> str:
     return f"?unnamed{name.removeprefix('_:')}" if name.startswith("_:") else f"?{name}"
-
-
-def _alternatives(predicates: Sequence[str]) -> tuple[str, bool]:
-    return (predicates[0], False) if len(predicates) == 1 else (f"({'|'.join(predicates)})", True)
