@@ -93,6 +93,3 @@ class _Words:
         if first.isupper():
             return token.pos != self._no_names or token.pos == ""
         return token.pos == "PROPN" and first.isalpha() and not first.islower()
-
-
-__all__ = ["Name", "find_names"]

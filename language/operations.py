@@ -117,12 +117,10 @@ class Negation:
 
     Attributes:
         text: the word that says so.
-        scope: what it excludes, in the question's words.
         at: position of the word.
     """
 
     text: str
-    scope: str
     at: int
 
 
@@ -545,11 +543,8 @@ def negations(parse: Parse) -> tuple[Negation, ...]:
         polar = parse.tokens[at].feature("Polarity") == "Neg"
         if not (polar or word in parse.lexicon.negations or parse.lemma(at) in parse.lexicon.negations):
             continue
-        head = parse.tokens[at].head
         joined = at > 0 and parse.ends[at - 1] == parse.tokens[at].start  # "don't"
-        below = (i for i in range(at, len(parse)) if head in parse.ancestors(i))
-        last = max([at, head, *below]) + 1 if parse.is_trained else len(parse)
-        found.append(Negation(parse.written(at - joined, at + 1), parse.written(at + 1, max(last, at + 1)), at))
+        found.append(Negation(parse.written(at - joined, at + 1), at))
     return tuple(found)
 
 

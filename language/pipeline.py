@@ -14,7 +14,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
@@ -470,17 +470,3 @@ def _opens(token: Any) -> bool:
 def _may_be_short(text: str) -> bool:
     """Whether a full stop after this word may belong to it."""
     return text.isalpha() and len(text) <= _LONGEST_BEFORE_NUMBER
-
-
-__all__: Sequence[str] = (
-    "ENGLISH",
-    "ENGLISH_PIPELINE",
-    "Pipeline",
-    "Text",
-    "Token",
-    "check_language",
-    "installed",
-    "pipeline",
-    "read_text",
-    "trained_package",
-)
