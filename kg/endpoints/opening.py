@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from triplecheck.kg.endpoints.index import EndpointIndex, is_index
-from triplecheck.kg.endpoints.options import EndpointOptions
+from triplecheck.kg.endpoints.options import EndpointOptions, headers_from_environment
 from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.queried import RemoteGraph
@@ -132,7 +132,7 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         QueryLimits(options.seconds, options.rows, options.megabytes << 20),
         user,
         password,
-        headers=options.sent_headers,
+        headers=headers_from_environment(options.headers, options.name),
         requests_per_second=options.requests_per_second,
         retries=options.retries,
         cache=replies,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -54,11 +55,8 @@ class Expressions:
             case Exists():
                 return np.asarray(self._having(expression, table) != expression.negated, np.int8)
             case Call("and" | "or" as name, arguments):
-                join = both if name == "and" else either
-                truth = self.truth(arguments[0], table)
-                for one in arguments[1:]:
-                    truth = join(truth, self.truth(one, table))
-                return truth
+                truths = [self.truth(one, table) for one in arguments]
+                return functools.reduce(both if name == "and" else either, truths)
             case Call("not", (one,)):
                 return negated(self.truth(one, table))
             case Call(name, (left, right)) if name in _COMPARISONS:
@@ -118,9 +116,7 @@ class Expressions:
         elif _DATE.fullmatch(_written(left)) or _DATE.fullmatch(_written(right)):
             ways = [(_in_days(a), _in_days(b)) for a, b in ways]
         truths = [compare(self._terms, "=" if operator == "!=" and len(ways) > 1 else operator, a, b) for a, b in ways]
-        truth = truths[0]
-        for one in truths[1:]:
-            truth = either(truth, one)
+        truth = functools.reduce(either, truths)
         return negated(truth) if operator == "!=" and len(ways) > 1 else truth
 
     def _each(self, expression: Expression, table: Table) -> list[Values]:

@@ -49,6 +49,7 @@ def write_label(label: str) -> str:
 
 _BARE = {XSD + "integer": re.compile(r"[+-]?\d+"), XSD + "decimal": re.compile(r"(?<!\d)[+-]?\d*+\.\d+")}
 _BARE |= {XSD + "boolean": re.compile("true|false")}
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 def write_value(value: Literal) -> str:
@@ -56,16 +57,10 @@ def write_value(value: Literal) -> str:
     bare = _BARE.get(value.datatype)
     if bare is not None and bare.fullmatch(value.lexical):
         return value.lexical
-    quoted = _quoted(value.lexical)
+    quoted = f'"{value.lexical.translate(_ESCAPED)}"'
     short = value.datatype.removeprefix(XSD)
     kind = "" if short == "string" else f"^^xsd:{short}" if short.isalnum() else f"^^<{value.datatype}>"
     return quoted + kind
-
-
-def _quoted(text: str) -> str:
-    for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
-        text = text.replace(character, escape)
-    return f'"{text}"'
 
 
 def _is_iri(text: str) -> bool:

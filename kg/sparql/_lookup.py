@@ -259,12 +259,11 @@ class DescribedGraph(QueriedGraph):
             return Entity(id, id)
         properties = self._properties([id], words.described)[id]
         label, aliases = self._names(properties)
-        descriptions = self._texts(properties, words.descriptions)
         return Entity(
             id=id,
             label=label or entity_label(id),
             aliases=aliases,
-            description=descriptions[0] if descriptions else "",
+            description=next(iter(self._texts(properties, words.descriptions)), ""),
             types=tuple(_ids(properties, words.types)),
         )
 
@@ -376,15 +375,13 @@ class DescribedGraph(QueriedGraph):
         words = self.vocabulary
         label, aliases = self._names(properties)
         path = None if label else relation_alias(id)
-        descriptions = self._texts(properties, words.descriptions)
-        domains, ranges = _ids(properties, words.domains), _ids(properties, words.ranges)
         return Relation(
             id=id,
             label=label or relation_label(id),
             aliases=(*aliases, path) if path else aliases,
-            description=descriptions[0] if descriptions else "",
-            domain=domains[0] if domains else None,
-            range=ranges[0] if ranges else None,
+            description=next(iter(self._texts(properties, words.descriptions)), ""),
+            domain=next(iter(_ids(properties, words.domains)), None),
+            range=next(iter(_ids(properties, words.ranges)), None),
         )
 
     # --- parts -----------------------------------------------------------------------------------
