@@ -1,4 +1,4 @@
-"""Exploration: scores relations, entities and facts, and judges whether the facts suffice."""
+"""Exploration: scores relations, entities and facts, and judges whether facts suffice and are asked for."""
 
 from __future__ import annotations
 
@@ -11,13 +11,23 @@ from rapidfuzz.fuzz import ratio
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.names import find_names
 from triplecheck.language.parse import stop_words
-from triplecheck.language.relevance import Encode, PathRelevance, phrases
+from triplecheck.language.question import read_question
+from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.language.text import plain
 from triplecheck.lms.extractive.answers import answer_from_facts
 from triplecheck.lms.extractive.planning import name_topics, rank_paths
 from triplecheck.lms.fact_paths import FactPath, follow
 from triplecheck.lms.prompt import Prompt, known_names
-from triplecheck.signatures.notation import WrittenFact, read_facts, read_path, read_reached, read_topic
+from triplecheck.signatures.notation import (
+    FORWARD,
+    WrittenFact,
+    WrittenHop,
+    read_facts,
+    read_path,
+    read_reached,
+    read_topic,
+    read_triples,
+)
 
 _MARGIN = 0.45  # of the scores, below the best path
 _TEMPERATURE = 0.15  # of the softmax over scores
@@ -132,6 +142,22 @@ def judge_and_go_on(prompt: Prompt, encode: Encode, ranker: PathRanker | None = 
     verdict = filter_triples(prompt, encode, ranker) | judge_sufficiency(prompt, encode, ranker)
     follow = [] if verdict["sufficient"] else list(_scored_paths(prompt, encode, ranker))
     return verdict | {"follow": follow}
+
+
+def judge_proof(prompt: Prompt, encode: Encode) -> dict[str, object]:
+    """Whether the question asks for every relation of the facts, as far as their names are similar to it."""
+    question = prompt.text("question")
+    triples = [line.triple for line in read_triples(prompt.items("triples")) if line.triple is not None]
+    named = dict.fromkeys(end for head, _, tail in triples for end in (head, tail))
+    topics = [name for name in named if plain(name) in plain(question)]
+    relations = list(dict.fromkeys(relation for _, relation, _ in triples))
+    if not relations:
+        return {"reasoning": "There are no facts.", "entails": False}
+    relevance = PathRelevance(read_question(question, topics, relations, prompt.language), encode)
+    unlike = [name for name in relations if relevance.support((WrittenHop(name, FORWARD),)) < LEAST_SUPPORT]
+    if unlike:
+        return {"reasoning": f"The question does not ask for {unlike[0]!r}.", "entails": False}
+    return {"reasoning": "The question asks for what the facts say.", "entails": True}
 
 
 def name_sub_goals(prompt: Prompt) -> dict[str, object]:

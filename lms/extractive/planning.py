@@ -13,11 +13,7 @@ from triplecheck.language.parse import stop_words
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import TOPIC, find_span, plain
 from triplecheck.lms.prompt import Prompt, known_names
-from triplecheck.signatures.notation import (
-    KnownName,
-    WrittenPath,
-    read_path,
-)
+from triplecheck.signatures.notation import KnownName, WrittenPath, read_path
 
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)
 # Least clarity of a further topic, relative to the first.
