@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg._arrays import used
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans import algebra as of
@@ -190,8 +191,7 @@ class Run:
         if node.condition is not None:
             keep = self._expressions.truth(node.condition, both) == 1
             both, left_rows = both.filter(keep), left_rows[keep]
-        alone = np.ones(left.length, bool)
-        alone[left_rows] = False
+        alone = ~used(left_rows, left.length)
         result = concat([both, left.filter(alone)]).only(dict.fromkeys((*left.columns, *right.columns)))
         return result.take(np.argsort(np.concatenate([left_rows, np.flatnonzero(alone)]), kind="stable"))
 
@@ -234,8 +234,7 @@ class Run:
         found, number = codes([table.columns[name] for name in shared], table.length)
         seeds = table.only(shared).take(first_rows(found, number)).extended(_ROW, np.arange(number))
         solved = self._seeded(one.pattern, seeds)
-        has = np.zeros(number, bool)
-        has[solved.columns[_ROW]] = True
+        has = used(solved.columns[_ROW], number)
         return has[found] if table.length else np.zeros(0, bool), solved
 
     def _seeded(self, node: of.Operator, seeds: Table) -> Table:
@@ -262,9 +261,8 @@ class Run:
                 left_row = f"#left{len(table.columns)}"  # one of its own for each OPTIONAL within another
                 numbered = table.extended(left_row, np.arange(table.length))
                 both = self._seeded(of.Filter(right, (condition,)) if condition is not None else right, numbered)
-                alone = np.ones(table.length, bool)
-                alone[both.columns[left_row]] = False
-                return concat([both.only([n for n in both.columns if n != left_row]), table.filter(alone)])
+                alone = table.filter(~used(both.columns[left_row], table.length))
+                return concat([both.only([n for n in both.columns if n != left_row]), alone])
         return joined(seeds, self.table(node, self._narrowed({}, seeds, node)), self.limits)
 
     def _group(self, node: of.Group) -> Table:

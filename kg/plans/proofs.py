@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from triplecheck.kg._arrays import used
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import (
@@ -128,9 +129,7 @@ class Proofs:
             table, patterns = step.against
             rows = np.arange(min(table.length, _EXAMPLES))
         else:
-            gone = np.ones(seen, bool)
-            gone[step.kept] = False
-            table, rows = step.seen, np.flatnonzero(gone)[:_EXAMPLES]
+            table, rows = step.seen, np.flatnonzero(~used(step.kept, seen))[:_EXAMPLES]
             patterns = tuple(one for one in self._patterns if variables(one) & step.variables)
         edges, _ = self._edges([(table, rows, patterns)], _EXAMPLES)
         return Looked(step.kind, step.text, seen, len(step.kept), tuple(edges))

@@ -16,6 +16,9 @@ from triplecheck.kg.values.units import whole
 
 Floats = npt.NDArray[np.float64]
 
+WIDEST = 2.0**53
+"""Up to here float64 holds every integer."""
+
 # The number of a quantity, so that what remains tells its unit.
 _NUMBER = r"[+−-]?[0-9](?:[0-9.,\p{Z}]*[0-9])?(?:[eE][+-]?[0-9]+)?"
 _TO_1970 = 719_163  # days from the last day of year 0 to 1970-01-01
