@@ -14,7 +14,6 @@ from triplecheck.language.pipeline import pipeline
 from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
 
-_LONGEST_NOUN, _LONGEST_PLACE = 3, 5
 _LONGEST_ENDING, _SHORTEST_STEM = 2, 3  # letters of the ending and of the stem of a noun that no pipeline lemmatizes
 
 

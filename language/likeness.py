@@ -52,9 +52,6 @@ class Likeness:
     Attributes:
         language: of the words.
         lexicon: of the language.
-
-    Args:
-        encode: texts to L2-normalised vectors.
     """
 
     def __init__(self, encode: Encode, language: str) -> None:

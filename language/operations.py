@@ -80,12 +80,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What a question computes from several values.
-
-    Attributes:
-        kind: what is computed.
-        text: the words that say so.
-    """
+    """What a question computes from several values, and the words that say so."""
 
     kind: Literal["count", "sum", "average", "difference"]
     text: str
@@ -113,12 +108,7 @@ class Limit:
 
 @dataclass(frozen=True)
 class Negation:
-    """What a question excludes.
-
-    Attributes:
-        text: the word that says so.
-        at: position of the word.
-    """
+    """A word that says that a question excludes something, and its position."""
 
     text: str
     at: int
@@ -332,7 +322,7 @@ def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Li
     last = number(parse, after + 1)
     if last is None:
         return None
-    quantity, end = _graded_by(parse, after + 1, after + 2)
+    quantity, end = _graded_by(parse, after + 2)
     noun = counted(parse, after + 1) or counted(parse, at)
     what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, at - 1)
     text, span = parse.written(at - 1, end), (at - 1, end)
@@ -340,7 +330,7 @@ def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Li
     return Limit(text, ">=", first, what, counts, span), Limit(text, "<=", last, what, counts, span)
 
 
-def _graded_by(parse: Parse, at: int, after: int) -> tuple[str, int]:
+def _graded_by(parse: Parse, after: int) -> tuple[str, int]:
     """What an adjective after a number and its unit measures ("13 km long"), and where it ends; empty without one."""
     end = end_of_unit(parse, after)  # "light years" are not light
     places = (end,) if end > after + 1 else (after, after + 1)
@@ -373,7 +363,7 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
         noun = next((i for i in (after + 2,) if _says_bound(parse, after) and parse.pos(i) == "NOUN"), None)
     start, operator, quantity = _bound(parse, at, taken)
     if operator is not None and not quantity:
-        quantity, after = _graded_by(parse, at, after)
+        quantity, after = _graded_by(parse, after)
     end = after
     or_at = end_of_unit(parse, after)  # "36 metres or higher"
     if operator is None and (graded := or_graded(parse, or_at)) is not None and not graded.counts:

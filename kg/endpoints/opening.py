@@ -29,14 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint that was opened.
-
-    Attributes:
-        options: where it is and how it is asked.
-        linker: finds its nodes by name.
-        index: its local index, if there is one.
-        counted: whether the server can count the whole graph.
-    """
+    """An endpoint that was opened; `counted` says whether the server can count the whole graph."""
 
     options: EndpointOptions
     profile: str

@@ -49,11 +49,7 @@ End: TypeAlias = Var | Constant
 # --- triple patterns -----------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """A predicate: the relations of one name.
-
-    Attributes:
-        text: as it is written in a plan.
-    """
+    """A predicate: the relations of one name, which is written in a plan as `text`."""
 
     text: str
     numbers: tuple[int, ...]
@@ -71,11 +67,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The object of `a`: the classes of one name.
-
-    Attributes:
-        text: as it is written in a plan.
-    """
+    """The object of `a`: the classes of one name, which is written in a plan as `text`."""
 
     text: str
     ids: tuple[str, ...]
@@ -83,11 +75,7 @@ class Classes:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A property path that is no sequence: `*`, `+`, `?`, `!` and `|` over predicates.
-
-    Attributes:
-        parts: what it applies to.
-    """
+    """A property path that is no sequence: `*`, `+`, `?`, `!` and `|` over predicates."""
 
     operator: str
     parts: tuple[Predicate, ...]

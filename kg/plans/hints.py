@@ -48,7 +48,6 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ..
     """Hints to a plan that finds nothing: patterns that nothing can match, relations that lead the other way round.
 
     Args:
-        graph: the graph whose names it was read with.
         seconds: maximum processor time; what was found until then is returned.
 
     Returns:
@@ -66,11 +65,7 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ..
 
 
 def excluding_nothing(graph: Graph, plan: Plan) -> frozenset[int]:
-    """The things that a plan excludes by `!=` from things of a class that they do not have, so that nothing changes.
-
-    Args:
-        graph: the graph whose names it was read with.
-    """
+    """The things that a plan excludes by `!=` from things of a class that they do not have, so that nothing changes."""
     kinds, found = _kinds(plan), set[int]()
     for call in (one for one in parts(plan.algebra) if isinstance(one, Call) and one.name == "!="):
         own = {id for one in call.arguments if isinstance(one, Var) and one in kinds for id in kinds[one].ids}

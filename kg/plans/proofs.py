@@ -73,14 +73,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Proofs:
-    """Proofs of the rows of one run.
-
-    Attributes:
-        plan: the plan.
-        run: what ran it.
-        selected: its sorted rows.
-        places: which of them were given.
-    """
+    """Proofs of the rows of one run: of its sorted rows, those at some places were given."""
 
     plan: Plan
     run: Run = field(repr=False)

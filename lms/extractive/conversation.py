@@ -57,7 +57,7 @@ class _Rules:
         self._talk = words.talk
         self._possessive = frozenset(words.talk.get("possessive", ()))
         self._before_noun = frozenset(words.talk.get("possessive before a noun", ()))
-        self._verb = verb = self._any("auxiliaries")
+        verb = self._any("auxiliaries")
         which, before = self._any("which"), self._any("before")
         alone = [one for one in words.questions if one not in self._talk.get("which", ())]
         measures = [one for one in words.attributes if " " in one and "..." not in one]

@@ -322,7 +322,7 @@ def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     if not named or not relations:
         return {"triplets": [], "answer": "?x"}
     known = known_names(prompt)
-    asked = _asked_type(prompt, named)
+    asked = _asked_type(prompt)
     written_names = [(one.spelling, one.name) for one in known]
     labels = [relation.label for relation in relations]
     clauses = read_clauses(prompt.text("question"), written_names, labels, prompt.items("types"), prompt.language)
@@ -441,7 +441,7 @@ def _line(start: str | Unknown, hop: WrittenHop, end: Unknown, kind: str) -> str
     return write_pattern(WrittenPattern(head, wordings(hop.label)[0], tail))
 
 
-def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
+def _asked_type(prompt: Prompt) -> str:
     """The type that the noun after "what", "which" or "how many" names, if it is one of the graph's."""
     words = _WORD.findall(plain(prompt.text("question")))
     asks = _Small(prompt.language).asks

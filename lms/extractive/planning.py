@@ -19,10 +19,6 @@ _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)
 # Least clarity of a further topic, relative to the first.
 _SHARE_OF_BEST = 0.55
 
-# Of a relation to what singles things out: the least cosine, the cost of each later word that says it, and what it
-# gains by leading to the things that are counted.
-_LEAST_FIT, _LATER_WORD, _COUNTED = 0.35, 0.01, 0.3
-
 _SURELY_NAME = 3
 """Ordinary words that are a name of the graph together are that name, also without capitals."""
 _MOST_FIRST, _MARGIN_FIRST = 7, 0.4

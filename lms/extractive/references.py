@@ -74,7 +74,6 @@ class Reader:
 
     Args:
         references: passages, "Title: text" or text.
-        encode: texts to L2-normalised vectors, (n, d).
     """
 
     def __init__(self, text: str, references: Sequence[str], encode: Encode, language: str) -> None:

@@ -21,11 +21,7 @@ from triplecheck.lms.extractive.queries.reading import compound, is_denied
 
 
 def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
-    """The relation to the values that a comparison means.
-
-    Args:
-        draft: what is said so far.
-        owner: the unit that has the values.
+    """The relation to the values that a comparison means; `owner` is the unit that has them.
 
     Raises:
         UnsaidError: no relation is what it compares.

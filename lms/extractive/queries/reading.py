@@ -98,11 +98,7 @@ class Reading:
 
 
 def read(prompt: Prompt, encode: Encode) -> Reading:
-    """Read a prompt.
-
-    Args:
-        encode: texts to L2-normalised vectors.
-    """
+    """Read a prompt."""
     schema = Schema.of(prompt)
     names = [wording for relation in schema.relations for wording in relation.wordings]
     question: Question = without_named_order(prompt.question(names), names)

@@ -31,11 +31,7 @@ _ASKED_BY_VERB = ("thing", "manner", "number")
 
 
 def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """The query that the question needs; `none` if it needs none, or if the schema does not say what it says.
-
-    Args:
-        encode: texts to L2-normalised vectors.
-    """
+    """The query that the question needs; `none` if it needs none, or if the schema does not say what it says."""
     reading = read(prompt, encode)
     needed = needs_query(reading)
     try:
