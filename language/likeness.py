@@ -91,9 +91,7 @@ class Likeness:
     def _of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
         meant = {at: means for at, word in enumerate(words) if (means := self._meanings(word, wordings))}
         others = [[*words[:at], one, *words[at + 1 :]] for at, means in meant.items() for one in means]
-        of_unit = (
-            max((self._of_unit(words[0], wording) for wording in wordings), default=0.0) if len(words) == 1 else 0.0
-        )
+        of_unit = max((self._of_unit(words[0], wording) for wording in wordings if len(words) == 1), default=0.0)
         best = max(of_unit, *(self._of_written(own, wordings, besides) for own in (words, *others)))
         rest = [word for word in words if all(self._of_unit(word, wording) < 1 for wording in wordings)]
         if len(rest) == len(words):

@@ -317,10 +317,9 @@ def _asks_whether(grammar: Parse) -> bool:
 
 def _request(grammar: Parse) -> int | None:
     """The position of the verb of a request, "list", "please list", "can you list"; None if there is none."""
-    at = next(
-        (i for i in range(len(grammar)) if grammar.said_any(i, grammar.lexicon.requests) or _is_asked_to(grammar, i)),
-        None,
-    )
+    requests = grammar.lexicon.requests
+    verbs = (i for i in range(len(grammar)) if grammar.said_any(i, requests) or _is_asked_to(grammar, i))
+    at = next(verbs, None)
     before = range(at or 0)
     persons = [grammar.tokens[i].feature("Person") for i in before]
     asks_to = "2" in persons or persons[:1] == ["1"]  # "can you list", "I need"
@@ -503,15 +502,8 @@ def _segments(read: Question, grammar: Parse, named: Collection[int]) -> list[Se
         at = end
     if read.compares is not None and read.compares.quantity:
         found.append(Segment(read.compares.quantity, "plain"))
-    implied = next(
-        (
-            lexicon.implied[w]
-            for at in range(len(grammar))
-            for w in (words[at], grammar.lemma(at))
-            if w in lexicon.implied
-        ),
-        "what",
-    )
+    said = (word for at in range(len(words)) for word in (words[at], grammar.lemma(at)))
+    implied = next((lexicon.implied[word] for word in said if word in lexicon.implied), "what")
     return found or [Segment(implied, "plain")]
 
 

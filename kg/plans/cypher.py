@@ -174,9 +174,7 @@ class _Writer:
             if one.name == "count" and isinstance(one.of, of.Var) and self._kind(one.of.name) == NODE:
                 inner = self._look.client.dialect.same.format(inner)
             cell = f"{one.name}({'DISTINCT ' * one.distinct}{inner})"
-            if (
-                one.name in ("sum", "avg") and of.variables(one.of) & self._optional_names
-            ):  # unbound values make an error
+            if one.name in ("sum", "avg") and of.variables(one.of) & self._optional_names:  # an unbound value: an error
                 cell = f"CASE WHEN count(*) = count({inner}) THEN {cell} ELSE NULL END"
             cells.append(f"{cell} AS {quoted(one.result)}")
             scope[one.result] = (COMPUTED, "")
@@ -417,12 +415,8 @@ class _Writer:
         return self._parameter(known[0])
 
     def _is_node(self, *expressions: of.Expression) -> bool:
-        return any(
-            self._kind(one.name) == NODE
-            if isinstance(one, of.Var)
-            else isinstance(one, of.Constant) and not one.literal
-            for one in expressions
-        )
+        named = any(isinstance(one, of.Constant) and not one.literal for one in expressions)
+        return named or any(isinstance(one, of.Var) and self._kind(one.name) == NODE for one in expressions)
 
     def _same(self, one: of.Expression, others: Sequence[of.Expression], negated: bool) -> str:
         """Whether nodes are the same."""

@@ -248,9 +248,8 @@ class _Writer:
                 return f"({self.expression(one)} {name.upper()} ({', '.join(self._each(others))}))"
             case of.Call("=" | "!=" as name, (left, right)) if _several(left) or _several(right):
                 one, other = (left, right) if _several(right) else (right, left)
-                return (
-                    f"({self.expression(one)} {'IN' if name == '=' else 'NOT IN'} ({', '.join(self._each([other]))}))"
-                )
+                sign = "IN" if name == "=" else "NOT IN"
+                return f"({self.expression(one)} {sign} ({', '.join(self._each([other]))}))"
             case of.Call("and" | "or" as name, arguments):
                 return f"({(' && ' if name == 'and' else ' || ').join(map(self.expression, arguments))})"
             case of.Call("not" | "minus" | "plus" as name, (one,)):

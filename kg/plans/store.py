@@ -76,9 +76,8 @@ class GraphStore(Store):  # type: ignore[misc]
     def number(self, term: Node) -> int | None:
         """The node of a term; None if it is none of the graph."""
         if isinstance(term, RdflibLiteral):
-            return self.graph.find(
-                Literal(str(term), STRING if term.datatype is None else plain_id(str(term.datatype)))
-            )
+            datatype = STRING if term.datatype is None else plain_id(str(term.datatype))
+            return self.graph.find(Literal(str(term), datatype))
         found = self.graph.find(plain_id(str(term)))
         return found if found is not None and found < self.graph.num_entities else None
 

@@ -343,19 +343,16 @@ class DescribedGraph(QueriedGraph):
             by_statement[row["s"].value].append((self._property(row["q"].value), row["v"]))
         said = [pair for pairs in by_statement.values() for pair in pairs]
         entities = dict.fromkeys(term.value for _, term in said if term.kind is TermKind.IRI)
-        labels = self._properties([*dict.fromkeys(name for name, _ in said), *entities], self.vocabulary.labels)
+        names = dict.fromkeys(name for name, _ in said)
+        labels = self._properties([*names, *entities], self.vocabulary.labels)
+        called = {name: self._names(labels[name])[0] or relation_label(name) for name in names}
 
         def value(term: Term) -> Literal | str:
             if term.kind is TermKind.LITERAL:
                 return Literal(term.value, term.datatype)
             return self._names(labels.get(term.value, {}))[0] or entity_label(term.value)
 
-        found = [
-            sorted(
-                ((self._names(labels[name])[0] or relation_label(name), value(term)) for name, term in pairs), key=str
-            )
-            for pairs in by_statement.values()
-        ]
+        found = (sorted(((called[n], value(term)) for n, term in pairs), key=str) for pairs in by_statement.values())
         return tuple(sorted(map(tuple, found), key=str))
 
     def _property(self, predicate: str) -> str:
