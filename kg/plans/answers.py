@@ -121,10 +121,9 @@ def run_plan(graph: Graph, plan: Plan, *, seconds: float = SECONDS, rows: int = 
         selected = run.select(plan.algebra)
     except NotCoveredError as error:
         # Few queries need it, and it takes a tenth of a second to load.
-        from triplecheck.kg.plans.rdflib_run import MOST_ROWS, evaluate
-        from triplecheck.kg.plans.store import GraphStore
+        from triplecheck.kg.plans.rdflib_run import evaluate
 
-        found, total = evaluate(GraphStore(graph, replace(limits, rows=MOST_ROWS)), plan, rows)
+        found, total = evaluate(graph, limits, plan, rows)
         note = f"{error} is evaluated triple by triple: this query has no proof"
         return _without_proof(graph, plan, rows, found, total, note)
     return _answers(plan, run, selected, np.arange(selected.start, selected.stop), rows)

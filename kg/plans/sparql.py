@@ -113,11 +113,9 @@ class _Writer:
                 return self._basic(patterns)
             case of.Join(left, right):
                 first = self.group(left) if isinstance(left, of.Join) else self._part(left)
-                return (
-                    f"{first} . {self.group(right)}"
-                    if isinstance(right, of.Basic)
-                    else f"{first} {self._braced(right)}"
-                )
+                if isinstance(right, of.Basic):
+                    return f"{first} . {self.group(right)}"
+                return f"{first} {self._braced(right)}"
             case of.LeftJoin(left, right, condition):
                 also = "" if condition is None else f" FILTER({self.expression(condition)})"
                 return f"{self._part(left)} OPTIONAL {{ {self._inside(right)}{also} }}"

@@ -104,13 +104,8 @@ def filter_triples(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     longest = max(len(path.hops) for path in paths)
     # If all paths have one hop, each may be the start of a longer path.
     fits = whole if longest > 1 else np.maximum(whole, start)
-    relevant = {
-        number
-        for path, fit in zip(paths, fits, strict=True)
-        if fit >= -relevance.margin(_MARGIN)
-        for number in path.numbers()
-    }
-    return {"relevant": sorted(relevant)}
+    near = (path for path, fit in zip(paths, fits, strict=True) if fit >= -relevance.margin(_MARGIN))
+    return {"relevant": sorted({number for path in near for number in path.numbers()})}
 
 
 def judge_sufficiency(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
