@@ -114,7 +114,9 @@ def left_out(
     found = dict(_operations(question, said, likeness, named, asks_things=asks_things))
     maybe, weakest = list[str](), 1.0
     likeness.prepare(own_names)
-    kinds, counted = [[name] for name in said.classes], _counted(question)
+    kinds = [[name] for name in said.classes]
+    order = question.compares
+    counted = parse.tokens[order.at].head if order is not None and order.counts else -1  # "the most languages"
     names = [*said.relations, *kinds]
     about_all = unnamed_settings(parse, every, likeness)
     unused = {likeness.bases(name) for name in others if not name.split()[1:]} - {frozenset()}
@@ -233,12 +235,6 @@ def is_rate(parse: Parse, at: int, names: Iterable[str]) -> bool:
         parse.lexicon.periods.get(parse.lemma(at), ()) if at and parse.words[at - 1] in parse.lexicon.rates else ()
     )
     return any(word in periods for name in names for word in words_of(name)) if periods else False
-
-
-def _counted(question: Question) -> int:
-    """The noun whose number of things is compared: "the most languages"; -1 without one."""
-    found = question.compares
-    return question.parse.tokens[found.at].head if found is not None and found.counts else -1
 
 
 def unsayable(question: Question) -> list[tuple[int, str]]:

@@ -370,7 +370,7 @@ def _without_torch(package: str | None) -> Iterator[None]:
     Raises:
         UserError: the pipeline needs torch, and thinc was imported without it.
     """
-    if package is not None and _needs_torch(package):
+    if package is not None and any(map(_NEEDS_TORCH.search, _configs(package))):
         thinc = sys.modules.get("thinc.compat")
         if thinc is not None and not thinc.has_torch:
             raise UserError(f"the spaCy pipeline {package!r} needs torch: install it, and load this pipeline first")
@@ -394,11 +394,6 @@ class _NoTorch(MetaPathFinder):
         """See `importlib.abc.MetaPathFinder`."""
         if fullname == "torch" and threading.get_ident() == self._thread:
             raise ModuleNotFoundError("torch is not imported with spaCy", name=fullname)
-
-
-def _needs_torch(package: str) -> bool:
-    """Whether the configuration of a pipeline names torch or a transformer."""
-    return any(map(_NEEDS_TORCH.search, _configs(package)))
 
 
 def _configs(package: str) -> list[str]:

@@ -364,7 +364,7 @@ def asked_noun(grammar: Parse) -> int | None:
     """The position of the noun that a question word or a request belongs to; None if there is none."""
     lexicon, words = grammar.lexicon, grammar.words
     for at, word in enumerate(words):
-        counts = _counting(grammar, at)
+        counts = any(grammar.said(at, phrase) for phrase in lexicon.quantities)
         if not counts and not _interrogates(grammar, at):
             continue
         if not counts and lexicon.questions[word] not in ("thing", "person"):
@@ -400,10 +400,6 @@ def _before_noun(grammar: Parse, at: int) -> bool:
 def _modifies(grammar: Parse, at: int, noun: int | None) -> bool:
     """Whether a word belongs to the name of what a noun names: "fishing" of "fishing boats", not "many"."""
     return grammar.tokens[at].head == noun and grammar.is_a(at, "compound", "amod") and not grammar.is_stop(at)
-
-
-def _counting(grammar: Parse, at: int) -> bool:
-    return any(grammar.said(at, phrase) for phrase in grammar.lexicon.quantities)
 
 
 def _last_of_noun(grammar: Parse, at: int) -> int:

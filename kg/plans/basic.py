@@ -74,7 +74,8 @@ class BasicSolver:
             NotCoveredError: a predicate is a variable, or a path with `a` or labels in it.
             PlanError: a limit is reached.
         """
-        domains = {name: nodes for name, nodes in bounds.items() if name in _names(basic.patterns)}
+        named = {_key(end) for pattern in basic.patterns for end in pattern.ends}
+        domains = {name: nodes for name, nodes in bounds.items() if name in named}
         linked: list[TriplePattern] = []
         later: list[TriplePattern] = []
         paths: list[TriplePattern] = []
@@ -267,10 +268,6 @@ class BasicSolver:
 
 def _key(end: End) -> str:
     return end.name if isinstance(end, Var) else end.column
-
-
-def _names(patterns: Sequence[TriplePattern]) -> set[str]:
-    return {_key(end) for pattern in patterns for end in pattern.ends}
 
 
 def bounds_of(table: Table, names: Sequence[str], at_most: int) -> dict[str, IntArray]:

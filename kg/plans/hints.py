@@ -120,7 +120,8 @@ class _Check:
             text = f"{name} leads from {leads[0]} to {leads[1]}; here it leads from {here[0]} to {here[1]}"
             return Hint(text, turned=True)
         for way, end, nodes in ((Direction.OUT, pattern.head, head), (Direction.IN, pattern.tail, tail)):
-            if nodes is not None and not self._has(pattern.predicate, nodes, way):
+            numbers = pattern.predicate.numbers
+            if nodes is not None and not any(len(self._graph.expand(nodes, number, way)) for number in numbers):
                 whose = self._said(end, kinds)
                 others = [] if way is Direction.OUT else self._others(pattern, nodes, head)
                 does = f"; {' or '.join(others)} does" if others else ""
@@ -140,9 +141,6 @@ class _Check:
         query = Query((BoundPattern("head", Link(relations.numbers), "tail", relations.text),))
         domains = {name: nodes for name, nodes in (("head", head), ("tail", tail)) if nodes is not None}
         return match(self._graph, query, candidates=domains).emptied_by is None
-
-    def _has(self, relations: Relations, nodes: IntArray, way: Direction) -> bool:
-        return any(len(self._graph.expand(nodes, number, way)) for number in relations.numbers)
 
     def _others(self, pattern: TriplePattern, nodes: IntArray, heads: IntArray | None) -> list[str]:
         """The relations that lead to a named thing from the class at the head, or from what has the relation of the

@@ -43,7 +43,8 @@ def write_label(label: str) -> str:
     """A label or id in angle brackets; reading it gives the same text, whatever its characters."""
     if _PLAIN.fullmatch(label) and _is_name(label):
         return f"<{label}>"
-    safe = "" if not _is_iri(label) else ":/#?&=@!$'()*+,;~[]"
+    is_iri = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", label)
+    safe = ":/#?&=@!$'()*+,;~[]" if is_iri else ""
     return f"<{quote(label, safe=safe, errors='replace').replace('?', '%3F').replace('$', '%24')}>"
 
 
@@ -61,10 +62,6 @@ def write_value(value: Literal) -> str:
     short = value.datatype.removeprefix(XSD)
     kind = "" if short == "string" else f"^^xsd:{short}" if short.isalnum() else f"^^<{value.datatype}>"
     return quoted + kind
-
-
-def _is_iri(text: str) -> bool:
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) is not None
 
 
 def _is_name(text: str) -> bool:

@@ -102,30 +102,21 @@ class Plan:
         used.update(self.algebra.names)
         at = Counter(end.name for one in self._patterns for end in _joined(one))
         middle = {name for name, count in at.items() if count == 2 and used[name] == 2}
-        return [
-            one.predicate.numbers
-            for one in self._patterns
-            if isinstance(one.predicate, of.Relations) and middle & {end.name for end in _joined(one)}
-        ]
+        return [numbers for one, numbers in self._related if middle & {end.name for end in _joined(one)}]
 
     def leading_to(self, variables: Iterable[str]) -> list[tuple[int, ...]]:
         """The relations of the triples whose tail is one of some variables."""
         names = set(variables)
-        return [
-            one.predicate.numbers
-            for one in self._patterns
-            if isinstance(one.predicate, of.Relations) and isinstance(one.tail, of.Var) and one.tail.name in names
-        ]
+        return [numbers for one, numbers in self._related if isinstance(one.tail, of.Var) and one.tail.name in names]
 
     @property
     def stated(self) -> list[tuple[int, ...]]:
         """The relations of the triples whose two ends are things that the query names; empty for ASK."""
+        related = self._related if self.kind == "select" else []
         return [
-            one.predicate.numbers
-            for one in (self._patterns if self.kind == "select" else ())
-            if isinstance(one.predicate, of.Relations)
-            and not isinstance(one.tail, of.Classes)
-            and not any(isinstance(end, of.Var) for end in one.ends)
+            numbers
+            for one, numbers in related
+            if isinstance(one.head, of.Constant) and isinstance(one.tail, of.Constant)
         ]
 
     @property
@@ -178,11 +169,7 @@ class Plan:
         numbers of the relation; none of a plan with a negation."""
         if self.has("not", "not exists", "minus pattern"):
             return []
-        told = {
-            one.tail.name: (one.head, one.predicate.numbers)
-            for one in self._patterns
-            if isinstance(one.tail, of.Var) and isinstance(one.predicate, of.Relations)
-        }
+        told = {one.tail.name: (one.head, numbers) for one, numbers in self._related if isinstance(one.tail, of.Var)}
         found = []
         for call in (one for one in of.parts(self.algebra) if isinstance(one, of.Call) and one.name in _ORDERED):
             values = [told[one.name] for one in call.arguments if isinstance(one, of.Var) and one.name in told]
@@ -194,6 +181,11 @@ class Plan:
     @property
     def _patterns(self) -> list[of.TriplePattern]:
         return [one for one in of.parts(self.algebra) if isinstance(one, of.TriplePattern)]
+
+    @property
+    def _related(self) -> list[tuple[of.TriplePattern, tuple[int, ...]]]:
+        """The triples that have relations, with the numbers of these."""
+        return [(one, one.predicate.numbers) for one in self._patterns if isinstance(one.predicate, of.Relations)]
 
     def has(self, *names: str) -> bool:
         """Whether it does any of these operations."""

@@ -56,12 +56,6 @@ def scale_of(unit_text: str) -> tuple[float, float]:
     return (1.0, 0.0) if found is None else (float(found.factor), float(found.offset))
 
 
-def has_zero(unit_text: str) -> bool:
-    """Whether the zero of a unit is not nothing, as of degrees Celsius."""
-    found = unit(unit_text) if unit_text else None
-    return found is not None and found.offset != 0
-
-
 def size_in_words(size: float, rest: float, unit_text: str, is_difference: bool) -> str:
     """A computed size as text in a unit, without the digits that rounding left: "970 km", "€14.60"."""
     found = unit(unit_text)

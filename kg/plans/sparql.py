@@ -83,7 +83,8 @@ class _Writer:
             f"{{ {self.group(pattern)} }}",
         ]
         if group is not None and group.keys:
-            parts.append(f"GROUP BY {' '.join(self._key(key) for key in group.keys)}")
+            named = (f"?{one.name}" if isinstance(one, of.Var) else f"({self.expression(one)})" for one in group.keys)
+            parts.append(f"GROUP BY {' '.join(named)}")
         if having:
             parts.append("HAVING " + " ".join(f"({one})" for one in having))
         if query.order:
@@ -96,9 +97,6 @@ class _Writer:
             parts.append(f"OFFSET {query.start}")
         self._aggregates = outer
         return " ".join(parts)
-
-    def _key(self, key: of.Expression) -> str:
-        return f"?{key.name}" if isinstance(key, of.Var) else f"({self.expression(key)})"
 
     def _aggregate(self, one: of.Aggregate) -> str:
         inner = "DISTINCT " * one.distinct + ("*" if one.of is None else self.expression(one.of))
@@ -118,7 +116,9 @@ class _Writer:
                 return f"{first} {self._braced(right)}"
             case of.LeftJoin(left, right, condition):
                 also = "" if condition is None else f" FILTER({self.expression(condition)})"
-                return f"{self._part(left)} OPTIONAL {{ {self._inside(right)}{also} }}"
+                outer = self._part(left)
+                inner = self._part(right) if isinstance(right, of.Filter) else self.group(right)
+                return f"{outer} OPTIONAL {{ {inner}{also} }}"
             case of.Minus(left, right):
                 return f"{self._part(left)} MINUS {{ {self.group(right)} }}"
             case of.Union(left, right):
@@ -142,9 +142,6 @@ class _Writer:
 
     def _braced(self, node: of.Operator) -> str:
         return f"{{ {self.group(node)} }}"
-
-    def _inside(self, node: of.Operator) -> str:
-        return self._part(node) if isinstance(node, of.Filter) else self.group(node)
 
     def _values(self, node: of.Values) -> str:
         rows = []

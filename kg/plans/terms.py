@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 from triplecheck.kg._arrays import distinct, used
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
-from triplecheck.kg.plans.quantities import has_zero, lacking, scale_of, size_in_words, units_of
+from triplecheck.kg.plans.quantities import lacking, scale_of, size_in_words, units_of
 from triplecheck.kg.plans.tables import UNBOUND, codes, first_rows
 from triplecheck.kg.types import XSD, Literal
 from triplecheck.kg.values import quantities
@@ -174,7 +174,7 @@ class Terms:
     # --- units -----------------------------------------------------------------------------------
     def unit(self, text: str, is_difference: bool = False) -> int:
         """The number of a unit; differences of temperatures have units of their own, without the zero of the scale."""
-        key = (text, is_difference and has_zero(text))
+        key = (text, is_difference and scale_of(text)[1] != 0)
         if key not in self._units:
             self._units.append(key)
         return self._units.index(key)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -45,7 +46,7 @@ class _Translation:
     def __init__(self, names: PlanNames) -> None:
         self._names = names
         self._unnamed: dict[str, str] = {}
-        self._steps = 0
+        self._steps = itertools.count(1)
         self._aliases: dict[str, Any] = {}  # what the SELECT above computes, which HAVING may name
         self._meant: dict[str, to.Expression] = {}  # what rdflib's samples of single variables stand for
 
@@ -119,7 +120,7 @@ class _Translation:
         if isinstance(predicate, InvPath):
             yield from self._parts(tail, predicate.arg, head)
         elif isinstance(predicate, SequencePath):
-            ends = [head, *(self._step() for _ in predicate.args[1:]), tail]
+            ends = [head, *(BNode(f"step{next(self._steps)}") for _ in predicate.args[1:]), tail]
             for at, one in enumerate(predicate.args):
                 yield from self._parts(ends[at], one, ends[at + 1])
         elif isinstance(predicate, AlternativePath):
@@ -129,10 +130,6 @@ class _Translation:
             is_class = isinstance(meant, to.IsA) and isinstance(tail, URIRef | RdflibLiteral)
             end = self._names.classes(str(tail)) if is_class else self._end(tail)
             yield to.TriplePattern(self._end(head), meant, end)
-
-    def _step(self) -> BNode:
-        self._steps += 1
-        return BNode(f"step{self._steps}")
 
     def _predicate(self, found: Any) -> to.Predicate:
         if isinstance(found, Variable):

@@ -20,7 +20,6 @@ from triplecheck.lms.fact_paths import FactPath, follow
 from triplecheck.lms.prompt import Prompt, known_names
 from triplecheck.signatures.notation import (
     FORWARD,
-    WrittenFact,
     WrittenHop,
     read_facts,
     read_path,
@@ -169,7 +168,8 @@ def update_memory(prompt: Prompt, encode: Encode) -> dict[str, object]:
     if not goals or not facts:
         return {"findings": ["unknown"] * len(goals)}
     cosines = encode(goals) @ encode([fact.hop.label for fact in facts]).T
-    return {"findings": [_finding(facts, row) for row in cosines]}
+    best = [(facts[int(row.argmax())], row.max()) for row in cosines]
+    return {"findings": [", ".join(fact.values[:3]) if fit >= _LEAST_FINDING else "unknown" for fact, fit in best]}
 
 
 def reflect(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
@@ -198,11 +198,6 @@ def _relevance(
     prompt: Prompt, paths: Sequence[FactPath], encode: Encode, ranker: PathRanker | None = None
 ) -> PathRelevance:
     return PathRelevance(prompt.question(phrases(hop for path in paths for hop in path.hops)), encode, ranker)
-
-
-def _finding(facts: Sequence[WrittenFact], cosines: np.ndarray) -> str:
-    best = int(cosines.argmax())
-    return ", ".join(facts[best].values[:3]) if cosines[best] >= _LEAST_FINDING else "unknown"
 
 
 def _most(prompt: Prompt) -> int:

@@ -383,7 +383,7 @@ def _leading_from(
         ((*hops, *more), end, _mismatches((start, types), (middle, again)))
         for hops, start, middle in best
         for more, again, end in best
-        if not _turns_back(hops[0], more[0])
+        if hops[0].label != more[0].label or hops[0].arrow == more[0].arrow  # not there and back
     ]
     offered: list[tuple[Hops, str, int]] = [(hops, end, _mismatches((start, types))) for hops, start, end in single]
     offered += double
@@ -424,10 +424,6 @@ def _nearest(
     best = int(scores.argmax())
     hop = offered[best][0]
     return hop if max(likeness[best], relevance.support((hop,))) >= LEAST_SUPPORT else None
-
-
-def _turns_back(first: WrittenHop, second: WrittenHop) -> bool:
-    return first.label == second.label and first.arrow != second.arrow
 
 
 def _mismatches(*joints: tuple[str, str]) -> int:

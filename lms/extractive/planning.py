@@ -28,7 +28,7 @@ _MOST_LATER, _MARGIN_LATER = 8, 0.45
 # --- topics --------------------------------------------------------------------------------------
 def name_topics(prompt: Prompt) -> dict[str, object]:
     """The known names that the question mentions, most clearly named first, without overlaps."""
-    words = _words(prompt)
+    words = _WORD.findall(prompt.text("question").replace("’", "'"))
     folded = [plain(word) for word in words]
     cased = any(w[0].isupper() for w in words[1:]) and not all(w[0].isupper() for w in words)
     stops, found = stop_words(prompt.language), []
@@ -60,10 +60,6 @@ def _clarity(words: list[str], name: str, cased: bool, stops: Collection[str]) -
         return length * (0.25 + 0.75 * capital)
     # If the question has no capitals, the graph's spelling distinguishes names from words.
     return length * (1.0 if any(c.isupper() or c.isdigit() for c in name) or len(content) > 1 else 0.5)
-
-
-def _words(prompt: Prompt) -> list[str]:
-    return _WORD.findall(prompt.text("question").replace("’", "'"))
 
 
 # --- paths ---------------------------------------------------------------------------------------
