@@ -64,7 +64,7 @@ class _Writer:
         self.scope: dict[str, tuple[str, str]] = {}
         self.parameters: dict[str, Any] = {}
         self._clauses: list[str] = []
-        self._optional_names: set[str] = set()  # variables that may be null
+        self._nullable: set[str] = set()  # variables that may be null
         self._look = graph.lookup
         self._queries, self._words = self._look.queries, self._look.words
         self._fresh = itertools.count(1)
@@ -106,7 +106,7 @@ class _Writer:
             text = self._expression(expression)
         names = of.variables(expression)
         # SPARQL has unbound rows first.
-        return [f"({text} IS NOT NULL){way}" for _ in [0] if names & self._optional_names] + [f"{text}{way}"]
+        return [f"({text} IS NOT NULL){way}" for _ in [0] if names & self._nullable] + [f"{text}{way}"]
 
     # --- operators -------------------------------------------------------------------------------
     def _operator(self, node: of.Operator) -> None:
@@ -131,7 +131,7 @@ class _Writer:
             case of.Minus(left, right):
                 self._operator(left)
                 shared = {name for name in of.variables(right) if name in self.scope}
-                if shared and not shared & self._optional_names:
+                if shared and not shared & self._nullable:
                     self._clauses.append(f"{self._handed_on()} WHERE NOT {self._exists(right)}")
                 elif shared:
                     raise _unknown("MINUS on variables of OPTIONAL")
@@ -174,7 +174,7 @@ class _Writer:
             if one.name == "count" and isinstance(one.of, of.Var) and self._kind(one.of.name) == NODE:
                 inner = self._look.client.dialect.same.format(inner)
             cell = f"{one.name}({'DISTINCT ' * one.distinct}{inner})"
-            if one.name in ("sum", "avg") and of.variables(one.of) & self._optional_names:  # an unbound value: an error
+            if one.name in ("sum", "avg") and of.variables(one.of) & self._nullable:  # an unbound value: an error
                 cell = f"CASE WHEN count(*) = count({inner}) THEN {cell} ELSE NULL END"
             cells.append(f"{cell} AS {quoted(one.result)}")
             scope[one.result] = (COMPUTED, "")
@@ -206,7 +206,7 @@ class _Writer:
                 kept = [quoted(one) for one in before]
                 case = f"CASE WHEN {self._expression(condition)} THEN {name} ELSE NULL END AS {name}"
                 self._clauses.append(f"WITH {', '.join([*kept, case])}")
-        self._optional_names |= self.scope.keys() - before.keys()
+        self._nullable |= self.scope.keys() - before.keys()
 
     # --- names -----------------------------------------------------------------------------------
     def _label(self, node: str) -> str:
@@ -234,7 +234,7 @@ class _Writer:
     # --- triples ---------------------------------------------------------------------------------
     def _basic(self, patterns: Sequence[of.TriplePattern]) -> None:
         # Relationships first: properties are read from nodes that are bound.
-        if unbound := sorted(of.variables(tuple(patterns)) & self._optional_names):
+        if unbound := sorted(of.variables(tuple(patterns)) & self._nullable):
             raise _unknown(f"?{unbound[0]} of OPTIONAL in another pattern")
         for pattern in sorted(patterns, key=self._rank):
             self._triple(pattern)

@@ -104,11 +104,7 @@ def needs_query(reading: Reading) -> bool:
 
 
 def _written(reading: Reading) -> tuple[Draft, str]:
-    """The query, and what it was made of.
-
-    Raises:
-        UnsaidError: it would leave a part of the question out.
-    """
+    """The query, and what it was made of."""
     draft = begin(reading)
     query = (
         difference(draft)
@@ -251,11 +247,7 @@ def _ask_for(draft: Draft, number: int) -> None:
 
 
 def _answer(draft: Draft) -> str:
-    """The variable that is asked for: of the root, or of its value ("how old").
-
-    Raises:
-        UnsaidError: no relation is what the question word asks for.
-    """
+    """The variable that is asked for: of the root, or of its value ("how old")."""
     if _asks_amount(draft) and draft.reading.question.aggregate is None:
         raise UnsaidError("No relation is the amount that is asked for.")
     reading, attribute = draft.reading, draft.reading.question.asked.attribute
