@@ -257,6 +257,7 @@ def _read(text: str, topics: tuple[str, ...], language: str) -> Question:
     compared = comparison(grammar, in_bounds)
     asked = _asked(grammar)
     whether = asked.kind == "yes or no"
+    said = {*grammar.words, *(token.lemma for token in grammar.tokens)}
     return Question(
         text=text,
         language=language,
@@ -271,8 +272,7 @@ def _read(text: str, topics: tuple[str, ...], language: str) -> Question:
         times=times,
         negations=tuple(one for one in negations(grammar) if not any(one.at in range(*b.span) for b in bounds)),
         joins=joins(grammar),
-        asks_same=whether
-        and not grammar.lexicon.same.isdisjoint({*grammar.words, *map(grammar.lemma, range(len(grammar)))}),
+        asks_same=whether and not grammar.lexicon.same.isdisjoint(said),
     )
 
 
