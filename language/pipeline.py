@@ -61,8 +61,6 @@ class Token:
         head: index of its head; its own index for a root.
         features: such as {"Degree": "Sup"}.
         is_stop: whether it is among the language's most frequent words.
-        is_punct: whether it consists of punctuation.
-        is_space: whether it consists of white space.
     """
 
     text: str

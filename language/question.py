@@ -90,12 +90,9 @@ class Question:
         topics: what it is about.
         parse: its grammar, with topics masked.
         segments: what may name relations.
-        asked: what it asks for.
         compares: what it compares or asks the extreme of; else None.
         ordinal: the places in an order that it asks for ("the second oldest", "the three oldest"); else None.
         aggregate: what it computes from several values; else None.
-        limits: the bounds of numbers.
-        negations: what it excludes.
         asks_same: whether it asks whether something is the same for two topics.
     """
 

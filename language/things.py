@@ -59,7 +59,6 @@ def find_units(
     """The things that a question speaks of, in its order.
 
     Args:
-        question: read with its topics masked.
         classes: the names of classes that it may use.
         named: tokens of nouns that name relations, and so no class.
         taken: tokens that say an operation, a bound or a time.

@@ -69,7 +69,6 @@ def open_endpoint(options: EndpointOptions, cache: Path, *, use_index: bool = Tr
     """Open an endpoint.
 
     Args:
-        options: where it is and how it is asked.
         cache: directory of cached replies, and of the default place of indices.
         use_index: False: names are looked up on the server even if there is an index.
 

@@ -53,15 +53,10 @@ def _unknown(what: str) -> PlanError:
 
 
 class _Writer:
-    """Writes clauses, one after the other.
-
-    Attributes:
-        scope: the variables so far: what each is, and the property of a VALUE.
-        parameters: the values so far, by name.
-    """
+    """Writes clauses, one after the other."""
 
     def __init__(self, graph: CypherGraph) -> None:
-        self.scope: dict[str, tuple[str, str]] = {}
+        self.scope: dict[str, tuple[str, str]] = {}  # what each variable is, and the property of a VALUE
         self.parameters: dict[str, Any] = {}
         self._clauses: list[str] = []
         self._nullable: set[str] = set()  # variables that may be null

@@ -83,7 +83,6 @@ class Run:
     """One run of a plan.
 
     Attributes:
-        limits: what it may use.
         steps: what it looked through, of the query itself.
         notes: what went wrong, as sentences.
         selects: the queries in the query.

@@ -50,7 +50,6 @@ class Operation:
             `exists`, `minus pattern`, `union`, `optional`, `group`, `having`, `distinct`, `order`, `limit`, `offset`,
             `values`, `or`, `not`, and `cycle` where its triples join variables in a cycle.
         text: what it applies to, as it is written in a plan.
-        variables: the variables in it.
         values: the values in it as they are written, such as "18"; "desc" or "asc" of `order`; the number of `limit`.
     """
 
@@ -70,7 +69,6 @@ class Plan:
         variables: the columns of its result; none of an ask.
         names: what it names, in order of appearance, each once per place.
         operations: what it does besides matching triples.
-        algebra: what it computes.
     """
 
     text: str

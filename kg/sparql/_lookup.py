@@ -196,10 +196,7 @@ class DescribedGraph(QueriedGraph):
     """The descriptions of `SparqlGraph`; all but whole entities are kept.
 
     Args:
-        words: the predicates that describe.
         relations: descriptions that are known; they are numbered in this order.
-        type_labels: labels of types that are known.
-        schemas: the schema of each of the relations.
     """
 
     def __init__(

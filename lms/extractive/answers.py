@@ -68,13 +68,7 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
 
 @dataclass(frozen=True)
 class _Reader:
-    """Tries the ways of answering, from the most specific to the most general.
-
-    Attributes:
-        text: the question as written.
-        spelling: how it spells each topic.
-        ranked: the paths, best first.
-    """
+    """Tries the ways of answering, from the most specific to the most general; `ranked` are the paths, best first."""
 
     text: str
     spelling: dict[str, str]

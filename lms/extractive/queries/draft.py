@@ -110,10 +110,8 @@ class Draft:
     """A query that is being written.
 
     Attributes:
-        reading: what the question says.
         root: the number of the unit that is asked for.
         attachments: how the other units are joined to it.
-        text: the patterns and filters.
         terms: the name or the variable of each unit that has one.
         values: the variable of each value, by the unit that has it and the relation.
         said: the tokens that the query says.

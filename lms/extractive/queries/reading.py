@@ -35,10 +35,7 @@ class Reading:
 
     Attributes:
         question: read with the names of the relations.
-        schema: what the prompt offers.
-        likeness: of words and relations.
         clauses: the things that the question speaks of, and how they are joined.
-        joiner: finds the relations that join them.
         content: the tokens that a query has to say.
         unit_at: the number of the unit of each token that belongs to one.
         held: by token, the relation to yes and no that a noun names in place of a class: "vegetarians" among guests.
