@@ -22,6 +22,11 @@ class Var:
 
     name: str
 
+    @property
+    def column(self) -> str:
+        """The name of its column in tables of solutions."""
+        return self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:

@@ -20,7 +20,6 @@ from triplecheck.kg.plans.algebra import (
     Path,
     Relations,
     TriplePattern,
-    Var,
     positive,
     variables,
 )
@@ -230,5 +229,5 @@ class Proofs:
 
 
 def _column(table: Table, rows: IntArray, end: End) -> IntArray | None:
-    column = table.columns.get(end.name if isinstance(end, Var) else end.column)
+    column = table.columns.get(end.column)
     return None if column is None else column[rows]
