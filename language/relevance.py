@@ -89,13 +89,6 @@ class PathRelevance:
         wanted = {text for label in labels for text in (nearest(label), split_kind(label)[1], *wordings(label)) if text}
         self._encode([*self._question_texts, *sorted(wanted.union(texts))])
 
-    def _prepare(self, paths: Sequence[Hops], ends: Sequence[str], topics: Iterable[str]) -> None:
-        """Encode together what scoring these paths encodes."""
-        texts = [*self._asked_end, *(end or "thing" for end in ends)] if self._asked_end else []
-        if self._ranker is not None:
-            texts += map(self._question.masked, set(topics))
-        self.prepare({hop.label for path in paths for hop in path}, texts)
-
     def similarity(self, labels: Sequence[str]) -> FloatArray:
         """Cosine of each label with each segment, shape (labels, segments)."""
         new = [label for label in dict.fromkeys(labels) if label not in self._known]
@@ -142,7 +135,10 @@ class PathRelevance:
         """
         if not paths:
             return np.empty(0)
-        self._prepare(paths, ends or (), topics if topics is not None else [""])
+        texts = [*self._asked_end, *(end or "thing" for end in ends or ())] if self._asked_end else []
+        if self._ranker is not None:
+            texts += map(self._question.masked, set([""] if topics is None else topics))
+        self.prepare({hop.label for path in paths for hop in path}, texts)
         whole = self._likeness(paths)
         matched = np.array([self._match(_labels(path)) for path in paths])
         against = np.array([self.backwards(path) for path in paths])

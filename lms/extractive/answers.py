@@ -101,7 +101,10 @@ class _Reader:
             twin = (best.path.hops[:-1], best.path.hops[-1].label)
             ways = [s.path for s in self.ranked if (s.path.hops[:-1], s.path.hops[-1].label) == twin]
             return over_values(max(ways, key=lambda p: len(p.ends)), "count")
-        return self._plain(best.path)
+        ends = best.path.ends
+        if question.excludes_topics and len(ends) > 1:
+            ends = [end for end in ends if end != best.path.topic]
+        return looked_up(best.path, ends)
 
     def _lacks(self, path: FactPath) -> bool:
         """Whether a path has no relation for what the question asks of its topic; False for chains of possessives, and
@@ -112,12 +115,6 @@ class _Reader:
         backwards = any(hop.arrow == BACKWARD for hop in path.hops)
         likeness = Likeness(self.encode, self.question.language)
         return lacks_attribute(self.question, names, likeness, backwards=backwards)
-
-    def _plain(self, path: FactPath) -> Conclusion:
-        ends = path.ends
-        if self.question.excludes_topics and len(ends) > 1:
-            ends = [end for end in ends if end != path.topic]
-        return looked_up(path, ends)
 
     # --- two topics ----------------------------------------------------------------------------
     def _subject(self, scored: _Scored) -> str:
