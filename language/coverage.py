@@ -1,4 +1,4 @@
-"""Which words of a question a query leaves out."""
+"""Which words of a question, read with its topics masked, a query leaves out."""
 
 from __future__ import annotations
 
@@ -103,9 +103,6 @@ def left_out(
     """The words of a question that no part of a query stands for, in the order of the question.
 
     Args:
-        question: read with its topics masked.
-        said: what the query says.
-        likeness: of words and relations.
         others: the names of the relations that the query does not use; a word that is one of them, alone, means that.
         every: the names of the classes and relations of the graph.
     """
@@ -117,7 +114,9 @@ def left_out(
     found = dict(_operations(question, said, likeness, named, asks_things=asks_things))
     maybe, weakest = list[str](), 1.0
     likeness.prepare(own_names)
-    kinds, counted = [[name] for name in said.classes], _counted(question)
+    kinds = [[name] for name in said.classes]
+    order = question.compares
+    counted = parse.tokens[order.at].head if order is not None and order.counts else -1  # "the most languages"
     names = [*said.relations, *kinds]
     about_all = unnamed_settings(parse, every, likeness)
     unused = {likeness.bases(name) for name in others if not name.split()[1:]} - {frozenset()}
@@ -238,12 +237,6 @@ def is_rate(parse: Parse, at: int, names: Iterable[str]) -> bool:
     return any(word in periods for name in names for word in words_of(name)) if periods else False
 
 
-def _counted(question: Question) -> int:
-    """The noun whose number of things is compared: "the most languages"; -1 without one."""
-    found = question.compares
-    return question.parse.tokens[found.at].head if found is not None and found.counts else -1
-
-
 def unsayable(question: Question) -> list[tuple[int, str]]:
     """The places and words of a question that no triple stands for: why, how, only, each, will."""
     parse = question.parse
@@ -282,9 +275,7 @@ def unasked(
     """Of relations, the labels of those that no content word of a question names.
 
     Args:
-        question: read with its topics masked.
         relations: the names of each, its label first.
-        likeness: of words and relations.
         besides_noun: leave out the noun that is asked for: "date" of "on what date" names no relation.
     """
     but = {question.asked.at} if besides_noun else set()
@@ -296,11 +287,6 @@ def unnamed_nouns(question: Question, names: Sequence[str], likeness: Likeness) 
     """The nouns of a question that no name of a relation or class says, but for the class of things that it asks for.
 
     What is asked for by "the revenue of X" is no class.
-
-    Args:
-        question: read with its topics masked.
-        names: of relations and classes.
-        likeness: of words and names.
     """
     parse = question.parse
     named = {at for place in places(question, list(names)) for at in range(place.start, place.end)}
@@ -316,9 +302,7 @@ def lacks_attribute(question: Question, names: Sequence[str], likeness: Likeness
     """Whether a question asks for one of its `attributes`, and no name is even roughly like that noun.
 
     Args:
-        question: read with its topics masked.
         names: of the relations and classes of a path.
-        likeness: of words and names.
         backwards: whether the path follows a relation backwards: a noun in the plural, "the films of X", may then stand
             for the things that have the relation.
     """
@@ -354,13 +338,8 @@ def attributes(parse: Parse) -> Iterator[list[int]]:
 
 
 def unnamed_words(question: Question, names: Sequence[str], likeness: Likeness) -> list[str]:
-    """The verbs of a question that no name says even roughly; all its words if no name says one of them surely.
-
-    Args:
-        question: read with its topics masked.
-        names: of relations and classes.
-        likeness: of words and names.
-    """
+    """The verbs of a question that no name of a relation or class says even roughly; all its words if no name says one
+    of them surely."""
     parse, words = question.parse, _fits(question, names, likeness)
     if max(words.values(), default=1.0) < SURELY:
         return [parse.tokens[at].text for at, fit in words.items() if fit < 1.0]

@@ -14,7 +14,6 @@ from triplecheck.language.pipeline import pipeline
 from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
 
-_LONGEST_NOUN, _LONGEST_PLACE = 3, 5
 _LONGEST_ENDING, _SHORTEST_STEM = 2, 3  # letters of the ending and of the stem of a noun that no pipeline lemmatizes
 
 
@@ -77,9 +76,8 @@ def places(question: Question, names: Sequence[str]) -> list[Place]:
     for form in sorted(by_words, key=len, reverse=True):
         for at in range(len(said) - len(form) + 1):
             here = range(at, at + len(form))
-            if taken.isdisjoint(here) and all(
-                said[i] & _forms(word, language) for i, word in zip(here, form, strict=True)
-            ):
+            is_said = all(said[i] & _forms(word, language) for i, word in zip(here, form, strict=True))
+            if is_said and taken.isdisjoint(here):
                 taken.update(here)
                 same = [other for other in by_words if len(other) == len(form) and _agree(other, form, language)]
                 whole = [name for other in same for name in by_words[other][0]]

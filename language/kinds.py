@@ -42,7 +42,6 @@ def fit(asked: str, classes: Sequence[str], encode: Encode, language: str = ENGL
     Args:
         asked: the kind that the question word asks for (`question.Asked.kind`); others than person and place fit all.
         classes: labels of the classes of one thing; of none, nothing is known.
-        encode: texts to L2-normalised vectors, (n, d).
     """
     if asked not in _MISFITS or not classes:
         return 0

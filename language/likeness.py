@@ -50,14 +50,12 @@ class Likeness:
     """How near relations are to words, from 0 to 1.
 
     Attributes:
+        language: of the words.
         lexicon: of the language.
-
-    Args:
-        encode: texts to L2-normalised vectors.
     """
 
     def __init__(self, encode: Encode, language: str) -> None:
-        self._encode, self._language = encode, language
+        self._encode, self.language = encode, language
         self.lexicon = lexicon(pipeline(language).code)
         self._known: dict[str, npt.NDArray[np.floating]] = {}
         # A question compares the same words with the same names for each way to join things.
@@ -81,7 +79,7 @@ class Likeness:
 
     def bases(self, text: str) -> frozenset[str]:
         """The base forms of the content words of a text."""
-        return bases_of(text, self._language)
+        return bases_of(text, self.language)
 
     def of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str] = ()) -> float:
         """Of content words and a relation by its names; `besides`: words that a name may have, too."""
@@ -93,9 +91,7 @@ class Likeness:
     def _of_words(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
         meant = {at: means for at, word in enumerate(words) if (means := self._meanings(word, wordings))}
         others = [[*words[:at], one, *words[at + 1 :]] for at, means in meant.items() for one in means]
-        of_unit = (
-            max((self._of_unit(words[0], wording) for wording in wordings), default=0.0) if len(words) == 1 else 0.0
-        )
+        of_unit = max((self._of_unit(words[0], wording) for wording in wordings if len(words) == 1), default=0.0)
         best = max(of_unit, *(self._of_written(own, wordings, besides) for own in (words, *others)))
         rest = [word for word in words if all(self._of_unit(word, wording) < 1 for wording in wordings)]
         if len(rest) == len(words):
@@ -106,10 +102,10 @@ class Likeness:
     def _meanings(self, word: str, wordings: Sequence[str]) -> list[str]:
         """Other words that the names of a relation may have for a word: for a verb those of `Lexicon.meanings`, for a
         noun such as "keeper" the verb "keeps"."""
-        reader = pipeline(self._language)
+        reader = pipeline(self.language)
         said = self.lexicon.meanings.get(reader.lemma(word, "VERB"), "").split()
         noun = reader.lemma(word, "NOUN")
-        verbs = [one for wording in wordings for one in words_of(wording) if does(noun, one, self._language)]
+        verbs = [one for wording in wordings for one in words_of(wording) if does(noun, one, self.language)]
         return said + [one for one in verbs if reader.lemma(one, "VERB") != one]  # an engineer is no "engine"
 
     def _of_written(self, words: Sequence[str], wordings: Sequence[str], besides: Collection[str]) -> float:
@@ -126,11 +122,6 @@ class Likeness:
             best = max(best, self.cosine(phrase, wording))
         return best
 
-    @property
-    def language(self) -> str:
-        """Of the words."""
-        return self._language
-
     def speaks_of_persons(self, words: Sequence[str]) -> bool:
         """Whether one of some words means people of any kind."""
         return not self.lexicon.persons.isdisjoint(words)
@@ -144,24 +135,24 @@ class Likeness:
         """How things of a class fit what is asked for; see `kinds.fit`."""
         key = (asked, None, label)
         if key not in self._compared:
-            self._compared[key] = fit(asked, [label], self._encode, self._language)
+            self._compared[key] = fit(asked, [label], self._encode, self.language)
         return int(self._compared[key])
 
     def is_group(self, label: str) -> bool:
         """Whether things of a class are groups of persons."""
-        return "group" in kinds_of([label], self._encode, self._language)
+        return "group" in kinds_of([label], self._encode, self.language)
 
     def general_class(self, noun: str, classes: Sequence[str]) -> str:
         """The only class of places, of groups or of persons, if both it and a noun are general: Place for "venue", but
         not for "hotel"; empty if there is none."""
         kind = next((kind for kind, nouns in self.lexicon.general.items() if noun in nouns), None)
-        own = [name for name in classes if kind is not None and kind in kinds_of([name], self._encode, self._language)]
+        own = [name for name in classes if kind is not None and kind in kinds_of([name], self._encode, self.language)]
         is_general = len(own) == 1 and not self.bases(own[0]).isdisjoint(self.lexicon.general.get(kind or "", ()))
         return own[0] if is_general else ""
 
     def may_be_of_a_kind(self, one: str, other: str) -> bool:
         """Whether two nouns may name things of one kind. Persons and groups of persons count as one kind."""
-        kinds = kinds_of([one, other], self._encode, self._language) - {None}
+        kinds = kinds_of([one, other], self._encode, self.language) - {None}
         return len(kinds) < 2 or kinds == {"person", "group"}
 
     def of_word(self, word: str, wordings: Sequence[str]) -> float:
@@ -174,13 +165,13 @@ class Likeness:
     def _of_unit(self, word: str, wording: str) -> float:
         """The likeness of a unit, or of a noun for what it measures, and a name that ends with such a unit; else 0."""
         unit = unit_of_name(wording)
-        kind = unit_kind(unit, self._language) if unit != wording else ""
+        kind = unit_kind(unit, self.language) if unit != wording else ""
         if not kind:
             return 0.0
-        if kind == unit_kind(word, self._language):
+        if kind == unit_kind(word, self.language):
             return 1.0
         dimensions = self.lexicon.dimensions
-        meant = dimensions.get(pipeline(self._language).lemma(word, "NOUN"), "")
+        meant = dimensions.get(pipeline(self.language).lemma(word, "NOUN"), "")
         return OF_ONE_DIMENSION if meant and kind.partition(" ")[0] == meant else 0.0
 
     def of_form(self, word: str, wordings: Sequence[str]) -> float:

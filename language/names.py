@@ -15,12 +15,7 @@ _FIRST = frozenset(("", "PROPN", "NOUN", "NUM", "X"))
 
 @dataclass(frozen=True, slots=True)
 class Name:
-    """A name in a text.
-
-    Attributes:
-        text: as written.
-        start, end: its characters [start, end).
-    """
+    """A name in a text: as written, and its characters [start, end)."""
 
     text: str
     start: int
@@ -93,6 +88,3 @@ class _Words:
         if first.isupper():
             return token.pos != self._no_names or token.pos == ""
         return token.pos == "PROPN" and first.isalpha() and not first.islower()
-
-
-__all__ = ["Name", "find_names"]

@@ -80,12 +80,7 @@ class Comparison:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What a question computes from several values.
-
-    Attributes:
-        kind: what is computed.
-        text: the words that say so.
-    """
+    """What a question computes from several values, and the words that say so."""
 
     kind: Literal["count", "sum", "average", "difference"]
     text: str
@@ -113,16 +108,9 @@ class Limit:
 
 @dataclass(frozen=True)
 class Negation:
-    """What a question excludes.
-
-    Attributes:
-        text: the word that says so.
-        scope: what it excludes, in the question's words.
-        at: position of the word.
-    """
+    """A word that says that a question excludes something, and its position."""
 
     text: str
-    scope: str
     at: int
 
 
@@ -334,7 +322,7 @@ def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Li
     last = number(parse, after + 1)
     if last is None:
         return None
-    quantity, end = _graded_by(parse, after + 1, after + 2)
+    quantity, end = _graded_by(parse, after + 2)
     noun = counted(parse, after + 1) or counted(parse, at)
     what = quantity or ("" if noun is None else parse.words[noun]) or _measured(parse, at - 1)
     text, span = parse.written(at - 1, end), (at - 1, end)
@@ -342,7 +330,7 @@ def _between(parse: Parse, at: int, after: int, first: float) -> tuple[Limit, Li
     return Limit(text, ">=", first, what, counts, span), Limit(text, "<=", last, what, counts, span)
 
 
-def _graded_by(parse: Parse, at: int, after: int) -> tuple[str, int]:
+def _graded_by(parse: Parse, after: int) -> tuple[str, int]:
     """What an adjective after a number and its unit measures ("13 km long"), and where it ends; empty without one."""
     end = end_of_unit(parse, after)  # "light years" are not light
     places = (end,) if end > after + 1 else (after, after + 1)
@@ -375,7 +363,7 @@ def _limit(parse: Parse, at: int, after: int, value: float, taken: Collection[in
         noun = next((i for i in (after + 2,) if _says_bound(parse, after) and parse.pos(i) == "NOUN"), None)
     start, operator, quantity = _bound(parse, at, taken)
     if operator is not None and not quantity:
-        quantity, after = _graded_by(parse, at, after)
+        quantity, after = _graded_by(parse, after)
     end = after
     or_at = end_of_unit(parse, after)  # "36 metres or higher"
     if operator is None and (graded := or_graded(parse, or_at)) is not None and not graded.counts:
@@ -545,11 +533,8 @@ def negations(parse: Parse) -> tuple[Negation, ...]:
         polar = parse.tokens[at].feature("Polarity") == "Neg"
         if not (polar or word in parse.lexicon.negations or parse.lemma(at) in parse.lexicon.negations):
             continue
-        head = parse.tokens[at].head
         joined = at > 0 and parse.ends[at - 1] == parse.tokens[at].start  # "don't"
-        below = (i for i in range(at, len(parse)) if head in parse.ancestors(i))
-        last = max([at, head, *below]) + 1 if parse.is_trained else len(parse)
-        found.append(Negation(parse.written(at - joined, at + 1), parse.written(at + 1, max(last, at + 1)), at))
+        found.append(Negation(parse.written(at - joined, at + 1), at))
     return tuple(found)
 
 

@@ -32,7 +32,6 @@ def ordinal(parse: Parse, compared: Comparison | None, taken: Collection[int]) -
     """The place or the first places in an order that a question asks for; None if it asks for none.
 
     Args:
-        compared: what the question compares.
         taken: positions of numbers that are bounds.
     """
     for at, word in enumerate(parse.words[:-1]):

@@ -14,7 +14,7 @@ import logging
 import re
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from importlib.abc import MetaPathFinder
@@ -61,8 +61,6 @@ class Token:
         head: index of its head; its own index for a root.
         features: such as {"Degree": "Sup"}.
         is_stop: whether it is among the language's most frequent words.
-        is_punct: whether it consists of punctuation.
-        is_space: whether it consists of white space.
     """
 
     text: str
@@ -370,7 +368,7 @@ def _without_torch(package: str | None) -> Iterator[None]:
     Raises:
         UserError: the pipeline needs torch, and thinc was imported without it.
     """
-    if package is not None and _needs_torch(package):
+    if package is not None and any(map(_NEEDS_TORCH.search, _configs(package))):
         thinc = sys.modules.get("thinc.compat")
         if thinc is not None and not thinc.has_torch:
             raise UserError(f"the spaCy pipeline {package!r} needs torch: install it, and load this pipeline first")
@@ -394,11 +392,6 @@ class _NoTorch(MetaPathFinder):
         """See `importlib.abc.MetaPathFinder`."""
         if fullname == "torch" and threading.get_ident() == self._thread:
             raise ModuleNotFoundError("torch is not imported with spaCy", name=fullname)
-
-
-def _needs_torch(package: str) -> bool:
-    """Whether the configuration of a pipeline names torch or a transformer."""
-    return any(map(_NEEDS_TORCH.search, _configs(package)))
 
 
 def _configs(package: str) -> list[str]:
@@ -470,17 +463,3 @@ def _opens(token: Any) -> bool:
 def _may_be_short(text: str) -> bool:
     """Whether a full stop after this word may belong to it."""
     return text.isalpha() and len(text) <= _LONGEST_BEFORE_NUMBER
-
-
-__all__: Sequence[str] = (
-    "ENGLISH",
-    "ENGLISH_PIPELINE",
-    "Pipeline",
-    "Text",
-    "Token",
-    "check_language",
-    "installed",
-    "pipeline",
-    "read_text",
-    "trained_package",
-)

@@ -82,19 +82,6 @@ class Asked:
 
 
 @dataclass(frozen=True)
-class Chain:
-    """Nouns that lead from a topic, one by one: "X's father's wife", "the wife of the father of X".
-
-    Attributes:
-        topic: how the question spells it.
-        steps: the nouns with their modifiers, the one next to the topic first.
-    """
-
-    topic: str
-    steps: tuple[str, ...]
-
-
-@dataclass(frozen=True)
 class Question:
     """A question, read once.
 
@@ -103,13 +90,9 @@ class Question:
         topics: what it is about.
         parse: its grammar, with topics masked.
         segments: what may name relations.
-        asked: what it asks for.
         compares: what it compares or asks the extreme of; else None.
         ordinal: the places in an order that it asks for ("the second oldest", "the three oldest"); else None.
         aggregate: what it computes from several values; else None.
-        limits: the bounds of numbers.
-        negations: what it excludes.
-        chains: the nouns that lead from each topic.
         asks_same: whether it asks whether something is the same for two topics.
     """
 
@@ -126,7 +109,6 @@ class Question:
     times: tuple[TimeLimit, ...]
     negations: tuple[Negation, ...]
     joins: tuple[Join, ...]
-    chains: tuple[Chain, ...]
     asks_same: bool
 
     @property
@@ -272,6 +254,7 @@ def _read(text: str, topics: tuple[str, ...], language: str) -> Question:
     compared = comparison(grammar, in_bounds)
     asked = _asked(grammar)
     whether = asked.kind == "yes or no"
+    said = {*grammar.words, *(token.lemma for token in grammar.tokens)}
     return Question(
         text=text,
         language=language,
@@ -286,16 +269,11 @@ def _read(text: str, topics: tuple[str, ...], language: str) -> Question:
         times=times,
         negations=tuple(one for one in negations(grammar) if not any(one.at in range(*b.span) for b in bounds)),
         joins=joins(grammar),
-        chains=tuple(_chains(grammar)),
-        asks_same=whether and not grammar.lexicon.same.isdisjoint({*grammar.words, *map(grammar.lemma, _all(grammar))}),
+        asks_same=whether and not grammar.lexicon.same.isdisjoint(said),
     )
 
 
 # --- what is asked for -----------------------------------------------------------------------------
-def _all(grammar: Parse) -> range:
-    return range(len(grammar))
-
-
 def _asked(grammar: Parse) -> Asked:
     """What a question asks for."""
     lexicon, words = grammar.lexicon, grammar.words
@@ -323,7 +301,7 @@ def _asked(grammar: Parse) -> Asked:
 def _asks_whether(grammar: Parse) -> bool:
     """Whether a question expects yes or no: it begins with an auxiliary, offers no choice, and has no question word."""
     lexicon = grammar.lexicon
-    first = next((i for i in _all(grammar) if not grammar.is_topic(i)), None)
+    first = next((i for i in range(len(grammar)) if not grammar.is_topic(i)), None)
     if first is None:
         return False
     if grammar.pos(first) != "AUX" and not ({grammar.lemma(first), grammar.words[first]} & lexicon.auxiliaries):
@@ -331,14 +309,14 @@ def _asks_whether(grammar: Parse) -> bool:
     if _request(grammar) is not None:
         return False
     chooses = not set(lexicon.coordination.get("or", ())).isdisjoint(grammar.words)
-    return not chooses and not any(_interrogates(grammar, at) for at in _all(grammar))
+    return not chooses and not any(_interrogates(grammar, at) for at in range(len(grammar)))
 
 
 def _request(grammar: Parse) -> int | None:
     """The position of the verb of a request, "list", "please list", "can you list"; None if there is none."""
-    at = next(
-        (i for i in _all(grammar) if grammar.said_any(i, grammar.lexicon.requests) or _is_asked_to(grammar, i)), None
-    )
+    requests = grammar.lexicon.requests
+    verbs = (i for i in range(len(grammar)) if grammar.said_any(i, requests) or _is_asked_to(grammar, i))
+    at = next(verbs, None)
     before = range(at or 0)
     persons = [grammar.tokens[i].feature("Person") for i in before]
     asks_to = "2" in persons or persons[:1] == ["1"]  # "can you list", "I need"
@@ -358,7 +336,7 @@ def _is_asked_to(grammar: Parse, at: int) -> bool:
 
 def question_word(grammar: Parse) -> int | None:
     """The position of the first question word; None if there is none."""
-    return next((at for at in _all(grammar) if _interrogates(grammar, at)), None)
+    return next((at for at in range(len(grammar)) if _interrogates(grammar, at)), None)
 
 
 def _interrogates(grammar: Parse, at: int) -> bool:
@@ -383,7 +361,7 @@ def asked_noun(grammar: Parse) -> int | None:
     """The position of the noun that a question word or a request belongs to; None if there is none."""
     lexicon, words = grammar.lexicon, grammar.words
     for at, word in enumerate(words):
-        counts = _counting(grammar, at)
+        counts = any(grammar.said(at, phrase) for phrase in lexicon.quantities)
         if not counts and not _interrogates(grammar, at):
             continue
         if not counts and lexicon.questions[word] not in ("thing", "person"):
@@ -404,7 +382,7 @@ def asked_noun(grammar: Parse) -> int | None:
 
 def _bare_noun(grammar: Parse) -> int | None:
     """The noun of a question that is no sentence, "boats with a crew of 12"; None if it is one."""
-    root = next((at for at in _all(grammar) if grammar.tokens[at].head == at), None)
+    root = next((at for at in range(len(grammar)) if grammar.tokens[at].head == at), None)
     if root is None or not grammar.is_trained or not grammar.is_noun(root) or grammar.dependents(root, "nsubj", "cop"):
         return None
     return root
@@ -419,10 +397,6 @@ def _before_noun(grammar: Parse, at: int) -> bool:
 def _modifies(grammar: Parse, at: int, noun: int | None) -> bool:
     """Whether a word belongs to the name of what a noun names: "fishing" of "fishing boats", not "many"."""
     return grammar.tokens[at].head == noun and grammar.is_a(at, "compound", "amod") and not grammar.is_stop(at)
-
-
-def _counting(grammar: Parse, at: int) -> bool:
-    return any(grammar.said(at, phrase) for phrase in grammar.lexicon.quantities)
 
 
 def _last_of_noun(grammar: Parse, at: int) -> int:
@@ -500,7 +474,7 @@ def _segments(read: Question, grammar: Parse, named: Collection[int]) -> list[Se
     if read.asked.attribute and not read.asks_whether:
         found.append(Segment(read.asked.attribute, "asked"))
     asking = _words_of_asking(grammar)
-    content = [at in named or (at not in asking and _is_content(grammar, at)) for at in _all(grammar)]
+    content = [at in named or (at not in asking and _is_content(grammar, at)) for at in range(len(grammar))]
     topic = words.index(TOPIC) if TOPIC in words else len(words)
     at = 0
     while at < len(words):
@@ -521,10 +495,8 @@ def _segments(read: Question, grammar: Parse, named: Collection[int]) -> list[Se
         at = end
     if read.compares is not None and read.compares.quantity:
         found.append(Segment(read.compares.quantity, "plain"))
-    implied = next(
-        (lexicon.implied[w] for at in _all(grammar) for w in (words[at], grammar.lemma(at)) if w in lexicon.implied),
-        "what",
-    )
+    said = (word for at in range(len(words)) for word in (words[at], grammar.lemma(at)))
+    implied = next((lexicon.implied[word] for word in said if word in lexicon.implied), "what")
     return found or [Segment(implied, "plain")]
 
 
@@ -560,22 +532,3 @@ def _kind(grammar: Parse, start: int, end: int, before: Sequence[Segment]) -> st
         end < len(words) and words[end] in lexicon.genitives
     )
     return "chained" if joined else "plain"
-
-
-def _chains(grammar: Parse) -> Iterable[Chain]:
-    """The nouns above each topic that it, or its chain, is the possessor of."""
-    for at in _all(grammar):
-        steps: list[str] = []
-        below = at if grammar.is_topic(at) else None
-        while below is not None and grammar.is_a(below, "nmod") and grammar.tokens[below].head != below:
-            head = grammar.tokens[below].head
-            joined = {grammar.words[i] for i in grammar.dependents(below, "case")}
-            if grammar.pos(head) != "NOUN" or (joined and joined.isdisjoint(grammar.lexicon.genitives)):
-                break
-            start = head
-            while start and _modifies(grammar, start - 1, head):
-                start -= 1
-            steps.append(" ".join(grammar.words[start : head + 1]))
-            below = head
-        if steps:
-            yield Chain(grammar.topics[at], tuple(steps))

@@ -169,12 +169,9 @@ def head_of(wording: str, language: str = ENGLISH) -> Role | None:
     is_agent = len(last) > _LEAST_STEM + 1 and last.endswith(known.agent_endings) and bool(known.agent_endings)
     if last in known.agents or (is_agent and known.genitives.isdisjoint(words)):
         return "object"  # "taught by", "teacher": the tail teaches the head
-    if _is_adposition(last, language) or (
-        len(words) == 1 and reader.lemma(last, "VERB") != last and reader.lemma(last, "NOUN") == last
-    ):
-        return "subject"  # "student of", "taught at", "directed"
-    if len(words) == 1 and last.endswith("s") and reader.lemma(last, "VERB") != last:
-        return "subject"  # "directs"
+    is_verb = len(words) == 1 and reader.lemma(last, "VERB") != last
+    if _is_adposition(last, language) or (is_verb and (last.endswith("s") or reader.lemma(last, "NOUN") == last)):
+        return "subject"  # "student of", "taught at", "directed", "directs"
     return None
 
 

@@ -59,7 +59,6 @@ def find_units(
     """The things that a question speaks of, in its order.
 
     Args:
-        question: read with its topics masked.
         classes: the names of classes that it may use.
         named: tokens of nouns that name relations, and so no class.
         taken: tokens that say an operation, a bound or a time.
@@ -78,7 +77,9 @@ def find_units(
             said = found[subject]
             found[subject] = replace(said, classes=place.names, classes_at=(place.start, place.end))
         elif topic is not None:
-            found[topic] = replace(found[topic], at=place.end - 1, span=_both(found[topic].span, span))
+            first, last = found[topic].span
+            both = min(first, span.start), max(last, span.stop)
+            found[topic] = replace(found[topic], at=place.end - 1, span=both)
         elif (asked in span or not any(at in named for at in span)) and not any(at in taken for at in span):
             denied = _is_denied(parse, place.end - 1)
             found.append(Unit("class", place.end - 1, (span.start, span.stop), place.names, asked in span, denied))
@@ -86,7 +87,7 @@ def find_units(
     found += _persons(parse, found, asked)
     if not any(unit.is_asked for unit in found):
         found += _asked(question, taken)
-    found += [*_numbers(parse, taken, found), *_reflexives(parse)]
+    found += [*_numbers(parse, taken, found), *(Unit("self", at, (at, at + 1), ()) for at in reflexives(parse))]
     return tuple(sorted(found, key=lambda unit: unit.at))
 
 
@@ -285,13 +286,3 @@ def _numbers(parse: Parse, taken: Collection[int], found: Sequence[Unit]) -> Ite
         )
         if is_free and not is_pronoun and not counts_all(parse, at) and number(parse, at) is not None:
             yield Unit("number", at, (at, at + 1), (parse.tokens[at].text,))
-
-
-def _reflexives(parse: Parse) -> Iterator[Unit]:
-    """The words that stand for the subject: "herself", "his own"."""
-    for at in reflexives(parse):
-        yield Unit("self", at, (at, at + 1), ())
-
-
-def _both(one: tuple[int, int], other: range) -> tuple[int, int]:
-    return min(one[0], other.start), max(one[1], other.stop)

@@ -35,8 +35,6 @@ class Lookup:
     """Implements `kg.queried.EdgeLookup` through a client; numbers nodes and relations. Thread-safe.
 
     Args:
-        words: the properties that describe nodes.
-        schema: the schema, if it is known.
         described: descriptions of relations; a declared range of XSD is the datatype of the values.
     """
 

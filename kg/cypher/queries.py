@@ -18,12 +18,7 @@ _ARROWS = {Direction.OUT: ("-", "->"), Direction.IN: ("<-", "-")}
 
 
 class Queries:
-    """Writes queries for one graph.
-
-    Args:
-        dialect: the engine's Cypher.
-        schema: the labels, keys and types of the graph.
-    """
+    """Writes queries for one graph."""
 
     def __init__(self, dialect: Dialect, schema: Schema, words: Vocabulary) -> None:
         self._dialect, self._schema, self._words = dialect, schema, words

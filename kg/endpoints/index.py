@@ -84,7 +84,6 @@ def build_index(
         endpoint: what identifies it, `EndpointOptions.identity`.
         out: the directory of the index; an older index there is replaced when the new one is complete.
         encoder: makes the vectors of the relations; None: no vectors.
-        progress: called at each step.
 
     Raises:
         GraphUnavailableError: the server does not answer; what was read so far is kept.

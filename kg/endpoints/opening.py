@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 from urllib.parse import quote
 
 from triplecheck.kg.endpoints.index import EndpointIndex, is_index
-from triplecheck.kg.endpoints.options import EndpointOptions
+from triplecheck.kg.endpoints.options import EndpointOptions, headers_from_environment
 from triplecheck.kg.errors import GraphUnavailableError, KnowledgeBaseError, UserError
 from triplecheck.kg.linking import Linker
 from triplecheck.kg.queried import RemoteGraph
@@ -29,14 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Endpoint:
-    """An endpoint that was opened.
-
-    Attributes:
-        options: where it is and how it is asked.
-        linker: finds its nodes by name.
-        index: its local index, if there is one.
-        counted: whether the server can count the whole graph.
-    """
+    """An endpoint that was opened; `counted` says whether the server can count the whole graph."""
 
     options: EndpointOptions
     profile: str
@@ -76,7 +69,6 @@ def open_endpoint(options: EndpointOptions, cache: Path, *, use_index: bool = Tr
     """Open an endpoint.
 
     Args:
-        options: where it is and how it is asked.
         cache: directory of cached replies, and of the default place of indices.
         use_index: False: names are looked up on the server even if there is an index.
 
@@ -132,7 +124,7 @@ def _sparql(options: EndpointOptions, cache: Path, index: EndpointIndex | None) 
         QueryLimits(options.seconds, options.rows, options.megabytes << 20),
         user,
         password,
-        headers=options.sent_headers,
+        headers=headers_from_environment(options.headers, options.name),
         requests_per_second=options.requests_per_second,
         retries=options.retries,
         cache=replies,

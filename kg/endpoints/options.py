@@ -142,11 +142,6 @@ class EndpointOptions:
         """
         return _from_environment(self.user_env, self.name), _from_environment(self.key_env, self.name)
 
-    @property
-    def sent_headers(self) -> dict[str, str]:
-        """As `headers_from_environment`."""
-        return headers_from_environment(self.headers, self.name)
-
 
 def headers_from_environment(headers: Mapping[str, str], name: str) -> dict[str, str]:
     """Headers in which `$NAME` is replaced from the environment.

@@ -22,6 +22,11 @@ class Var:
 
     name: str
 
+    @property
+    def column(self) -> str:
+        """The name of its column in tables of solutions."""
+        return self.name
+
 
 @dataclass(frozen=True, slots=True)
 class Constant:
@@ -49,11 +54,7 @@ End: TypeAlias = Var | Constant
 # --- triple patterns -----------------------------------------------------------------------------
 @dataclass(frozen=True, slots=True)
 class Relations:
-    """A predicate: the relations of one name.
-
-    Attributes:
-        text: as it is written in a plan.
-    """
+    """A predicate: the relations of one name, which is written in a plan as `text`."""
 
     text: str
     numbers: tuple[int, ...]
@@ -71,11 +72,7 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class Classes:
-    """The object of `a`: the classes of one name.
-
-    Attributes:
-        text: as it is written in a plan.
-    """
+    """The object of `a`: the classes of one name, which is written in a plan as `text`."""
 
     text: str
     ids: tuple[str, ...]
@@ -83,11 +80,7 @@ class Classes:
 
 @dataclass(frozen=True, slots=True)
 class Path:
-    """A property path that is no sequence: `*`, `+`, `?`, `!` and `|` over predicates.
-
-    Attributes:
-        parts: what it applies to.
-    """
+    """A property path that is no sequence: `*`, `+`, `?`, `!` and `|` over predicates."""
 
     operator: str
     parts: tuple[Predicate, ...]

@@ -29,7 +29,6 @@ class Answers:
     """The answers of a plan.
 
     Attributes:
-        plan: the plan.
         columns: the variables of the result; none of an ask.
         rows: the rows of the result, at most as many as the limit.
         total: the number of rows without the limit on rows; LIMIT of the plan counts.
@@ -105,8 +104,6 @@ def run_plan(graph: Graph, plan: Plan, *, seconds: float = SECONDS, rows: int = 
     """Run a plan over the graph whose names it was read with.
 
     Args:
-        graph: the graph.
-        plan: from `read_plan`.
         seconds: maximum processor time; of a graph on a server: maximum time.
         rows: maximum number of rows to return; `Answers.total` counts all.
 
@@ -124,10 +121,9 @@ def run_plan(graph: Graph, plan: Plan, *, seconds: float = SECONDS, rows: int = 
         selected = run.select(plan.algebra)
     except NotCoveredError as error:
         # Few queries need it, and it takes a tenth of a second to load.
-        from triplecheck.kg.plans.rdflib_run import MOST_ROWS, evaluate
-        from triplecheck.kg.plans.store import GraphStore
+        from triplecheck.kg.plans.rdflib_run import evaluate
 
-        found, total = evaluate(GraphStore(graph, replace(limits, rows=MOST_ROWS)), plan, rows)
+        found, total = evaluate(graph, limits, plan, rows)
         note = f"{error} is evaluated triple by triple: this query has no proof"
         return _without_proof(graph, plan, rows, found, total, note)
     return _answers(plan, run, selected, np.arange(selected.start, selected.stop), rows)

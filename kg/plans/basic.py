@@ -19,7 +19,7 @@ from triplecheck.kg.patterns.adjacency import GraphAdjacency, adjacency
 from triplecheck.kg.plans.algebra import Basic, Classes, Constant, End, IsA, Labelled, Relations, TriplePattern, Var
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.paths import Paths, is_covered
-from triplecheck.kg.plans.tables import UNBOUND, Table, TooManyRowsError, codes, first_rows, joined
+from triplecheck.kg.plans.tables import UNBOUND, Table, codes, first_rows, joined
 from triplecheck.kg.plans.terms import NUMBER, Terms, Values
 from triplecheck.kg.plans.write import write_triple
 from triplecheck.kg.types import Direction
@@ -51,7 +51,8 @@ class BasicSolver:
             NotCoveredError: a predicate is a variable, or a path with `a` or labels in it.
             PlanError: a limit is reached.
         """
-        domains = {name: nodes for name, nodes in bounds.items() if name in _names(basic.patterns)}
+        named = {end.column for pattern in basic.patterns for end in pattern.ends}
+        domains = {name: nodes for name, nodes in bounds.items() if name in named}
         linked: list[TriplePattern] = []
         later: list[TriplePattern] = []
         paths: list[TriplePattern] = []
@@ -76,7 +77,7 @@ class BasicSolver:
         query = [pattern for pattern in linked if pattern.head != pattern.tail]
         for pattern in linked:
             if pattern.head == pattern.tail:
-                self._narrow(domains, pattern.head, self._loops(pattern, domains.get(_key(pattern.head))))
+                self._narrow(domains, pattern.head, self._loops(pattern, domains.get(pattern.head.column)))
         tables = [*self._linked(query, domains), *self._alone(basic.patterns, [*query, *paths], later, domains)]
         while paths:
             paths.sort(key=lambda pattern: min(self._choices(tables, end, domains) for end in pattern.ends))
@@ -88,8 +89,8 @@ class BasicSolver:
 
     # --- domains ---------------------------------------------------------------------------------
     def _narrow(self, domains: dict[str, IntArray], end: End, nodes: IntArray) -> None:
-        known = domains.get(_key(end))
-        domains[_key(end)] = nodes if known is None else np.intersect1d(known, nodes, assume_unique=True)
+        known = domains.get(end.column)
+        domains[end.column] = nodes if known is None else np.intersect1d(known, nodes, assume_unique=True)
 
     def _of_types(self, ids: Sequence[str]) -> IntArray:
         found: list[IntArray] = [np.asarray(self._graph.nodes_of_type(id), np.int64) for id in ids]
@@ -137,7 +138,7 @@ class BasicSolver:
         for pattern in patterns:
             assert isinstance(pattern.predicate, Relations) and not isinstance(pattern.tail, Classes)
             link = Link(pattern.predicate.numbers)
-            bound.append(BoundPattern(_key(pattern.head), link, _key(pattern.tail), write_triple(pattern)))
+            bound.append(BoundPattern(pattern.head.column, link, pattern.tail.column, write_triple(pattern)))
         query = Query(tuple(dict.fromkeys(bound)))
         self._steps = self._steps or adjacency(self._graph, self._limits.check)
         candidates = {name: nodes for name, nodes in domains.items() if name in query.names}
@@ -161,11 +162,11 @@ class BasicSolver:
         domains: Bounds,
     ) -> Iterator[Table]:
         """The nodes of variables and constants that no edge binds."""
-        known = {_key(end) for pattern in linked for end in pattern.ends}
-        heads = {_key(pattern.head) for pattern in later}
+        known = {end.column for pattern in linked for end in pattern.ends}
+        heads = {pattern.head.column for pattern in later}
         for pattern in patterns:
             for end in pattern.ends if pattern not in later else (pattern.head,):
-                key = _key(end)
+                key = end.column
                 if key in known:
                     continue
                 known.add(key)
@@ -176,10 +177,7 @@ class BasicSolver:
                 yield Table({key: nodes}, len(nodes))
 
     def _joined(self, left: Table, right: Table) -> Table:
-        try:
-            found = joined(left, right, self._limits.rows)
-        except TooManyRowsError:
-            raise self._limits.too_many() from None
+        found = joined(left, right, self._limits)
         self._limits.check()
         return found
 
@@ -187,7 +185,7 @@ class BasicSolver:
     def _with_path(self, tables: Sequence[Table], pattern: TriplePattern, domains: Bounds) -> list[Table]:
         """The tables with the ends of a path joined with the pairs of nodes that it joins, and the others."""
         assert not isinstance(pattern.tail, Classes)
-        head, tail = _key(pattern.head), _key(pattern.tail)
+        head, tail = pattern.head.column, pattern.tail.column
         ends: list[IntArray | None] = []
         for key in (head, tail):
             column = next((table.columns[key] for table in tables if key in table.columns), None)
@@ -201,7 +199,7 @@ class BasicSolver:
 
     def _choices(self, tables: Sequence[Table], end: End, domains: Bounds) -> int:
         """How many nodes an end of a path may be."""
-        key = _key(end)
+        key = end.column
         sizes = [table.length for table in tables if key in table.columns]
         return min(sizes) if sizes else len(domains[key]) if key in domains else self._graph.num_nodes
 
@@ -209,11 +207,11 @@ class BasicSolver:
     def _with_texts(self, table: Table, pattern: TriplePattern) -> Table:
         """With the labels, or the classes, of a column in another."""
         assert isinstance(pattern.tail, Var)
-        nodes = table.columns[_key(pattern.head)]
+        nodes = table.columns[pattern.head.column]
         if isinstance(pattern.predicate, Labelled):
             is_entity = (nodes >= 0) & (nodes < self._graph.num_entities)
             table = table.filter(is_entity)
-            texts = self._graph.texts(table.columns[_key(pattern.head)])
+            texts = self._graph.texts(table.columns[pattern.head.column])
             column = self._terms.ids(Values.of_texts(texts))
         else:
             rows, classes = self._classes(nodes)
@@ -243,14 +241,6 @@ class BasicSolver:
         hidden = {one.column for one in constants}
         shown = [column for name, column in table.columns.items() if name not in hidden]
         return table.take(first_rows(*codes(shown, table.length)))
-
-
-def _key(end: End) -> str:
-    return end.name if isinstance(end, Var) else end.column
-
-
-def _names(patterns: Sequence[TriplePattern]) -> set[str]:
-    return {_key(end) for pattern in patterns for end in pattern.ends}
 
 
 def bounds_of(table: Table, names: Sequence[str], at_most: int) -> dict[str, IntArray]:

@@ -8,6 +8,7 @@ whole number by its year. Two entities are equal if they are the same; an entity
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -69,10 +70,8 @@ def compare(terms: Terms, operator: str, left: Values, right: Values) -> Codes:
 
 def one_of(terms: Terms, value: Values, others: Sequence[Values]) -> Codes:
     """Whether a value equals any of others: TRUE if so, else WRONG if a comparison was an error, else FALSE."""
-    truth = np.full(len(value), FALSE, np.int8)
-    for other in others:
-        truth = either(truth, compare(terms, "=", value, other))
-    return truth
+    truths = (compare(terms, "=", value, other) for other in others)
+    return functools.reduce(either, truths, np.full(len(value), FALSE, np.int8))
 
 
 def _in_own_unit(terms: Terms, values: Values, rows: Flags) -> npt.NDArray[np.float64] | None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
+from triplecheck.kg._arrays import used
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans import algebra as of
@@ -17,19 +18,9 @@ from triplecheck.kg.plans.compare import places
 from triplecheck.kg.plans.expressions import Expressions
 from triplecheck.kg.plans.groups import GROUP, grouped
 from triplecheck.kg.plans.limits import Limits
-from triplecheck.kg.plans.tables import (
-    UNBOUND,
-    Table,
-    TooManyRowsError,
-    codes,
-    concat,
-    first_rows,
-    joined,
-    matching,
-    merged,
-)
+from triplecheck.kg.plans.tables import UNBOUND, Table, codes, concat, first_rows, joined, matching, merged
 from triplecheck.kg.plans.terms import Terms
-from triplecheck.kg.plans.write import spine, with_aggregates, write_expression, write_pattern
+from triplecheck.kg.plans.write import with_aggregates, write_expression, write_pattern
 
 SELECT = "#select"
 """What the columns begin with that have the rows of a query in a query; the number in `Run.selects` follows."""
@@ -92,7 +83,6 @@ class Run:
     """One run of a plan.
 
     Attributes:
-        limits: what it may use.
         steps: what it looked through, of the query itself.
         notes: what went wrong, as sentences.
         selects: the queries in the query.
@@ -149,19 +139,13 @@ class Run:
     def table(self, node: of.Operator, bounds: Bounds) -> Table:
         """The solutions of a pattern; those with nodes outside of the bounds may be left out."""
         self.limits.check()
-        try:
-            return self._table(node, bounds)
-        except TooManyRowsError:
-            raise self.limits.too_many() from None
-
-    def _table(self, node: of.Operator, bounds: Bounds) -> Table:
         match node:
             case of.Basic():
                 return self._basic.solve(node, bounds) if node.patterns else Table.one()
             case of.Join(left, right):
                 first = self.table(left, bounds)
                 second = self.table(right, self._narrowed(bounds, first, right))
-                return joined(first, second, self.limits.rows)
+                return joined(first, second, self.limits)
             case of.LeftJoin():
                 return self._left_join(node, bounds)
             case of.Minus(left, right):
@@ -201,13 +185,12 @@ class Run:
         left = self.table(node.left, bounds)
         right = self.table(node.right, self._narrowed({}, left, node.right))
         shared = [name for name in left.columns if name in right.columns]
-        left_rows, right_rows = matching(left, right, shared, self.limits.rows)
+        left_rows, right_rows = matching(left, right, shared, self.limits)
         both = merged(left, right, left_rows, right_rows)
         if node.condition is not None:
             keep = self._expressions.truth(node.condition, both) == 1
             both, left_rows = both.filter(keep), left_rows[keep]
-        alone = np.ones(left.length, bool)
-        alone[left_rows] = False
+        alone = ~used(left_rows, left.length)
         result = concat([both, left.filter(alone)]).only(dict.fromkeys((*left.columns, *right.columns)))
         return result.take(np.argsort(np.concatenate([left_rows, np.flatnonzero(alone)]), kind="stable"))
 
@@ -216,7 +199,7 @@ class Run:
         shared = [name for name in left.columns if name in right.columns and not name.startswith("=")]
         gone = np.zeros(left.length, bool)
         if shared:
-            rows, others = matching(left, right, shared, self.limits.rows)
+            rows, others = matching(left, right, shared, self.limits)
             agree = np.zeros(len(rows), bool)
             for name in shared:  # at least one variable must be bound in both
                 agree |= (left.columns[name][rows] != UNBOUND) & (right.columns[name][others] != UNBOUND)
@@ -229,7 +212,7 @@ class Run:
         table = self.table(node.of, bounds)
         # Cheap conditions first: EXISTS then looks at fewer rows.
         for one in sorted(node.conditions, key=lambda one: any(isinstance(p, of.Exists) for p in of.parts(one))):
-            text = with_aggregates(write_expression(one), spine(node))
+            text = with_aggregates(write_expression(one), node)
             if isinstance(one, of.Exists):
                 has, against = self._has(one, table)
                 keep = has != one.negated
@@ -250,8 +233,7 @@ class Run:
         found, number = codes([table.columns[name] for name in shared], table.length)
         seeds = table.only(shared).take(first_rows(found, number)).extended(_ROW, np.arange(number))
         solved = self._seeded(one.pattern, seeds)
-        has = np.zeros(number, bool)
-        has[solved.columns[_ROW]] = True
+        has = used(solved.columns[_ROW], number)
         return has[found] if table.length else np.zeros(0, bool), solved
 
     def _seeded(self, node: of.Operator, seeds: Table) -> Table:
@@ -278,10 +260,9 @@ class Run:
                 left_row = f"#left{len(table.columns)}"  # one of its own for each OPTIONAL within another
                 numbered = table.extended(left_row, np.arange(table.length))
                 both = self._seeded(of.Filter(right, (condition,)) if condition is not None else right, numbered)
-                alone = np.ones(table.length, bool)
-                alone[both.columns[left_row]] = False
-                return concat([both.only([n for n in both.columns if n != left_row]), table.filter(alone)])
-        return joined(seeds, self.table(node, self._narrowed({}, seeds, node)), self.limits.rows)
+                alone = table.filter(~used(both.columns[left_row], table.length))
+                return concat([both.only([n for n in both.columns if n != left_row]), alone])
+        return joined(seeds, self.table(node, self._narrowed({}, seeds, node)), self.limits)
 
     def _group(self, node: of.Group) -> Table:
         table = self.table(node.of, {})

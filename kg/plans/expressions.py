@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 from triplecheck.kg.plans.algebra import Call, Constant, Exists, Expression, IsA, Labelled, Relations, Var
 from triplecheck.kg.plans.basic import NotCoveredError
 from triplecheck.kg.plans.compare import both, compare, either, negated, one_of, truth_of
-from triplecheck.kg.plans.quantities import time_parts, without_noise
+from triplecheck.kg.plans.quantities import WIDEST, time_parts, without_noise
 from triplecheck.kg.plans.tables import UNBOUND, Table
 from triplecheck.kg.plans.terms import BOOLEAN, DECIMAL, DOUBLE, ERROR, INTEGER, NUMBER, TIME, Codes, Terms, Values
 from triplecheck.kg.plans.write import write_expression
@@ -34,7 +35,6 @@ _ROUNDED: dict[str, Callable[[npt.NDArray[np.float64]], npt.NDArray[np.float64]]
 _TEXT_TESTS = {"contains": pc.match_substring, "strstarts": pc.starts_with, "strends": pc.ends_with}
 _TIME_PARTS = ("year", "month", "day")
 _MONTH, _DATE = re.compile(r"-?\d{4,}-\d{2}"), re.compile(r"-?\d{4,}-\d{2}-\d{2}")
-_WIDEST = 2.0**53  # up to here float64 holds every integer
 _DAY = 86_400.0  # seconds
 
 
@@ -54,11 +54,8 @@ class Expressions:
             case Exists():
                 return np.asarray(self._having(expression, table) != expression.negated, np.int8)
             case Call("and" | "or" as name, arguments):
-                join = both if name == "and" else either
-                truth = self.truth(arguments[0], table)
-                for one in arguments[1:]:
-                    truth = join(truth, self.truth(one, table))
-                return truth
+                truths = [self.truth(one, table) for one in arguments]
+                return functools.reduce(both if name == "and" else either, truths)
             case Call("not", (one,)):
                 return negated(self.truth(one, table))
             case Call(name, (left, right)) if name in _COMPARISONS:
@@ -118,9 +115,7 @@ class Expressions:
         elif _DATE.fullmatch(_written(left)) or _DATE.fullmatch(_written(right)):
             ways = [(_in_days(a), _in_days(b)) for a, b in ways]
         truths = [compare(self._terms, "=" if operator == "!=" and len(ways) > 1 else operator, a, b) for a, b in ways]
-        truth = truths[0]
-        for one in truths[1:]:
-            truth = either(truth, one)
+        truth = functools.reduce(either, truths)
         return negated(truth) if operator == "!=" and len(ways) > 1 else truth
 
     def _each(self, expression: Expression, table: Table) -> list[Values]:
@@ -276,14 +271,14 @@ def _computed(terms: Terms, operator: str, left: Values, right: Values) -> Value
                 sizes, rests = np.where(between, sizes * _DAY, sizes), np.where(between, rests * _DAY, rests)
                 good = alike
             found = Values.of_numbers(without_noise(sizes, forms == DECIMAL), forms, good, kinds, units)
-            wide = (np.abs(sizes) >= _WIDEST) & (kinds == NUMBER)
+            wide = (np.abs(sizes) >= WIDEST) & (kinds == NUMBER)
             return found if not wide.any() and not rests.any() else _exact(operator, left, right, found)
         if operator == "*":
             kinds = np.where(is_number, right.kinds, left.kinds)
             good = (left.kinds >= NUMBER) & (right.kinds >= NUMBER) & (is_number | other_is) & untimed
             units = np.where(is_number, right.unit_codes, units)
             found = Values.of_numbers(left.sizes * right.sizes, forms, good, kinds, units)
-            return found if not (np.abs(found.sizes) >= _WIDEST).any() else _exact(operator, left, right, found)
+            return found if not (np.abs(found.sizes) >= WIDEST).any() else _exact(operator, left, right, found)
         ratio = alike & ~is_number & untimed  # of two of one dimension: a number
         good = (ratio | ((left.kinds >= NUMBER) & other_is & untimed)) & (right.sizes != 0)
         kinds, units = np.where(ratio, NUMBER, left.kinds), np.where(ratio, 0, units)
@@ -294,7 +289,7 @@ def _exact(operator: str, left: Values, right: Values, found: Values) -> Values:
     """The same with integers of any size; only the rows that need it."""
     sizes, rests = found.sizes.copy(), found.rests.copy()
     forms = np.maximum(left.forms, right.forms)
-    wide = (np.abs(sizes) >= _WIDEST) | (left.rests != 0) | (right.rests != 0)
+    wide = (np.abs(sizes) >= WIDEST) | (left.rests != 0) | (right.rests != 0)
     for row in np.flatnonzero(wide & (forms == INTEGER) & (found.kinds == NUMBER)).tolist():
         a, b = (int(one.sizes[row]) + int(one.rests[row]) for one in (left, right))
         whole = a + b if operator == "+" else a - b if operator == "-" else a * b

@@ -11,7 +11,7 @@ import pyarrow as pa
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import HIDDEN, Aggregate, Expression, Group, Var
 from triplecheck.kg.plans.compare import places
-from triplecheck.kg.plans.quantities import without_noise
+from triplecheck.kg.plans.quantities import WIDEST, without_noise
 from triplecheck.kg.plans.tables import UNBOUND, Table, codes, first_rows
 from triplecheck.kg.plans.terms import DECIMAL, ERROR, INTEGER, NUMBER, TIME, Terms, Values
 
@@ -19,8 +19,6 @@ GROUP = "#group"
 """The column with the number of the group."""
 
 Floats = npt.NDArray[np.float64]
-
-_WIDEST = 2.0**53  # up to here float64 holds every integer
 
 ValuesOf = Callable[[Expression, Table], Values]
 
@@ -134,7 +132,7 @@ class _Aggregation:
         forms = np.full(self._number, INTEGER, np.int8)
         np.maximum.at(forms, groups, values.forms[at])
         lost: Floats = np.zeros(self._number)
-        if rests.any() or np.bincount(groups, np.abs(sizes), self._number).max(initial=0.0) >= _WIDEST:
+        if rests.any() or np.bincount(groups, np.abs(sizes), self._number).max(initial=0.0) >= WIDEST:
             sums, lost = _exact_sums(groups, sizes, rests, sums, forms)
         if one.name == "avg":
             whole = np.maximum(counts, 1)

@@ -48,7 +48,6 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ..
     """Hints to a plan that finds nothing: patterns that nothing can match, relations that lead the other way round.
 
     Args:
-        graph: the graph whose names it was read with.
         seconds: maximum processor time; what was found until then is returned.
 
     Returns:
@@ -66,11 +65,7 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ..
 
 
 def excluding_nothing(graph: Graph, plan: Plan) -> frozenset[int]:
-    """The things that a plan excludes by `!=` from things of a class that they do not have, so that nothing changes.
-
-    Args:
-        graph: the graph whose names it was read with.
-    """
+    """The things that a plan excludes by `!=` from things of a class that they do not have, so that nothing changes."""
     kinds, found = _kinds(plan), set[int]()
     for call in (one for one in parts(plan.algebra) if isinstance(one, Call) and one.name == "!="):
         own = {id for one in call.arguments if isinstance(one, Var) and one in kinds for id in kinds[one].ids}
@@ -125,7 +120,8 @@ class _Check:
             text = f"{name} leads from {leads[0]} to {leads[1]}; here it leads from {here[0]} to {here[1]}"
             return Hint(text, turned=True)
         for way, end, nodes in ((Direction.OUT, pattern.head, head), (Direction.IN, pattern.tail, tail)):
-            if nodes is not None and not self._has(pattern.predicate, nodes, way):
+            numbers = pattern.predicate.numbers
+            if nodes is not None and not any(len(self._graph.expand(nodes, number, way)) for number in numbers):
                 whose = self._said(end, kinds)
                 others = [] if way is Direction.OUT else self._others(pattern, nodes, head)
                 does = f"; {' or '.join(others)} does" if others else ""
@@ -145,9 +141,6 @@ class _Check:
         query = Query((BoundPattern("head", Link(relations.numbers), "tail", relations.text),))
         domains = {name: nodes for name, nodes in (("head", head), ("tail", tail)) if nodes is not None}
         return match(self._graph, query, candidates=domains).emptied_by is None
-
-    def _has(self, relations: Relations, nodes: IntArray, way: Direction) -> bool:
-        return any(len(self._graph.expand(nodes, number, way)) for number in relations.numbers)
 
     def _others(self, pattern: TriplePattern, nodes: IntArray, heads: IntArray | None) -> list[str]:
         """The relations that lead to a named thing from the class at the head, or from what has the relation of the

@@ -43,12 +43,14 @@ def write_label(label: str) -> str:
     """A label or id in angle brackets; reading it gives the same text, whatever its characters."""
     if _PLAIN.fullmatch(label) and _is_name(label):
         return f"<{label}>"
-    safe = "" if not _is_iri(label) else ":/#?&=@!$'()*+,;~[]"
+    is_iri = re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", label)
+    safe = ":/#?&=@!$'()*+,;~[]" if is_iri else ""
     return f"<{quote(label, safe=safe, errors='replace').replace('?', '%3F').replace('$', '%24')}>"
 
 
 _BARE = {XSD + "integer": re.compile(r"[+-]?\d+"), XSD + "decimal": re.compile(r"(?<!\d)[+-]?\d*+\.\d+")}
 _BARE |= {XSD + "boolean": re.compile("true|false")}
+_ESCAPED = str.maketrans({"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r", "\t": "\\t"})
 
 
 def write_value(value: Literal) -> str:
@@ -56,20 +58,10 @@ def write_value(value: Literal) -> str:
     bare = _BARE.get(value.datatype)
     if bare is not None and bare.fullmatch(value.lexical):
         return value.lexical
-    quoted = _quoted(value.lexical)
+    quoted = f'"{value.lexical.translate(_ESCAPED)}"'
     short = value.datatype.removeprefix(XSD)
     kind = "" if short == "string" else f"^^xsd:{short}" if short.isalnum() else f"^^<{value.datatype}>"
     return quoted + kind
-
-
-def _quoted(text: str) -> str:
-    for character, escape in (("\\", "\\\\"), ('"', '\\"'), ("\n", "\\n"), ("\r", "\\r"), ("\t", "\\t")):
-        text = text.replace(character, escape)
-    return f'"{text}"'
-
-
-def _is_iri(text: str) -> bool:
-    return re.match(r"[A-Za-z][A-Za-z0-9+.-]*://", text) is not None
 
 
 def _is_name(text: str) -> bool:

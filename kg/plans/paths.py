@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from triplecheck.kg._arrays import concat_ranges, distinct
+from triplecheck.kg._arrays import concat_ranges, distinct, used
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import Chain, Inverse, IsA, Labelled, Path, Predicate, Relations
@@ -61,9 +61,8 @@ class Paths:
         rows, far = self._step(path, Direction.IN if backwards else Direction.OUT)(near)
         wanted = heads if backwards else tails
         if wanted is not None:
-            inside = np.zeros(self.graph.num_nodes, bool)
-            inside[wanted] = True
-            rows, far = rows[inside[far]], far[inside[far]]
+            inside = used(wanted, self.graph.num_nodes)[far]
+            rows, far = rows[inside], far[inside]
         return (far, near[rows]) if backwards else (near[rows], far)
 
     def trace(self, path: Predicate, head: int, tail: int) -> list[Edge]:

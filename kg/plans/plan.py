@@ -12,7 +12,7 @@ from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.plans.names import PlanNames
 from triplecheck.kg.plans.notation import encode, parse
 from triplecheck.kg.plans.translate import translate
-from triplecheck.kg.plans.write import aggregated, spine, with_aggregates, write_expression, write_pattern
+from triplecheck.kg.plans.write import aggregated, with_aggregates, write_expression, write_pattern
 from triplecheck.kg.values import valid
 
 _STAR = re.compile(r"\bSELECT\s+(?:DISTINCT\s+|REDUCED\s+)?\*", re.IGNORECASE)
@@ -50,7 +50,6 @@ class Operation:
             `exists`, `minus pattern`, `union`, `optional`, `group`, `having`, `distinct`, `order`, `limit`, `offset`,
             `values`, `or`, `not`, and `cycle` where its triples join variables in a cycle.
         text: what it applies to, as it is written in a plan.
-        variables: the variables in it.
         values: the values in it as they are written, such as "18"; "desc" or "asc" of `order`; the number of `limit`.
     """
 
@@ -70,7 +69,6 @@ class Plan:
         variables: the columns of its result; none of an ask.
         names: what it names, in order of appearance, each once per place.
         operations: what it does besides matching triples.
-        algebra: what it computes.
     """
 
     text: str
@@ -102,30 +100,21 @@ class Plan:
         used.update(self.algebra.names)
         at = Counter(end.name for one in self._patterns for end in _joined(one))
         middle = {name for name, count in at.items() if count == 2 and used[name] == 2}
-        return [
-            one.predicate.numbers
-            for one in self._patterns
-            if isinstance(one.predicate, of.Relations) and middle & {end.name for end in _joined(one)}
-        ]
+        return [numbers for one, numbers in self._related if middle & {end.name for end in _joined(one)}]
 
     def leading_to(self, variables: Iterable[str]) -> list[tuple[int, ...]]:
         """The relations of the triples whose tail is one of some variables."""
         names = set(variables)
-        return [
-            one.predicate.numbers
-            for one in self._patterns
-            if isinstance(one.predicate, of.Relations) and isinstance(one.tail, of.Var) and one.tail.name in names
-        ]
+        return [numbers for one, numbers in self._related if isinstance(one.tail, of.Var) and one.tail.name in names]
 
     @property
     def stated(self) -> list[tuple[int, ...]]:
         """The relations of the triples whose two ends are things that the query names; empty for ASK."""
+        related = self._related if self.kind == "select" else []
         return [
-            one.predicate.numbers
-            for one in (self._patterns if self.kind == "select" else ())
-            if isinstance(one.predicate, of.Relations)
-            and not isinstance(one.tail, of.Classes)
-            and not any(isinstance(end, of.Var) for end in one.ends)
+            numbers
+            for one, numbers in related
+            if isinstance(one.head, of.Constant) and isinstance(one.tail, of.Constant)
         ]
 
     @property
@@ -178,11 +167,7 @@ class Plan:
         numbers of the relation; none of a plan with a negation."""
         if self.has("not", "not exists", "minus pattern"):
             return []
-        told = {
-            one.tail.name: (one.head, one.predicate.numbers)
-            for one in self._patterns
-            if isinstance(one.tail, of.Var) and isinstance(one.predicate, of.Relations)
-        }
+        told = {one.tail.name: (one.head, numbers) for one, numbers in self._related if isinstance(one.tail, of.Var)}
         found = []
         for call in (one for one in of.parts(self.algebra) if isinstance(one, of.Call) and one.name in _ORDERED):
             values = [told[one.name] for one in call.arguments if isinstance(one, of.Var) and one.name in told]
@@ -194,6 +179,11 @@ class Plan:
     @property
     def _patterns(self) -> list[of.TriplePattern]:
         return [one for one in of.parts(self.algebra) if isinstance(one, of.TriplePattern)]
+
+    @property
+    def _related(self) -> list[tuple[of.TriplePattern, tuple[int, ...]]]:
+        """The triples that have relations, with the numbers of these."""
+        return [(one, one.predicate.numbers) for one in self._patterns if isinstance(one.predicate, of.Relations)]
 
     def has(self, *names: str) -> bool:
         """Whether it does any of these operations."""
@@ -248,7 +238,7 @@ def _operations(node: object) -> Iterator[Operation]:
                 yield _operation("group", *keys)
             for one in aggregates:
                 if one.name != "sample" or one.of not in keys:
-                    yield _aggregate(one)
+                    yield Operation(one.name, aggregated(one), _variables(one.of), _values(one.of))
             yield from _operations(inner)
         case of.Filter(inner, conditions, having):
             yield from _operations(inner)
@@ -257,21 +247,21 @@ def _operations(node: object) -> Iterator[Operation]:
                     yield _operation("having", condition)
                 yield from _operations(condition)
         case of.Exists(pattern, negated):
-            yield Operation("not exists" if negated else "exists", write_pattern(pattern), tuple(_variables(pattern)))
+            yield Operation("not exists" if negated else "exists", write_pattern(pattern), _variables(pattern))
             yield from _operations(pattern)
         case of.Minus(left, right):
             yield from _operations(left)
-            yield Operation("minus pattern", write_pattern(right), tuple(_variables(right)))
+            yield Operation("minus pattern", write_pattern(right), _variables(right))
             yield from _operations(right)
         case of.Union():
-            yield Operation("union", write_pattern(node), tuple(_variables(node)))
+            yield Operation("union", write_pattern(node), _variables(node))
             yield from _operations((node.left, node.right))
         case of.LeftJoin(left, right, condition):
             yield from _operations(left)
-            yield Operation("optional", write_pattern(right), tuple(_variables(right)))
+            yield Operation("optional", write_pattern(right), _variables(right))
             yield from _operations((right, condition))
         case of.Basic(patterns) if _has_cycle(patterns):
-            yield Operation("cycle", write_pattern(node), tuple(_variables(node)))
+            yield Operation("cycle", write_pattern(node), _variables(node))
         case of.Values():
             yield Operation("values", write_pattern(node), node.names)
         case of.Call(name, arguments):
@@ -284,15 +274,14 @@ def _operations(node: object) -> Iterator[Operation]:
 
 
 def _of_select(node: of.Select) -> Iterator[Operation]:
-    results = spine(node.of)
     for one in _operations(node.of):
-        yield replace(one, text=with_aggregates(one.text, results))
+        yield replace(one, text=with_aggregates(one.text, node.of))
     if node.distinct:
         yield Operation("distinct", "", node.names)
     for expression, descending in node.order:
         way = "desc" if descending else "asc"
-        text = with_aggregates(write_expression(expression), results)
-        yield Operation("order", text, tuple(_variables(expression)), (way,))
+        text = with_aggregates(write_expression(expression), node.of)
+        yield Operation("order", text, _variables(expression), (way,))
     if node.start:
         yield Operation("offset", str(node.start), values=(str(node.start),))
     if node.length is not None:
@@ -301,15 +290,11 @@ def _of_select(node: of.Select) -> Iterator[Operation]:
 
 def _operation(name: str, *expressions: of.Expression) -> Operation:
     text = ", ".join(map(write_expression, expressions))
-    return Operation(name, text, tuple(_variables(expressions)), _values(expressions))
+    return Operation(name, text, _variables(expressions), _values(expressions))
 
 
-def _aggregate(one: of.Aggregate) -> Operation:
-    return Operation(one.name, aggregated(one), tuple(_variables(one.of)), _values(one.of))
-
-
-def _variables(node: object) -> Iterator[str]:
-    return iter(dict.fromkeys(one.name for one in of.parts(node) if isinstance(one, of.Var) and one.name[0] != "_"))
+def _variables(node: object) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(one.name for one in of.parts(node) if isinstance(one, of.Var) and one.name[0] != "_"))
 
 
 def _values(node: object) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
+from triplecheck.kg._arrays import used
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import IntArray
 from triplecheck.kg.plans.algebra import (
@@ -19,7 +20,6 @@ from triplecheck.kg.plans.algebra import (
     Path,
     Relations,
     TriplePattern,
-    Var,
     positive,
     variables,
 )
@@ -72,14 +72,7 @@ class Looked:
 
 @dataclass(frozen=True)
 class Proofs:
-    """Proofs of the rows of one run.
-
-    Attributes:
-        plan: the plan.
-        run: what ran it.
-        selected: its sorted rows.
-        places: which of them were given.
-    """
+    """Proofs of the rows of one run: of its sorted rows, those at some places were given."""
 
     plan: Plan
     run: Run = field(repr=False)
@@ -103,7 +96,7 @@ class Proofs:
             if step.kind == "exists" and step.against is not None:
                 solved, patterns = step.against
                 shared = [name for name in table.columns if name in solved.columns and name in step.variables]
-                found = matching(table.take(rows), solved, shared, self.run.limits.rows)[1]
+                found = matching(table.take(rows), solved, shared, self.run.limits)[1]
                 yield solved, np.unique(found), patterns
 
     @cached_property
@@ -128,9 +121,7 @@ class Proofs:
             table, patterns = step.against
             rows = np.arange(min(table.length, _EXAMPLES))
         else:
-            gone = np.ones(seen, bool)
-            gone[step.kept] = False
-            table, rows = step.seen, np.flatnonzero(gone)[:_EXAMPLES]
+            table, rows = step.seen, np.flatnonzero(~used(step.kept, seen))[:_EXAMPLES]
             patterns = tuple(one for one in self._patterns if variables(one) & step.variables)
         edges, _ = self._edges([(table, rows, patterns)], _EXAMPLES)
         return Looked(step.kind, step.text, seen, len(step.kept), tuple(edges))
@@ -238,5 +229,5 @@ class Proofs:
 
 
 def _column(table: Table, rows: IntArray, end: End) -> IntArray | None:
-    column = table.columns.get(end.name if isinstance(end, Var) else end.column)
+    column = table.columns.get(end.column)
     return None if column is None else column[rows]

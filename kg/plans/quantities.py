@@ -16,6 +16,9 @@ from triplecheck.kg.values.units import whole
 
 Floats = npt.NDArray[np.float64]
 
+WIDEST = 2.0**53
+"""Up to here float64 holds every integer."""
+
 # The number of a quantity, so that what remains tells its unit.
 _NUMBER = r"[+−-]?[0-9](?:[0-9.,\p{Z}]*[0-9])?(?:[eE][+-]?[0-9]+)?"
 _TO_1970 = 719_163  # days from the last day of year 0 to 1970-01-01
@@ -51,12 +54,6 @@ def scale_of(unit_text: str) -> tuple[float, float]:
     """One of a unit, and its zero, in the base unit; 1 and 0 for no unit."""
     found = unit(unit_text) if unit_text else None
     return (1.0, 0.0) if found is None else (float(found.factor), float(found.offset))
-
-
-def has_zero(unit_text: str) -> bool:
-    """Whether the zero of a unit is not nothing, as of degrees Celsius."""
-    found = unit(unit_text) if unit_text else None
-    return found is not None and found.offset != 0
 
 
 def size_in_words(size: float, rest: float, unit_text: str, is_difference: bool) -> str:

@@ -11,8 +11,7 @@ from triplecheck.kg.cypher.values import literals
 from triplecheck.kg.errors import PlanError
 from triplecheck.kg.graph import Graph
 from triplecheck.kg.plans import algebra as of
-from triplecheck.kg.plans.cypher import write_cypher
-from triplecheck.kg.plans.cypher_patterns import NODE, VALUE
+from triplecheck.kg.plans.cypher import NODE, VALUE, write_cypher
 from triplecheck.kg.plans.plan import Plan
 from triplecheck.kg.plans.sparql import write_query
 from triplecheck.kg.sparql.client import QueryRefusedError

@@ -144,9 +144,8 @@ class _Writer:
         subject = self._tokens[at + 2].text
         end, predicate = self._name(at + 3)
         closed = end + 2 < len(self._tokens) and self._tokens[end + 2].text == ")"
-        if not (
-            subject[0] in "?$" and predicate and closed and self._kind(end) == "compare" and self._is_term(end + 1)
-        ):
+        compares = self._kind(end) == "compare" and self._is_term(end + 1)
+        if not (subject[0] in "?$" and predicate and closed and compares):
             return None
         return end + 3, f"{subject} {self._compared(predicate, end)}"
 

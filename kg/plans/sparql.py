@@ -83,7 +83,8 @@ class _Writer:
             f"{{ {self.group(pattern)} }}",
         ]
         if group is not None and group.keys:
-            parts.append(f"GROUP BY {' '.join(self._key(key) for key in group.keys)}")
+            named = (f"?{one.name}" if isinstance(one, of.Var) else f"({self.expression(one)})" for one in group.keys)
+            parts.append(f"GROUP BY {' '.join(named)}")
         if having:
             parts.append("HAVING " + " ".join(f"({one})" for one in having))
         if query.order:
@@ -96,9 +97,6 @@ class _Writer:
             parts.append(f"OFFSET {query.start}")
         self._aggregates = outer
         return " ".join(parts)
-
-    def _key(self, key: of.Expression) -> str:
-        return f"?{key.name}" if isinstance(key, of.Var) else f"({self.expression(key)})"
 
     def _aggregate(self, one: of.Aggregate) -> str:
         inner = "DISTINCT " * one.distinct + ("*" if one.of is None else self.expression(one.of))
@@ -113,14 +111,14 @@ class _Writer:
                 return self._basic(patterns)
             case of.Join(left, right):
                 first = self.group(left) if isinstance(left, of.Join) else self._part(left)
-                return (
-                    f"{first} . {self.group(right)}"
-                    if isinstance(right, of.Basic)
-                    else f"{first} {self._braced(right)}"
-                )
+                if isinstance(right, of.Basic):
+                    return f"{first} . {self.group(right)}"
+                return f"{first} {self._braced(right)}"
             case of.LeftJoin(left, right, condition):
                 also = "" if condition is None else f" FILTER({self.expression(condition)})"
-                return f"{self._part(left)} OPTIONAL {{ {self._inside(right)}{also} }}"
+                outer = self._part(left)
+                inner = self._part(right) if isinstance(right, of.Filter) else self.group(right)
+                return f"{outer} OPTIONAL {{ {inner}{also} }}"
             case of.Minus(left, right):
                 return f"{self._part(left)} MINUS {{ {self.group(right)} }}"
             case of.Union(left, right):
@@ -145,9 +143,6 @@ class _Writer:
     def _braced(self, node: of.Operator) -> str:
         return f"{{ {self.group(node)} }}"
 
-    def _inside(self, node: of.Operator) -> str:
-        return self._part(node) if isinstance(node, of.Filter) else self.group(node)
-
     def _values(self, node: of.Values) -> str:
         rows = []
         for row in node.rows:
@@ -170,18 +165,16 @@ class _Writer:
         listed: dict[str, str] = {}  # terms that may be written in several ways, by how they are written here
         texts: list[str] = []
         filters: list[str] = []
-        several = False
         for pattern in patterns:
             head = self._end(pattern.head, listed)
-            predicate, is_several = self._predicate(pattern.predicate)
-            several |= is_several
             tail = self._tail(pattern, listed)
-            texts.append(f"{head} {predicate} {tail}")
+            texts.append(f"{head} {self._predicate(pattern.predicate)} {tail}")
             if isinstance(pattern.predicate, of.Labelled) and isinstance(pattern.tail, of.Var) and self._language:
                 filters.append(f"FILTER(LANG({tail}) = '' || LANGMATCHES(LANG({tail}), {self._language}))")
         values = [f"VALUES {name} {{ {terms} }}" for terms, name in listed.items()]
         text = " ".join([*values, " . ".join(texts), *filters])
-        if not listed and not several:
+        named = (one.predicate for one in patterns if isinstance(one.predicate, of.Relations | of.IsA | of.Labelled))
+        if not listed and all(len(self._predicates(one)) == 1 for one in named):
             return text
         shown = dict.fromkeys(_variable(one.name) for one in of.parts(tuple(patterns)) if isinstance(one, of.Var))
         if not shown:
@@ -205,15 +198,6 @@ class _Writer:
             return terms[0]
         return listed.setdefault(" ".join(terms), f"?oneof{next(self._fresh)}")
 
-    def _predicate(self, predicate: of.Predicate) -> tuple[str, bool]:
-        """A predicate or path, and whether it stands for several predicates."""
-        match predicate:
-            case of.Relations() | of.IsA() | of.Labelled():
-                return _alternatives(self._predicates(predicate))
-            case of.Var(name):
-                return f"?{name}", False
-        return self._path(predicate), False
-
     def _predicates(self, predicate: of.Relations | of.IsA | of.Labelled) -> Sequence[str]:
         match predicate:
             case of.Relations(numbers=numbers):
@@ -222,20 +206,26 @@ class _Writer:
                 return self._spelling.types
         return self._spelling.labels
 
-    def _path(self, path: of.Predicate) -> str:
-        match path:
+    def _predicate(self, predicate: of.Predicate) -> str:
+        """A predicate or path."""
+        match predicate:
+            case of.Relations() | of.IsA() | of.Labelled():
+                names = self._predicates(predicate)
+                return names[0] if len(names) == 1 else f"({'|'.join(names)})"
+            case of.Var(name):
+                return f"?{name}"
             case of.Inverse(part):
-                return f"^{self._path(part)}"
+                return f"^{self._predicate(part)}"
             case of.Chain(parts):
-                return f"({'/'.join(map(self._path, parts))})"
+                return f"({'/'.join(map(self._predicate, parts))})"
             case of.Path("|", parts):
-                return f"({'|'.join(map(self._path, parts))})"
+                return f"({'|'.join(map(self._predicate, parts))})"
             case of.Path("!", parts):
-                inside = (self._path(one).strip("()") for one in parts)
+                inside = (self._predicate(one).strip("()") for one in parts)
                 return f"!({'|'.join(inside)})"
             case of.Path(operator, (part,)):
-                return f"({self._path(part)}){operator}"
-        return self._predicate(path)[0]
+                return f"({self._predicate(part)}){operator}"
+        raise AssertionError(predicate)
 
     # --- expressions -----------------------------------------------------------------------------
     def expression(self, expression: of.Expression) -> str:
@@ -253,9 +243,8 @@ class _Writer:
                 return f"({self.expression(one)} {name.upper()} ({', '.join(self._each(others))}))"
             case of.Call("=" | "!=" as name, (left, right)) if _several(left) or _several(right):
                 one, other = (left, right) if _several(right) else (right, left)
-                return (
-                    f"({self.expression(one)} {'IN' if name == '=' else 'NOT IN'} ({', '.join(self._each([other]))}))"
-                )
+                sign = "IN" if name == "=" else "NOT IN"
+                return f"({self.expression(one)} {sign} ({', '.join(self._each([other]))}))"
             case of.Call("and" | "or" as name, arguments):
                 return f"({(' && ' if name == 'and' else ' || ').join(map(self.expression, arguments))})"
             case of.Call("not" | "minus" | "plus" as name, (one,)):
@@ -284,7 +273,3 @@ def _several(expression: of.Expression) -> bool:
 
 def _variable(name: str) -> str:
     return f"?unnamed{name.removeprefix('_:')}" if name.startswith("_:") else f"?{name}"
-
-
-def _alternatives(predicates: Sequence[str]) -> tuple[str, bool]:
-    return (predicates[0], False) if len(predicates) == 1 else (f"({'|'.join(predicates)})", True)

@@ -14,6 +14,7 @@ import pyarrow as pa
 
 from triplecheck.kg._arrays import concat_ranges
 from triplecheck.kg.graph import IntArray
+from triplecheck.kg.plans.limits import Limits
 
 UNBOUND = -1
 """Stands in a column where a variable has no value."""
@@ -101,32 +102,31 @@ def first_rows(found: IntArray, number: int) -> IntArray:
 
 
 # --- joins ---------------------------------------------------------------------------------------
-def matching(left: Table, right: Table, shared: Sequence[str], budget: int) -> tuple[IntArray, IntArray]:
+def matching(left: Table, right: Table, shared: Sequence[str], limits: Limits) -> tuple[IntArray, IntArray]:
     """Pairs of rows that agree on the shared variables, where unbound agrees with all.
 
     Returns:
         Rows of the left, ascending, and rows of the right, each shape (n,).
 
     Raises:
-        TooManyRowsError: there are more pairs than the budget.
+        PlanError: there are more pairs than the limit on rows.
     """
     if left.length == 0 or right.length == 0:
         return np.empty(0, np.int64), np.empty(0, np.int64)
-    parts = []
+    parts, budget = [], limits.rows
     for left_rows, left_bound in _by_bound(left, shared):
         for right_rows, right_bound in _by_bound(right, shared):
             on = [name for name, a, b in zip(shared, left_bound, right_bound, strict=True) if a and b]
-            parts.append(_equal(left, left_rows, right, right_rows, on, budget))
-            budget -= len(parts[-1][0])
+            pairs = _equal(left, left_rows, right, right_rows, on, budget)
+            if pairs is None:
+                raise limits.too_many()
+            parts.append(pairs)
+            budget -= len(pairs[0])
     if len(parts) == 1:
         return parts[0]
     lefts, rights = (np.concatenate([part[at] for part in parts]) for at in (0, 1))
     order = np.lexsort((rights, lefts))
     return lefts[order], rights[order]
-
-
-class TooManyRowsError(Exception):
-    """A join would have more rows than its budget."""
 
 
 def _by_bound(table: Table, shared: Sequence[str]) -> list[tuple[IntArray, tuple[bool, ...]]]:
@@ -143,7 +143,8 @@ def _by_bound(table: Table, shared: Sequence[str]) -> list[tuple[IntArray, tuple
 
 def _equal(
     left: Table, left_rows: IntArray, right: Table, right_rows: IntArray, on: Sequence[str], budget: int
-) -> tuple[IntArray, IntArray]:
+) -> tuple[IntArray, IntArray] | None:
+    """The pairs of some rows that agree on bound variables; None if there are more than the budget."""
     both = [np.concatenate([left.columns[name][left_rows], right.columns[name][right_rows]]) for name in on]
     keys = both[0] if len(both) == 1 else codes(both, len(left_rows) + len(right_rows))[0]
     left_keys, right_keys = keys[: len(left_rows)], keys[len(left_rows) :]
@@ -152,18 +153,18 @@ def _equal(
     start, stop = np.searchsorted(ordered, left_keys), np.searchsorted(ordered, left_keys, "right")
     counts = stop - start
     if int(counts.sum()) > budget:
-        raise TooManyRowsError
+        return None
     return left_rows[np.repeat(np.arange(len(left_rows)), counts)], right_rows[order[concat_ranges(start, stop)]]
 
 
-def joined(left: Table, right: Table, budget: int) -> Table:
+def joined(left: Table, right: Table, limits: Limits) -> Table:
     """The solutions of both that agree.
 
     Raises:
-        TooManyRowsError: they are more than the budget.
+        PlanError: they are more than the limit on rows.
     """
     shared = [name for name in left.columns if name in right.columns]
-    return merged(left, right, *matching(left, right, shared, budget))
+    return merged(left, right, *matching(left, right, shared, limits))
 
 
 def merged(left: Table, right: Table, left_rows: IntArray, right_rows: IntArray) -> Table:

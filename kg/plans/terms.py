@@ -15,9 +15,10 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from triplecheck.kg._arrays import distinct, used
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.graph import IntArray
-from triplecheck.kg.plans.quantities import has_zero, lacking, scale_of, size_in_words, units_of
+from triplecheck.kg.plans.quantities import lacking, scale_of, size_in_words, units_of
 from triplecheck.kg.plans.tables import UNBOUND, codes, first_rows
 from triplecheck.kg.types import XSD, Literal
 from triplecheck.kg.values import quantities
@@ -128,12 +129,7 @@ class Terms:
         fresh = nodes[~self._read[nodes]]
         if len(fresh) == 0:
             return
-        flags = np.zeros(self.nodes, bool) if len(fresh) > 1000 else None
-        if flags is None:
-            fresh = np.unique(fresh)
-        else:
-            flags[fresh] = True
-            fresh = np.flatnonzero(flags)
+        fresh = distinct(fresh) if len(fresh) <= 1000 else np.flatnonzero(used(fresh, self.nodes))
         plain = np.where(fresh < self.graph.num_entities, THING, TEXT).astype(np.int8)
         found = self._measured(self.graph.texts(fresh), self.graph.datatypes(fresh), plain)
         for column, values in zip(self._node_columns, found, strict=True):
@@ -178,7 +174,7 @@ class Terms:
     # --- units -----------------------------------------------------------------------------------
     def unit(self, text: str, is_difference: bool = False) -> int:
         """The number of a unit; differences of temperatures have units of their own, without the zero of the scale."""
-        key = (text, is_difference and has_zero(text))
+        key = (text, is_difference and scale_of(text)[1] != 0)
         if key not in self._units:
             self._units.append(key)
         return self._units.index(key)
@@ -261,13 +257,13 @@ class Terms:
         nodes = ids if is_node.all() else ids[is_node]
         self._look_at(nodes)
         if is_node.all():
-            kinds, sizes, rests, forms, units = (column[ids] for column in self._node_columns)
-            return Values(kinds, sizes, rests, forms, ids, units=units)
-        is_made = ids >= self.nodes
-        found = [np.zeros(len(ids), kind) for kind in _COLUMNS]
-        for at, (column, made) in enumerate(zip(self._node_columns, self._made_columns(), strict=True)):
-            found[at][is_node] = column[nodes]
-            found[at][is_made] = made[ids[is_made] - self.nodes]
+            found = [column[ids] for column in self._node_columns]
+        else:
+            is_made = ids >= self.nodes
+            found = [np.zeros(len(ids), kind) for kind in _COLUMNS]
+            for own, column, made in zip(found, self._node_columns, self._made_columns(), strict=True):
+                own[is_node] = column[nodes]
+                own[is_made] = made[ids[is_made] - self.nodes]
         kinds, sizes, rests, forms, units = found
         return Values(kinds, sizes, rests, forms, ids, units=units)
 
@@ -293,8 +289,8 @@ class Terms:
         places[is_node] = np.arange(len(texts))
         is_made = ids >= self.nodes
         if is_made.any():
-            distinct, at = np.unique(ids[is_made], return_inverse=True)
-            made = pa.array([self.literal(one).lexical for one in distinct.tolist()], pa.string())
+            terms, at = np.unique(ids[is_made], return_inverse=True)
+            made = pa.array([self.literal(one).lexical for one in terms.tolist()], pa.string())
             places[is_made] = len(texts) + at
             texts = pa.concat_arrays([texts, made])
         return texts.take(pa.array(places, pa.int64(), mask=places < 0))

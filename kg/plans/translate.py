@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import itertools
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -45,7 +46,7 @@ class _Translation:
     def __init__(self, names: PlanNames) -> None:
         self._names = names
         self._unnamed: dict[str, str] = {}
-        self._steps = 0
+        self._steps = itertools.count(1)
         self._aliases: dict[str, Any] = {}  # what the SELECT above computes, which HAVING may name
         self._meant: dict[str, to.Expression] = {}  # what rdflib's samples of single variables stand for
 
@@ -112,41 +113,23 @@ class _Translation:
         return made(found)
 
     def _bgp(self, found: Any) -> to.Operator:
-        patterns: list[to.TriplePattern] = []
-        either: list[to.Operator] = []
-        for head, predicate, tail in found.triples:
-            self._triple(head, predicate, tail, patterns, either)
-        return _together(patterns, either)
+        return _together(part for triple in found.triples for part in self._parts(*triple))
 
-    def _triple(
-        self, head: Any, predicate: Any, tail: Any, patterns: list[to.TriplePattern], either: list[to.Operator]
-    ) -> None:
-        """Add the patterns of one triple; sequences, inverses and alternatives of paths are taken apart."""
+    def _parts(self, head: Any, predicate: Any, tail: Any) -> Iterator[to.TriplePattern | to.Operator]:
+        """The patterns of one triple; sequences, inverses and alternatives of paths are taken apart."""
         if isinstance(predicate, InvPath):
-            self._triple(tail, predicate.arg, head, patterns, either)
+            yield from self._parts(tail, predicate.arg, head)
         elif isinstance(predicate, SequencePath):
-            ends = [head, *(self._step() for _ in predicate.args[1:]), tail]
+            ends = [head, *(BNode(f"step{next(self._steps)}") for _ in predicate.args[1:]), tail]
             for at, one in enumerate(predicate.args):
-                self._triple(ends[at], one, ends[at + 1], patterns, either)
+                yield from self._parts(ends[at], one, ends[at + 1])
         elif isinstance(predicate, AlternativePath):
-            both: to.Operator | None = None
-            for one in predicate.args:
-                there: list[to.TriplePattern] = []
-                more: list[to.Operator] = []
-                self._triple(head, one, tail, there, more)
-                part = _together(there, more)
-                both = part if both is None else to.Union(both, part)
-            assert both is not None
-            either.append(both)
+            yield functools.reduce(to.Union, [_together(self._parts(head, one, tail)) for one in predicate.args])
         else:
             meant = self._predicate(predicate)
             is_class = isinstance(meant, to.IsA) and isinstance(tail, URIRef | RdflibLiteral)
             end = self._names.classes(str(tail)) if is_class else self._end(tail)
-            patterns.append(to.TriplePattern(self._end(head), meant, end))
-
-    def _step(self) -> BNode:
-        self._steps += 1
-        return BNode(f"step{self._steps}")
+            yield to.TriplePattern(self._end(head), meant, end)
 
     def _predicate(self, found: Any) -> to.Predicate:
         if isinstance(found, Variable):
@@ -281,9 +264,10 @@ def _join(left: to.Operator, right: to.Operator) -> to.Operator:
     return right if left == nothing else left if right == nothing else to.Join(left, right)
 
 
-def _together(patterns: Sequence[to.TriplePattern], others: Iterable[to.Operator]) -> to.Operator:
-    first: to.Operator = to.Basic(tuple(patterns))
-    return functools.reduce(_join, others, first)
+def _together(parts: Iterable[to.TriplePattern | to.Operator]) -> to.Operator:
+    listed = list(parts)
+    first: to.Operator = to.Basic(tuple(part for part in listed if isinstance(part, to.TriplePattern)))
+    return functools.reduce(_join, (part for part in listed if not isinstance(part, to.TriplePattern)), first)
 
 
 def _is_sample(found: Any) -> bool:

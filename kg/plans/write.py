@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 
 from triplecheck.kg.plans import algebra as of
 from triplecheck.kg.types import XSD
@@ -38,13 +37,10 @@ def write_expression(expression: of.Expression, within: int = 0) -> str:
             elif name in ("not", "minus", "plus"):
                 text = {"not": "!", "minus": "-", "plus": "+"}[name] + written[0]
             else:
-                text = f"{'xsd:' if name.startswith(XSD) else ''}{_function(name)}({', '.join(written)})"
+                function = f"xsd:{name.removeprefix(XSD)}" if name.startswith(XSD) else name.upper()
+                text = f"{function}({', '.join(written)})"
             return f"({text})" if binds < within else text
     raise AssertionError(expression)
-
-
-def _function(name: str) -> str:
-    return name.removeprefix(XSD) if name.startswith(XSD) else name.upper()
 
 
 def write_predicate(predicate: of.Predicate) -> str:
@@ -119,18 +115,14 @@ def _group(operator: of.Operator) -> str:
 
 
 # --- aggregates ----------------------------------------------------------------------------------
-def spine(node: of.Operator) -> tuple[of.Aggregate, ...]:
-    """The aggregates of a query, without those of queries in it."""
-    group = of.group_of(node)
-    return () if group is None else group.aggregates
-
-
 def aggregated(one: of.Aggregate) -> str:
     """What an aggregate is of."""
     return "DISTINCT " * one.distinct + ("*" if one.of is None else write_expression(one.of))
 
 
-def with_aggregates(text: str, aggregates: Sequence[of.Aggregate]) -> str:
-    """A text with aggregates in place of the hidden variables that hold their results."""
+def with_aggregates(text: str, query: of.Operator) -> str:
+    """A text with the aggregates of a query in place of the hidden variables that hold their results."""
+    group = of.group_of(query)
+    aggregates = () if group is None else group.aggregates
     written = {f"?{one.result}": f"{one.name.upper()}({aggregated(one)})" for one in aggregates}
     return re.sub(r"\?\w+", lambda match: written.get(match[0], match[0]), text)

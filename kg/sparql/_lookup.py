@@ -196,10 +196,7 @@ class DescribedGraph(QueriedGraph):
     """The descriptions of `SparqlGraph`; all but whole entities are kept.
 
     Args:
-        words: the predicates that describe.
         relations: descriptions that are known; they are numbered in this order.
-        type_labels: labels of types that are known.
-        schemas: the schema of each of the relations.
     """
 
     def __init__(
@@ -259,12 +256,11 @@ class DescribedGraph(QueriedGraph):
             return Entity(id, id)
         properties = self._properties([id], words.described)[id]
         label, aliases = self._names(properties)
-        descriptions = self._texts(properties, words.descriptions)
         return Entity(
             id=id,
             label=label or entity_label(id),
             aliases=aliases,
-            description=descriptions[0] if descriptions else "",
+            description=next(iter(self._texts(properties, words.descriptions)), ""),
             types=tuple(_ids(properties, words.types)),
         )
 
@@ -344,19 +340,16 @@ class DescribedGraph(QueriedGraph):
             by_statement[row["s"].value].append((self._property(row["q"].value), row["v"]))
         said = [pair for pairs in by_statement.values() for pair in pairs]
         entities = dict.fromkeys(term.value for _, term in said if term.kind is TermKind.IRI)
-        labels = self._properties([*dict.fromkeys(name for name, _ in said), *entities], self.vocabulary.labels)
+        names = dict.fromkeys(name for name, _ in said)
+        labels = self._properties([*names, *entities], self.vocabulary.labels)
+        called = {name: self._names(labels[name])[0] or relation_label(name) for name in names}
 
         def value(term: Term) -> Literal | str:
             if term.kind is TermKind.LITERAL:
                 return Literal(term.value, term.datatype)
             return self._names(labels.get(term.value, {}))[0] or entity_label(term.value)
 
-        found = [
-            sorted(
-                ((self._names(labels[name])[0] or relation_label(name), value(term)) for name, term in pairs), key=str
-            )
-            for pairs in by_statement.values()
-        ]
+        found = (sorted(((called[n], value(term)) for n, term in pairs), key=str) for pairs in by_statement.values())
         return tuple(sorted(map(tuple, found), key=str))
 
     def _property(self, predicate: str) -> str:
@@ -376,15 +369,13 @@ class DescribedGraph(QueriedGraph):
         words = self.vocabulary
         label, aliases = self._names(properties)
         path = None if label else relation_alias(id)
-        descriptions = self._texts(properties, words.descriptions)
-        domains, ranges = _ids(properties, words.domains), _ids(properties, words.ranges)
         return Relation(
             id=id,
             label=label or relation_label(id),
             aliases=(*aliases, path) if path else aliases,
-            description=descriptions[0] if descriptions else "",
-            domain=domains[0] if domains else None,
-            range=ranges[0] if ranges else None,
+            description=next(iter(self._texts(properties, words.descriptions)), ""),
+            domain=next(iter(_ids(properties, words.domains)), None),
+            range=next(iter(_ids(properties, words.ranges)), None),
         )
 
     # --- parts -----------------------------------------------------------------------------------

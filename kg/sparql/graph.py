@@ -46,7 +46,6 @@ class SparqlGraph(DescribedGraph):
         profile: what is special about the server.
 
     Attributes:
-        vocabulary: the predicates that describe nodes.
         lookup: its numbers and its client, for queries of others.
     """
 
@@ -260,7 +259,6 @@ class SparqlGraph(DescribedGraph):
 
         Args:
             last: the id after which to begin; None: at the first.
-            limit: most entities.
         """
         rows, limit = self._page(lambda rows: self._queries.entities_after(last, rows), limit)
         ids = [row["n"].value for row in bound(rows, "n") if row["n"].kind is TermKind.IRI]

@@ -325,7 +325,6 @@ def _way_out(reply: httpx.Response) -> str:
             return "give user and password"
         case 404 | 414:
             return "check the URL"
-        case 429 | 503:
-            wait = reply.headers.get("Retry-After")
-            return f"the server asks to wait {wait} s" if wait else "try again later"
+        case 429 | 503 if wait := reply.headers.get("Retry-After"):
+            return f"the server asks to wait {wait} s"
     return "try again later"

@@ -23,12 +23,7 @@ _PLAIN = f"IF(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>), ST
 
 
 class Queries:
-    """Writes queries for one vocabulary. Blank nodes have no edges.
-
-    Args:
-        words: predicates that are not edges.
-        profile: of the server.
-    """
+    """Writes queries for one vocabulary. Blank nodes have no edges."""
 
     def __init__(self, words: Vocabulary, profile: Profile) -> None:
         self._words, self._profile = words, profile
@@ -156,8 +151,7 @@ class Queries:
         """Rows (?s, ?q, ?v): what is said of each statement about an edge.
 
         Args:
-            head, relation: of the edge.
-            as_terms: whether statements name the edge as a term (RDF 1.2) or by its three parts (reification).
+                as_terms: whether statements name the edge as a term (RDF 1.2) or by its three parts (reification).
         """
         parts = [iri(RDF + name) for name in ("subject", "predicate", "object", "reifies", "type")]
         edge = f"?s {parts[0]} {iri(head)} ; {parts[1]} {iri(relation)} ; {parts[2]} ?tail"

@@ -66,81 +66,64 @@ def answer_from_facts(prompt: Prompt, encode: Encode, ranker: PathRanker | None 
     return reader.conclude().fields()
 
 
+@dataclass(frozen=True)
 class _Reader:
-    """Tries the ways of answering, from the most specific to the most general."""
+    """Tries the ways of answering, from the most specific to the most general; `ranked` are the paths, best first."""
 
-    def __init__(
-        self,
-        text: str,
-        spelling: dict[str, str],
-        question: Question,
-        relevance: PathRelevance,
-        ranked: Sequence[_Scored],
-        encode: Encode,
-    ) -> None:
-        self._encode = encode
-        self._text = text
-        self._spelling = spelling
-        self._question = question
-        self._relevance = relevance
-        self._ranked = ranked
-        self._topics = list(dict.fromkeys(s.path.topic for s in ranked))
-        # Homonyms have one spelling: they are alternatives, not two entities to compare or intersect.
-        self._subjects = list(dict.fromkeys(spelling[topic] for topic in self._topics))
+    text: str
+    spelling: dict[str, str]
+    question: Question
+    relevance: PathRelevance
+    ranked: Sequence[_Scored]
+    encode: Encode
+
+    @property
+    def _has_subjects(self) -> bool:
+        """Whether paths lead from several topics. Homonyms have one spelling: they are alternatives, not two entities
+        to compare or intersect."""
+        return len({self._subject(scored) for scored in self.ranked}) > 1
 
     def conclude(self) -> Conclusion:
-        question = self._question
+        question = self.question
         if question.asks_same and (found := self._same()):
             return found
         if question.compares and (found := self._extreme(question.compares)):
             return found
         if question.asks_whether and (found := self._whether()):
             return found
-        if len(self._subjects) > 1 and (found := self._common()):
+        if self._has_subjects and (found := self._common()):
             return found
-        best = self._ranked[0]
-        if question.asks_whether or self._relevance.support(best.path.hops) < LEAST_SUPPORT:
-            return Conclusion()
-        if self._lacks(best.path):
+        best = self.ranked[0]
+        if question.asks_whether or self._support(best.path) < LEAST_SUPPORT or self._lacks(best.path):
             return Conclusion()
         if question.counts and not best.path.measured:
             # Of the two directions of a relation, count the one with more ends.
             twin = (best.path.hops[:-1], best.path.hops[-1].label)
-            ways = [s.path for s in self._ranked if (s.path.hops[:-1], s.path.hops[-1].label) == twin]
-            path = max(ways, key=lambda p: len(p.ends))
-            return over_values(path, "count")
-        return self._plain(best.path)
+            ways = [s.path for s in self.ranked if (s.path.hops[:-1], s.path.hops[-1].label) == twin]
+            return over_values(max(ways, key=lambda p: len(p.ends)), "count")
+        ends = best.path.ends
+        if question.excludes_topics and len(ends) > 1:
+            ends = [end for end in ends if end != best.path.topic]
+        return looked_up(best.path, ends)
 
     def _lacks(self, path: FactPath) -> bool:
         """Whether a path has no relation for what the question asks of its topic; False for chains of possessives, and
         for what a ranker that knows the graph prefers."""
-        if len(self._question.chain) > 1 or self._relevance.prefers(path.hops):
+        if len(self.question.chain) > 1 or self.relevance.prefers(path.hops):
             return False
         names = [name for hop in path.hops for name in wordings(hop.label) if name]
         backwards = any(hop.arrow == BACKWARD for hop in path.hops)
-        likeness = Likeness(self._encode, self._question.language)
-        return lacks_attribute(self._question, names, likeness, backwards=backwards)
-
-    def _plain(self, path: FactPath) -> Conclusion:
-        ends = path.ends
-        if self._question.excludes_topics and len(ends) > 1:
-            ends = [end for end in ends if end != path.topic]
-        return looked_up(path, ends)
+        likeness = Likeness(self.encode, self.question.language)
+        return lacks_attribute(self.question, names, likeness, backwards=backwards)
 
     # --- two topics ----------------------------------------------------------------------------
     def _subject(self, scored: _Scored) -> str:
-        return self._spelling[scored.path.topic]
-
-    def _by_subject(self) -> dict[str, list[_Scored]]:
-        groups: dict[str, list[_Scored]] = {}
-        for scored in self._ranked:
-            groups.setdefault(self._subject(scored), []).append(scored)
-        return groups
+        return self.spelling[scored.path.topic]
 
     def _aligned(self, measured: bool) -> tuple[list[FactPath], float] | None:
         """The same relations followed from two or more topics, by their score."""
         groups: dict[Hops, list[_Scored]] = {}
-        for scored in self._ranked:
+        for scored in self.ranked:
             if not measured or scored.path.measured:
                 groups.setdefault(scored.path.hops, []).append(scored)
         shared = [g for g in groups.values() if len({self._subject(s) for s in g}) > 1]
@@ -151,13 +134,16 @@ class _Reader:
 
     def _same(self) -> Conclusion | None:
         found = self._aligned(measured=False)
-        if found is None or self._relevance.support(found[0][0].hops) < LEAST_SUPPORT:
+        if found is None or self._support(found[0][0]) < LEAST_SUPPORT:
             return None
         return same(found[0])
 
     def _common(self) -> Conclusion | None:
         """Two paths with common ends: one condition from each topic."""
-        groups = list(self._by_subject().values())
+        by_subject: dict[str, list[_Scored]] = {}
+        for scored in self.ranked:
+            by_subject.setdefault(self._subject(scored), []).append(scored)
+        groups = list(by_subject.values())
         pairs = [
             (a.score + b.score - _EXTRA_HOP * (len(a.path.hops) + len(b.path.hops) - 2), a.path, b.path)
             for i, first in enumerate(groups)
@@ -169,28 +155,28 @@ class _Reader:
         if not pairs:
             return None
         score, one, other = max(pairs, key=lambda p: p[0])
-        alone = self._ranked[0]
+        alone = self.ranked[0]
         # Two conditions must together explain more than the better one alone.
         supports = sorted(map(self._support, (one, other)))
         if score / 2 < alone.score - _LOSS or supports[0] < _LEAST_CONDITION or supports[1] < LEAST_SUPPORT:
             return None
-        return shared(one, other, counts=self._question.counts)
+        return shared(one, other, counts=self.question.counts)
 
     def _support(self, path: FactPath) -> float:
-        return self._relevance.support(path.hops)
+        return self.relevance.support(path.hops)
 
     # --- comparing -----------------------------------------------------------------------------
     def _extreme(self, compares: Comparison) -> Conclusion | None:
         """The greatest or smallest value of two topics, or of the ends of a path."""
-        if len(self._subjects) > 1 and (found := self._aligned(measured=True)):
+        if self._has_subjects and (found := self._aligned(measured=True)):
             operation = self._operation(compares, found[0][0])
-            if self._question.asks_whether:
+            if self.question.asks_whether:
                 return self._compared(found[0], operation)
             return compared_topics(found[0], operation)
-        wanted = self._relevance.similarity  # the relation of the values must match what is compared
+        wanted = self.relevance.similarity  # the relation of the values must match what is compared
         options = [
             (s.score + float(wanted([s.path.hops[-1].label]).max()), s.path)
-            for s in self._ranked
+            for s in self.ranked
             if s.path.measured and len(s.path.hops) > 1 and len({f.anchor for f in s.path.facts}) > 1
         ]
         if options:
@@ -201,12 +187,12 @@ class _Reader:
     def _operation(self, compares: Comparison, path: FactPath) -> str:
         """Which end of the values at the end of a path is meant."""
         kind = "time" if path.dated else "number"
-        return sense_of(compares, path.hops[-1].label, kind, self._encode).operation
+        return sense_of(compares, path.hops[-1].label, kind, self.encode).operation
 
     def _compared(self, paths: Sequence[FactPath], operation: str) -> Conclusion | None:
         """Yes or no: compare the first named topic with the other."""
         by_topic = {path.topic: path for path in paths}
-        named = sorted(by_topic, key=lambda t: plain(self._text).find(plain(self._spelling[t])))
+        named = sorted(by_topic, key=lambda t: plain(self.text).find(plain(self.spelling[t])))
         values = [_size(by_topic[t].ends[0]) for t in named[:2]]
         if len(values) < 2 or None in values:
             return None
@@ -217,19 +203,19 @@ class _Reader:
 
     def _whether(self) -> Conclusion | None:
         """Whether one topic is what a path from another leads to."""
-        for scored in self._ranked:
+        for scored in self.ranked:
             # Topics without facts count too; homonyms are alternatives.
-            others = {t for t, spelt in self._spelling.items() if spelt != self._subject(scored)}
+            others = {t for t, spelt in self.spelling.items() if spelt != self._subject(scored)}
             hit = others & set(scored.path.ends)
             if hit and self._support(scored.path) >= LEAST_SUPPORT:
                 return yes_or_no(scored.path, "yes", hit)
-        best = self._ranked[0]
+        best = self.ranked[0]
         if self._support(best.path) < LEAST_SUPPORT:
             return None
         told = _TOLD.get(" ".join(best.path.ends))
-        if told is not None and not self._question.negations and len(self._subjects) == 1:
+        if told is not None and not self.question.negations and not self._has_subjects:
             return yes_or_no(best.path, told)
-        if len(set(self._spelling.values())) > 1:
+        if len(set(self.spelling.values())) > 1:
             return yes_or_no(best.path, "no")
         return None
 

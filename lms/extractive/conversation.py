@@ -57,7 +57,7 @@ class _Rules:
         self._talk = words.talk
         self._possessive = frozenset(words.talk.get("possessive", ()))
         self._before_noun = frozenset(words.talk.get("possessive before a noun", ()))
-        self._verb = verb = self._any("auxiliaries")
+        verb = self._any("auxiliaries")
         which, before = self._any("which"), self._any("before")
         alone = [one for one in words.questions if one not in self._talk.get("which", ())]
         measures = [one for one in words.attributes if " " in one and "..." not in one]
@@ -107,7 +107,8 @@ class _Rules:
         places, people = self._of_places.search(question), self._of_people.search(question)
         who = self._who.match(question)
         kind = "place" if places else "person" if people else "thing" if who else ""
-        asked = [_Name(name, kind) for name in self._own_names(question) or self._last_words(question)]
+        # Without capitals, a question may end with what it is about.
+        asked = [_Name(name, kind) for name in self._own_names(question) or self._topic.findall(question)]
         if not answer or self._no_name.match(answer):
             return _Turn(question, asked, ())
         if who or self._is_person(question.split("'s")[-1]):
@@ -226,11 +227,6 @@ class _Rules:
         found = [name.text + _SIGNS.match(text, name.end)[0] for name in find_names(text, self._language)]  # type: ignore[index]
         # Where nothing tells nouns from names, "Hauptstadt von Norland" looks like one name.
         return [self._of.split(name)[-1].strip() for name in found] if self._nouns_look_like_names else found
-
-    def _last_words(self, question: str) -> list[str]:
-        """What a question without capitals is about, if it ends with it: the words behind the last small word."""
-        found = self._topic.search(question)
-        return [found[1]] if found else []
 
 
 _rules = functools.cache(_Rules)

@@ -1,4 +1,4 @@
-"""Exploration: scores relations, entities and facts, and judges whether the facts suffice."""
+"""Exploration: scores relations, entities and facts, and judges whether facts suffice and are asked for."""
 
 from __future__ import annotations
 
@@ -11,13 +11,22 @@ from rapidfuzz.fuzz import ratio
 from triplecheck.kg.ranker import PathRanker
 from triplecheck.language.names import find_names
 from triplecheck.language.parse import stop_words
-from triplecheck.language.relevance import Encode, PathRelevance, phrases
+from triplecheck.language.question import read_question
+from triplecheck.language.relevance import LEAST_SUPPORT, Encode, PathRelevance, phrases
 from triplecheck.language.text import plain
 from triplecheck.lms.extractive.answers import answer_from_facts
 from triplecheck.lms.extractive.planning import name_topics, rank_paths
 from triplecheck.lms.fact_paths import FactPath, follow
 from triplecheck.lms.prompt import Prompt, known_names
-from triplecheck.signatures.notation import WrittenFact, read_facts, read_path, read_reached, read_topic
+from triplecheck.signatures.notation import (
+    FORWARD,
+    WrittenHop,
+    read_facts,
+    read_path,
+    read_reached,
+    read_topic,
+    read_triples,
+)
 
 _MARGIN = 0.45  # of the scores, below the best path
 _TEMPERATURE = 0.15  # of the softmax over scores
@@ -94,13 +103,8 @@ def filter_triples(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     longest = max(len(path.hops) for path in paths)
     # If all paths have one hop, each may be the start of a longer path.
     fits = whole if longest > 1 else np.maximum(whole, start)
-    relevant = {
-        number
-        for path, fit in zip(paths, fits, strict=True)
-        if fit >= -relevance.margin(_MARGIN)
-        for number in path.numbers()
-    }
-    return {"relevant": sorted(relevant)}
+    near = (path for path, fit in zip(paths, fits, strict=True) if fit >= -relevance.margin(_MARGIN))
+    return {"relevant": sorted({number for path in near for number in path.numbers()})}
 
 
 def judge_sufficiency(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
@@ -134,6 +138,22 @@ def judge_and_go_on(prompt: Prompt, encode: Encode, ranker: PathRanker | None = 
     return verdict | {"follow": follow}
 
 
+def judge_proof(prompt: Prompt, encode: Encode) -> dict[str, object]:
+    """Whether the question asks for every relation of the facts, as far as their names are similar to it."""
+    question = prompt.text("question")
+    triples = [line.triple for line in read_triples(prompt.items("triples")) if line.triple is not None]
+    named = dict.fromkeys(end for head, _, tail in triples for end in (head, tail))
+    topics = [name for name in named if plain(name) in plain(question)]
+    relations = list(dict.fromkeys(relation for _, relation, _ in triples))
+    if not relations:
+        return {"reasoning": "There are no facts.", "entails": False}
+    relevance = PathRelevance(read_question(question, topics, relations, prompt.language), encode)
+    unlike = [name for name in relations if relevance.support((WrittenHop(name, FORWARD),)) < LEAST_SUPPORT]
+    if unlike:
+        return {"reasoning": f"The question does not ask for {unlike[0]!r}.", "entails": False}
+    return {"reasoning": "The question asks for what the facts say.", "entails": True}
+
+
 def name_sub_goals(prompt: Prompt) -> dict[str, object]:
     """The parts of the question that may name relations, nearest to the topic first."""
     text = prompt.text("question")
@@ -148,7 +168,8 @@ def update_memory(prompt: Prompt, encode: Encode) -> dict[str, object]:
     if not goals or not facts:
         return {"findings": ["unknown"] * len(goals)}
     cosines = encode(goals) @ encode([fact.hop.label for fact in facts]).T
-    return {"findings": [_finding(facts, row) for row in cosines]}
+    best = [(facts[int(row.argmax())], row.max()) for row in cosines]
+    return {"findings": [", ".join(fact.values[:3]) if fit >= _LEAST_FINDING else "unknown" for fact, fit in best]}
 
 
 def reflect(prompt: Prompt, encode: Encode, ranker: PathRanker | None = None) -> dict[str, object]:
@@ -177,11 +198,6 @@ def _relevance(
     prompt: Prompt, paths: Sequence[FactPath], encode: Encode, ranker: PathRanker | None = None
 ) -> PathRelevance:
     return PathRelevance(prompt.question(phrases(hop for path in paths for hop in path.hops)), encode, ranker)
-
-
-def _finding(facts: Sequence[WrittenFact], cosines: np.ndarray) -> str:
-    best = int(cosines.argmax())
-    return ", ".join(facts[best].values[:3]) if cosines[best] >= _LEAST_FINDING else "unknown"
 
 
 def _most(prompt: Prompt) -> int:

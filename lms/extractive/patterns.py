@@ -322,7 +322,7 @@ def write_triplets(prompt: Prompt, encode: Encode, ranker: PathRanker | None = N
     if not named or not relations:
         return {"triplets": [], "answer": "?x"}
     known = known_names(prompt)
-    asked = _asked_type(prompt, named)
+    asked = _asked_type(prompt)
     written_names = [(one.spelling, one.name) for one in known]
     labels = [relation.label for relation in relations]
     clauses = read_clauses(prompt.text("question"), written_names, labels, prompt.items("types"), prompt.language)
@@ -383,7 +383,7 @@ def _leading_from(
         ((*hops, *more), end, _mismatches((start, types), (middle, again)))
         for hops, start, middle in best
         for more, again, end in best
-        if not _turns_back(hops[0], more[0])
+        if hops[0].label != more[0].label or hops[0].arrow == more[0].arrow  # not there and back
     ]
     offered: list[tuple[Hops, str, int]] = [(hops, end, _mismatches((start, types))) for hops, start, end in single]
     offered += double
@@ -426,10 +426,6 @@ def _nearest(
     return hop if max(likeness[best], relevance.support((hop,))) >= LEAST_SUPPORT else None
 
 
-def _turns_back(first: WrittenHop, second: WrittenHop) -> bool:
-    return first.label == second.label and first.arrow != second.arrow
-
-
 def _mismatches(*joints: tuple[str, str]) -> int:
     """The number of joints where the known types of both sides are disjoint."""
     return sum(bool(one and other) and {*one.split(", ")}.isdisjoint(other.split(", ")) for one, other in joints)
@@ -441,7 +437,7 @@ def _line(start: str | Unknown, hop: WrittenHop, end: Unknown, kind: str) -> str
     return write_pattern(WrittenPattern(head, wordings(hop.label)[0], tail))
 
 
-def _asked_type(prompt: Prompt, named: Sequence[str]) -> str:
+def _asked_type(prompt: Prompt) -> str:
     """The type that the noun after "what", "which" or "how many" names, if it is one of the graph's."""
     words = _WORD.findall(plain(prompt.text("question")))
     asks = _Small(prompt.language).asks

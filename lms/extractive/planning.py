@@ -13,19 +13,11 @@ from triplecheck.language.parse import stop_words
 from triplecheck.language.relevance import Encode, PathRelevance, phrases
 from triplecheck.language.text import TOPIC, find_span, plain
 from triplecheck.lms.prompt import Prompt, known_names
-from triplecheck.signatures.notation import (
-    KnownName,
-    WrittenPath,
-    read_path,
-)
+from triplecheck.signatures.notation import KnownName, WrittenPath, read_path
 
 _WORD = re.compile(r"[^\W_]+(?:\.[^\W_]+)*|'s\b", re.UNICODE)
 # Least clarity of a further topic, relative to the first.
 _SHARE_OF_BEST = 0.55
-
-# Of a relation to what singles things out: the least cosine, the cost of each later word that says it, and what it
-# gains by leading to the things that are counted.
-_LEAST_FIT, _LATER_WORD, _COUNTED = 0.35, 0.01, 0.3
 
 _SURELY_NAME = 3
 """Ordinary words that are a name of the graph together are that name, also without capitals."""
@@ -36,7 +28,7 @@ _MOST_LATER, _MARGIN_LATER = 8, 0.45
 # --- topics --------------------------------------------------------------------------------------
 def name_topics(prompt: Prompt) -> dict[str, object]:
     """The known names that the question mentions, most clearly named first, without overlaps."""
-    words = _words(prompt)
+    words = _WORD.findall(prompt.text("question").replace("’", "'"))
     folded = [plain(word) for word in words]
     cased = any(w[0].isupper() for w in words[1:]) and not all(w[0].isupper() for w in words)
     stops, found = stop_words(prompt.language), []
@@ -68,10 +60,6 @@ def _clarity(words: list[str], name: str, cased: bool, stops: Collection[str]) -
         return length * (0.25 + 0.75 * capital)
     # If the question has no capitals, the graph's spelling distinguishes names from words.
     return length * (1.0 if any(c.isupper() or c.isdigit() for c in name) or len(content) > 1 else 0.5)
-
-
-def _words(prompt: Prompt) -> list[str]:
-    return _WORD.findall(prompt.text("question").replace("’", "'"))
 
 
 # --- paths ---------------------------------------------------------------------------------------

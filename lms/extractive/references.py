@@ -70,12 +70,7 @@ def next_question(prompt: Prompt, encode: Encode) -> dict[str, object]:
 
 
 class Reader:
-    """Extracts answers to one question.
-
-    Args:
-        references: passages, "Title: text" or text.
-        encode: texts to L2-normalised vectors, (n, d).
-    """
+    """Extracts answers to one question from passages, "Title: text" or text."""
 
     def __init__(self, text: str, references: Sequence[str], encode: Encode, language: str) -> None:
         self._text = text

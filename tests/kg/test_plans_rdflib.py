@@ -18,7 +18,6 @@ from triplecheck.kg.export_files import export_graph
 from triplecheck.kg.plans import PlanError, PlanNames, read_plan, run_plan
 from triplecheck.kg.plans.limits import Limits
 from triplecheck.kg.plans.rdflib_run import evaluate
-from triplecheck.kg.plans.store import GraphStore
 from triplecheck.kg.vocabulary import RDF
 
 QUERIES = 120
@@ -71,7 +70,7 @@ def ours(kb: KnowledgeBase, cell: object) -> str:
 
 def compare(kb: KnowledgeBase, graph: rdflib.Graph, query: str) -> int:
     plan = read_plan(PREFIXES + query, PlanNames(kb.graph, kb.linker))
-    rows, total = evaluate(GraphStore(kb.columnar, Limits(60)), plan, 10**6)
+    rows, total = evaluate(kb.columnar, Limits(60), plan, 10**6)
     wanted = graph.query(PREFIXES + query)
     if plan.kind == "ask":
         assert bool(rows) == wanted.askAnswer, query

@@ -212,19 +212,19 @@ class TestBounds:
 
 class TestOtherConditions:
     @pytest.mark.parametrize(
-        ("text", "said", "scope"),
+        ("text", "said"),
         [
-            ("Which boats are not owned by *Acme*?", "not", "owned by Acme"),
-            ("who doesn't live in *norland*", "doesn't", "live in norland"),
-            ("Which towns have no bridge?", "no", "bridge"),
-            ("Who never worked for *Acme*?", "never", "worked for Acme"),
-            ("Which towns of *Norland* except *Aro* have bridges?", "except", "Aro"),
-            ("List the towns without a harbour.", "without", "a harbour"),
+            ("Which boats are not owned by *Acme*?", "not"),
+            ("who doesn't live in *norland*", "doesn't"),
+            ("Which towns have no bridge?", "no"),
+            ("Who never worked for *Acme*?", "never"),
+            ("Which towns of *Norland* except *Aro* have bridges?", "except"),
+            ("List the towns without a harbour.", "without"),
         ],
     )
-    def test_negation(self, text: str, said: str, scope: str) -> None:
+    def test_negation(self, text: str, said: str) -> None:
         (negation,) = read(text).negations
-        assert (negation.text, negation.scope) == (said, scope)
+        assert negation.text == said
 
     @pytest.mark.parametrize(
         ("text", "kind", "members"),
@@ -262,27 +262,9 @@ class TestOtherConditions:
     def test_the_same_for_two(self, text: str) -> None:
         assert read(text).asks_same
 
-    @pytest.mark.parametrize(
-        ("text", "topic", "steps"),
-        [
-            ("What is *Mary Dunn*'s father's job?", "Mary Dunn", ("father", "job")),
-            ("who is the wife of the father of *mary dunn*", "mary dunn", ("father", "wife")),
-            ("What is the population of the capital of *Norland*?", "Norland", ("capital", "population")),
-            ("Who is the sister of *Mary Dunn*'s first husband?", "Mary Dunn", ("first husband", "sister")),
-            ("Which boats of *Acme* are old?", "Acme", ("boats",)),
-        ],
-    )
-    def test_chains_begin_at_the_topic(self, text: str, topic: str, steps: tuple[str, ...]) -> None:
-        (chain,) = read(text).chains
-        assert (chain.topic, chain.steps) == (topic, steps)
-
-    def test_each_topic_has_its_chain(self) -> None:
-        chains = read("Is *Aro*'s height greater than *Bry*'s height?").chains
-        assert [(chain.topic, chain.steps) for chain in chains] == [("Aro", ("height",)), ("Bry", ("height",))]
-
     def test_a_misspelt_topic_is_masked_too(self) -> None:
         question = read_question("how many bridges has the capitol of Norlnad more than 3", ["Norland"])
-        assert [chain.topic for chain in question.chains] == ["Norland"]
+        assert "Norland" in question.parse.topics
         assert question.masked().endswith("more than 3")
 
     @pytest.mark.parametrize(

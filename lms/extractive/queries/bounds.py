@@ -108,11 +108,7 @@ def _noun_of(draft: Draft, limit: Limit) -> int | None:
 
 
 def _bounded(draft: Draft, owner: int, noun: int | None, limit: Limit, bound: str, unit: str) -> Measure:
-    """The relation to the values that a bound is about: by its noun, its adjective, the verb, or its unit.
-
-    Raises:
-        UnsaidError: none is.
-    """
+    """The relation to the values that a bound is about: by its noun, its adjective, the verb, or its unit."""
     reading, parse, left = draft.reading, draft.reading.parse, draft.unsaid_outside
     things = [at for at, number in reading.unit_at.items() if reading.units[number].kind in ("class", "topic")]
     nouns = [] if noun is None or noun in things else compound(reading, noun)

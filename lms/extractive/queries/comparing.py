@@ -21,11 +21,7 @@ from triplecheck.lms.extractive.queries.reading import compound, is_denied
 
 
 def compared_measure(draft: Draft, owner: int, found: Comparison) -> Measure:
-    """The relation to the values that a comparison means.
-
-    Args:
-        draft: what is said so far.
-        owner: the unit that has the values.
+    """The relation to the values that a comparison means; `owner` is the unit that has them.
 
     Raises:
         UnsaidError: no relation is what it compares.
@@ -147,7 +143,7 @@ def compared_values(draft: Draft) -> str | None:
     if than is None or not reading.units[one].at < than < reading.units[other].at:
         return None
     nouns = [_noun_of(draft, number) for number in (one, other)]
-    if nouns[0] is None or any(draft.reading.units[n].at not in nouns for n in _units_but_topics(draft)):
+    if nouns[0] is None or any(unit.kind != "topic" and unit.at not in nouns for unit in reading.units):
         return None
     first = named_measure(draft, one, compound(reading, nouns[0]))
     second = first if nouns[1] is None else named_measure(draft, other, compound(reading, nouns[1]))
@@ -157,10 +153,6 @@ def compared_values(draft: Draft) -> str | None:
     draft.said.add(found.at)
     draft.say_units(range(len(reading.units)))
     return f"ASK {draft.text.where}"
-
-
-def _units_but_topics(draft: Draft) -> list[int]:
-    return [number for number in range(len(draft.reading.units)) if number not in draft.reading.topics]
 
 
 def _noun_of(draft: Draft, topic: int) -> int | None:

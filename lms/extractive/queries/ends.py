@@ -101,10 +101,9 @@ class Ends:
         topic = self.topic(number)
         is_value = topic is not None and not topic.classes and bool(self._schema.classes)
         if topic is not None and topic.tells_all and (topics == "own" or is_value):
-            has = topic.has(hop.relation, as_head=hop.forward)
-            return (has and self._is_of(topic, hop)) or (
-                not has and self._holds_parts(topic) and self._is_part(topic, hop)
-            )
+            if topic.has(hop.relation, as_head=hop.forward):
+                return self._is_of(topic, hop)
+            return self._holds_parts(topic) and self._is_part(topic, hop)
         return self._may_be_at(number, hop.start, loosely=topics == "any")
 
     def may_end(self, number: int, hop: Hop, topics: Related = "own") -> bool:

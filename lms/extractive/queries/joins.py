@@ -361,12 +361,7 @@ class Joiner:
 
     # --- scores --------------------------------------------------------------------------------
     def _scored(self, attachment: Attachment, hops: tuple[Hop, ...], alternatives: int) -> Join:
-        """A join with its score.
-
-        Args:
-            hops: the relations that may join it.
-            alternatives: how many relations may join it.
-        """
+        """A join with its score; `alternatives` is how many relations may join it."""
         if self.ends.is_other(attachment.to, hops[-1], asks_person=self.asks(attachment.to, "person")):
             return Join(attachment, hops, 0.0, frozenset())
         words = {at: self._parse.words[at] for at in [*self._joining(attachment), *self._named_ends(attachment, hops)]}

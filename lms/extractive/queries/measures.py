@@ -42,8 +42,6 @@ def measure_of_words(
 
     Args:
         relations: to values, that the things may have.
-        words: of the question.
-        likeness: of words and relations.
         kinds: of values; empty for all.
     """
     return _best(measures_of_words(relations, words, likeness, kinds)) or measure_of_persons(relations, words, likeness)
@@ -90,8 +88,6 @@ def measure_of(
 
     Args:
         relations: to values, that the things may have.
-        compared: the comparison.
-        likeness: of words and relations.
         are_theirs: whether the things are known to have them; else only one that is clearly nearest is meant.
     """
     times = {relation.label for relation in relations if relation.kind == "time"}

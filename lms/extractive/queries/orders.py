@@ -105,11 +105,7 @@ def _first_by_number(draft: Draft, answer: str, found: Comparison) -> str:
 
 
 def _most_common(draft: Draft, answer: str, found: Comparison) -> str:
-    """The first by how many things have it, "the most common colour of the boats".
-
-    Raises:
-        UnsaidError: no relation is named that leads to it.
-    """
+    """The first by how many things have it, "the most common colour of the boats"."""
     reading = draft.reading
     adjective = adjective_of(reading.parse, found.at)
     draft.said.update((found.at, found.at if adjective is None else adjective))
@@ -146,11 +142,7 @@ def _counted(draft: Draft, found: Comparison) -> int | None:
 
 
 def _noun_after(draft: Draft, at: int) -> int:
-    """The noun whose number or amount is compared.
-
-    Raises:
-        UnsaidError: there is none.
-    """
+    """The noun whose number or amount is compared."""
     parse = draft.reading.parse
     for noun in range(at + 1, len(parse)):
         if parse.pos(noun) == "NOUN" and parse.lemma(noun) not in parse.lexicon.tallies:

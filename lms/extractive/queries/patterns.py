@@ -175,11 +175,7 @@ def _write_persons(draft: Draft, joins: Sequence[Join]) -> None:
 
 
 def _check_reflexives(draft: Draft) -> None:
-    """Raise an error if a reflexive is joined to a thing as what it stands for is: "wrote a letter to herself".
-
-    Raises:
-        UnsaidError: names the reflexive.
-    """
+    """Raise an error if a reflexive is joined to a thing as what it stands for is: "wrote a letter to herself"."""
     reading = draft.reading
     for join in draft.joins.values():
         unit, of_root = reading.units[join.attachment.unit], draft.joins.get(join.attachment.to)
@@ -190,11 +186,7 @@ def _check_reflexives(draft: Draft) -> None:
 
 def _check_described(draft: Draft) -> None:
     """Raise an error if two values in a row are not joined to one thing by one relation each ("who adopted a brown
-    dog"), or if a list stands before the second ("black or brown dogs").
-
-    Raises:
-        UnsaidError: names the first value.
-    """
+    dog"), or if a list stands before the second ("black or brown dogs")."""
     listed = {one.unit for one in draft.attachments if one.with_ is not None}
     for one in draft.attachments:
         if one.describes is None:

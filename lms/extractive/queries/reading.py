@@ -9,7 +9,7 @@ from triplecheck.kg.readable import singular
 from triplecheck.language.clauses import Clauses, read_clauses
 from triplecheck.language.content import content_words, fillers
 from triplecheck.language.coverage import compared_words, operation_words, unnamed_settings, without_named_order
-from triplecheck.language.described import Place, places
+from triplecheck.language.described import places
 from triplecheck.language.likeness import NAMES_NOUN, Likeness
 from triplecheck.language.operations import Limit, is_common_noun
 from triplecheck.language.parse import Parse
@@ -35,10 +35,7 @@ class Reading:
 
     Attributes:
         question: read with the names of the relations.
-        schema: what the prompt offers.
-        likeness: of words and relations.
         clauses: the things that the question speaks of, and how they are joined.
-        joiner: finds the relations that join them.
         content: the tokens that a query has to say.
         unit_at: the number of the unit of each token that belongs to one.
         held: by token, the relation to yes and no that a noun names in place of a class: "vegetarians" among guests.
@@ -98,11 +95,7 @@ class Reading:
 
 
 def read(prompt: Prompt, encode: Encode) -> Reading:
-    """Read a prompt.
-
-    Args:
-        encode: texts to L2-normalised vectors.
-    """
+    """Read a prompt."""
     schema = Schema.of(prompt)
     names = [wording for relation in schema.relations for wording in relation.wordings]
     question: Question = without_named_order(prompt.question(names), names)
@@ -138,14 +131,9 @@ def _operating(question: Question) -> set[int]:
     for bound in bounds:
         found.update(at for at in range(*bound.span) if parse.pos(at) != "NOUN")
     if question.asked.attribute and not asks_place_or_time(question):
-        found.update(_asking(parse))
+        at = next((i for i, word in enumerate(parse.words) if word in parse.lexicon.questions), 0)
+        found.update(range(at, min(at + 2, len(parse))))  # "how old"
     return found
-
-
-def _asking(parse: Parse) -> range:
-    """The tokens of "how old"."""
-    at = next((i for i, word in enumerate(parse.words) if word in parse.lexicon.questions), 0)
-    return range(at, min(at + 2, len(parse)))
 
 
 def _named_by_relations(
@@ -178,16 +166,14 @@ def _held(question: Question, schema: Schema, said: Collection[str]) -> dict[int
     """
     flags = schema.flags(question.parse.lexicon.flags)
     relations = {one.label: one for one in flags if one.head in schema.classes}
-    found = [place for place in places(question, list(relations)) if not _acts(question.parse, place)]
-    named = {place.end - 1: relations[place.names[0]] for place in found}
+    named = {
+        place.end - 1: relations[place.names[0]]
+        for place in places(question, list(relations))
+        if not any(question.parse.pos(at) == "VERB" for at in range(place.start, place.end))  # "who reads music"
+    }
     return {
         noun: one for noun, one in named.items() if one.head not in said and _stands_for_things(question.parse, noun)
     }
-
-
-def _acts(parse: Parse, place: Place) -> bool:
-    """Whether there is a verb among some words: "who reads music", of `reads music`."""
-    return any(parse.pos(at) == "VERB" for at in range(place.start, place.end))
 
 
 def _stands_for_things(parse: Parse, noun: int) -> bool:

@@ -106,11 +106,7 @@ def _as_much(draft: Draft) -> Comparison | None:
 
 
 def _equal(draft: Draft, found: Comparison, ends: Sequence[tuple[str, ...]]) -> str:
-    """The relation whose values are equal for two things.
-
-    Raises:
-        UnsaidError: no relation of both is what is compared.
-    """
+    """The relation whose values are equal for two things."""
     reading, both = draft.reading, _of_all(draft.reading, ends)
     measures = [one for one in reading.measures(draft.root) if one.label in both]
     measure = measure_of(measures, found, reading.likeness, are_theirs=True)
@@ -172,11 +168,7 @@ def _shared(
 
 
 def _of_all(reading: Reading, ends: Sequence[tuple[str, ...]]) -> dict[str, list[Relation]]:
-    """The relations that all of some things may have, by label.
-
-    Args:
-        ends: the classes of each thing.
-    """
+    """The relations that all of some things may have, by label."""
     by_label: dict[str, list[Relation]] = {}
     for relation in reading.schema.relations:
         by_label.setdefault(relation.label, []).append(relation)

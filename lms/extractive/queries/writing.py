@@ -31,11 +31,7 @@ _ASKED_BY_VERB = ("thing", "manner", "number")
 
 
 def write_query(prompt: Prompt, encode: Encode) -> dict[str, object]:
-    """The query that the question needs; `none` if it needs none, or if the schema does not say what it says.
-
-    Args:
-        encode: texts to L2-normalised vectors.
-    """
+    """The query that the question needs; `none` if it needs none, or if the schema does not say what it says."""
     reading = read(prompt, encode)
     needed = needs_query(reading)
     try:
@@ -108,11 +104,7 @@ def needs_query(reading: Reading) -> bool:
 
 
 def _written(reading: Reading) -> tuple[Draft, str]:
-    """The query, and what it was made of.
-
-    Raises:
-        UnsaidError: it would leave a part of the question out.
-    """
+    """The query, and what it was made of."""
     draft = begin(reading)
     query = (
         difference(draft)
@@ -255,11 +247,7 @@ def _ask_for(draft: Draft, number: int) -> None:
 
 
 def _answer(draft: Draft) -> str:
-    """The variable that is asked for: of the root, or of its value ("how old").
-
-    Raises:
-        UnsaidError: no relation is what the question word asks for.
-    """
+    """The variable that is asked for: of the root, or of its value ("how old")."""
     if _asks_amount(draft) and draft.reading.question.aggregate is None:
         raise UnsaidError("No relation is the amount that is asked for.")
     reading, attribute = draft.reading, draft.reading.question.asked.attribute
