@@ -175,10 +175,11 @@ class FourStepFocus(Program):
 
     def _rank(self, question: str, nodes: IntArray | None, trace: Trace) -> list[tuple[int, float | None]]:
         """The best of some nodes by their documents, ties by node id; nodes without a document last."""
-        if self._searcher is None:
+        searcher = self._searcher
+        if searcher is None:
             kept = [] if nodes is None else nodes[: self._ranked].tolist()
             return [(node, None) for node in kept]
-        ranking = self._searcher.rank(question, nodes, self._ranked)
+        ranking = searcher.rank(question, nodes, self._ranked)
         if ranking.compared < ranking.total:
             trace.add(Truncated("candidates compared with the question", ranking.compared, ranking.total))
         pairs = zip(ranking.nodes.tolist(), ranking.scores.tolist(), strict=True)
@@ -190,20 +191,14 @@ class FourStepFocus(Program):
 
     @property
     def _searcher(self) -> NodeSearch | None:
-        searches = None if self.options.search == "none" else self._searches
-        if searches is None:
-            return None
-        found: NodeSearch = getattr(searches, self._search)
-        return found
-
-    @cached_property
-    def _search(self) -> str:
-        """How nodes are ranked."""
+        """What ranks nodes."""
         base, kind = self.sources.knowledge_base, self.options.search
+        if base is None or kind == "none":
+            return None
         if kind == "auto":
-            worded = base is not None and base.encoder is not None and base.node_search.documents.has_texts
-            kind = "fused" if worded else "bm25"
-        return kind
+            kind = "fused" if base.encoder is not None and base.node_search.documents.has_texts else "bm25"
+        found: NodeSearch = getattr(base.node_search, kind)
+        return found
 
     def prepare(self, progress: ProgressCallback = no_progress) -> None:
         """Make the vectors of nodes, if the search uses them and they are not too many; of names, if they are used."""
