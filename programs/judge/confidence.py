@@ -27,6 +27,8 @@ from triplecheck.programs.judge.features import QUERY
 from triplecheck.programs.steps import TraceEvent, Wrote
 
 PACKAGED = Path(__file__).parent / "confidence.json"
+_PROVED = 0.9
+"""Confidence from which a fitted model calls an answer proved."""
 _PENALTY = 30.0
 """Weight of the squared coefficients, which are of standardised features."""
 _BETTER = ("covered_least", "grounded", "ideal_hop", "likeness", "topics", "weakest")
@@ -168,7 +170,6 @@ def fit_model(
     shares: Sequence[float] | None = None,
     *,
     names: tuple[str, ...],
-    proved: float = 0.9,
 ) -> ConfidenceModel:
     """Fit a model by penalised maximum likelihood, with the weights of `weights_of`.
 
@@ -208,6 +209,6 @@ def fit_model(
         tuple(float(f"{number:.6g}") for number in scales),
         tuple(rounded[:-1]),
         rounded[-1],
-        proved,
+        _PROVED,
         sizes,
     )
