@@ -6,7 +6,7 @@ form in which it is shown in a prompt, cited, and split into triples again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -267,21 +267,10 @@ def _alike(names: dict[int, str]) -> list[int]:
     return [node for same in by_name.values() if len(same) > 1 for node in same]
 
 
-def _types(graph: Graph, node: int) -> str:
-    return ", ".join(graph.type_label(t) for t in graph.types(node)[:2])
-
-
-def _description(graph: Graph, node: int) -> str:
-    return graph.entity(node).description[:60]
-
-
-def _id(graph: Graph, node: int) -> str:
-    return graph.node_id(node)
-
-
-def _number(_graph: Graph, node: int) -> str:
-    return f"no. {node}"
-
-
-_DISTINCTIONS = (_types, _description, _id, _number)
+_DISTINCTIONS: tuple[Callable[[Graph, int], str], ...] = (
+    lambda graph, node: ", ".join(graph.type_label(kind) for kind in graph.types(node)[:2]),
+    lambda graph, node: graph.entity(node).description[:60],
+    lambda graph, node: graph.node_id(node),
+    lambda graph, node: f"no. {node}",
+)
 """What tells homonyms apart, in the order in which it is tried."""
