@@ -171,19 +171,16 @@ class Conclusion:
             return None
         self.trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
         opposite = opposite_extreme(self.asked, operation, {"" if size is None else size.sense for size in sizes})
-        doubts = (opposite,) if opposite else ()
-        return Outcome(result.text, result.nodes, self._proof(operands, result.triples), grounded=True, doubts=doubts)
+        anchors = {fact.anchor for fact in operands}
+        bridges = [edge for fact in self.cited if fact not in operands for edge in fact.triples(anchors)]
+        proof, doubts = self.with_chains(operands, [*bridges, *result.triples]), (opposite,) if opposite else ()
+        return Outcome(result.text, result.nodes, proof, grounded=True, doubts=doubts)
 
     def _asks_amount(self, sizes: Sequence[Quantity | None]) -> bool:
         """Whether the question asks for a unit that only the graph has, and all sizes are in it: "how many crowns"."""
         at = self.asked.asked.at
         unit = own_unit(OWN + self.asked.parse.words[at]) if at >= 0 else None
         return bool(sizes) and unit is not None and all(one is not None and one.kind == unit.kind for one in sizes)
-
-    def _proof(self, operands: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
-        anchors = {fact.anchor for fact in operands}
-        bridges = [edge for fact in self.cited if fact not in operands for edge in fact.triples(anchors)]
-        return self.with_chains(operands, [*bridges, *triples])
 
     # --- written -------------------------------------------------------------------------------
     def look_up(self, written: Sequence[str]) -> Outcome:
