@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib.util
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -212,12 +213,10 @@ def _source(weights: Weights) -> dict[str, Any]:
 
 
 def _libraries(weights: Weights) -> tuple[Any, Any]:
-    wanted = {"transformers": "transformers", "torch": "torch"}
-    if weights.gguf:
-        wanted |= {"gguf": "gguf", "accelerate": "accelerate"}
-    if weights.adapter is not None:
-        wanted |= {"peft": "peft"}
-    missing = [name for module, name in wanted.items() if not _installed(module)]
+    wanted = ["transformers", "torch"]
+    wanted += ["gguf", "accelerate"] if weights.gguf else []
+    wanted += ["peft"] if weights.adapter is not None else []
+    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
     if missing:
         raise ModelUnavailableError(
             f"{weights.name}: running it needs {', '.join(missing)}; pip install {' '.join(missing)}",
@@ -226,12 +225,6 @@ def _libraries(weights: Weights) -> tuple[Any, Any]:
     import transformers
 
     return transformers, torch
-
-
-def _installed(module: str) -> bool:
-    import importlib.util
-
-    return importlib.util.find_spec(module) is not None
 
 
 @contextmanager
@@ -261,7 +254,7 @@ def _reading_once() -> Iterator[None]:
 
     It is read as a million small objects: looking through them for garbage takes a quarter of the time.
     """
-    if not _installed("gguf"):
+    if importlib.util.find_spec("gguf") is None:
         yield
         return
     import gguf
