@@ -458,12 +458,10 @@ def _listed(name: str, field: Any) -> str:
 
 
 def _render_input(field: Any, value: Any) -> str:
-    if isinstance(value, list) and (is_list(field.annotation) or field.annotation is str):
-        text = render_numbered(value)
-    elif isinstance(value, Type):
+    if isinstance(value, Type):
         return str(format_field_value(field_info=field, value=value))
-    else:
-        text = str(format_field_value(field_info=field, value=value))
+    is_numbered = isinstance(value, list) and (is_list(field.annotation) or field.annotation is str)
+    text = render_numbered(value) if is_numbered else str(format_field_value(field_info=field, value=value))
     # Text from a graph or a document must not be parsed as a header.
     return _OPENING.sub("[ [", text)
 

@@ -87,11 +87,6 @@ class Call:
         if self.outer_tracker is not None:
             self.outer_tracker.add_usage(lm, usage_entry)
 
-    def add_entry(self, entry: dict[str, Any]) -> None:
-        """Read cost and finish reason from a history entry."""
-        self.cost = entry.get("cost")
-        self.cut = "length" in finish_reasons(entry.get("response"))
-
     def usage(self, seconds: float, *, free: bool, failed: bool) -> Usage:
         """What the ledger adds to the call that it has counted."""
         dollars = 0.0 if free or self.cached or failed else self.cost
@@ -255,7 +250,7 @@ class MeteredLM(dspy.LM):
         """Record a finished call, and add it to the history unless disabled."""
         call = _call.get()
         if call is not None:
-            call.add_entry(entry)
+            call.cost, call.cut = entry.get("cost"), "length" in finish_reasons(entry.get("response"))
         if call is None or call.keeps_history:
             super().update_history(entry)
 

@@ -69,8 +69,10 @@ def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
             f"{model} (role {role}): the prompt is too long for the model ({_text(error, lm)}); "
             "give it fewer or shorter facts, or use a model with a longer context",
         )
+    address = "" if is_free(lm) else address_of(lm)
+    place = f", at {address}" if address else ""
     return ModelUnavailableError(
-        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error, lm)}); {_way_out(error, lm)}"
+        f"{model} (role {role}{place}): {_what(error)} ({_text(error, lm)}); {_way_out(error, lm)}"
     )
 
 
@@ -116,11 +118,6 @@ def _way_out(error: LMError, lm: Any) -> str:
     if isinstance(error, LMInvalidRequestError):
         return "check the model's name, as the server knows it, and the settings of the call"
     return f"check that the server runs and that {prefix}_API_BASE is right, or use another model"
-
-
-def _place(lm: Any) -> str:
-    base = "" if is_free(lm) else address_of(lm)
-    return f", at {base}" if base else ""
 
 
 def _text(error: LMError, lm: Any) -> str:
