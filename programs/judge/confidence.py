@@ -28,7 +28,7 @@ from triplecheck.programs.steps import TraceEvent, Wrote
 
 PACKAGED = Path(__file__).parent / "confidence.json"
 _PROVED = 0.9
-"""Confidence from which a fitted model calls an answer proved."""
+"""Confidence from which an answer may be called proved, before it is measured (`evals.truth`)."""
 _PENALTY = 30.0
 """Weight of the squared coefficients, which are of standardised features."""
 _BETTER = ("covered_least", "grounded", "ideal_hop", "likeness", "topics", "weakest")
