@@ -80,11 +80,7 @@ class TolerantAdapter(dspy.ChatAdapter):
     ) -> list[dict[str, Any]]:
         """The messages of the second try: those of the first, the reply, and what is wrong with it."""
         request = f"This reply cannot be read: {problem}\n\n{self.user_message_output_requirements(signature)}"
-        return [
-            *messages,
-            {"role": "assistant", "content": reply or "..."},
-            {"role": "user", "content": request},
-        ]
+        return [*messages, {"role": "assistant", "content": reply or "..."}, {"role": "user", "content": request}]
 
     def format_field_description(self, signature: type[dspy.Signature]) -> str:
         """The fields by name, with their descriptions, for the system message."""

@@ -64,10 +64,7 @@ class Roles:
     """Role to model. Do not change it after construction."""
 
     def __init__(
-        self,
-        default: Model = DEFAULT_MODEL,
-        by_role: Mapping[str, Model] | None = None,
-        **roles: Model,
+        self, default: Model = DEFAULT_MODEL, by_role: Mapping[str, Model] | None = None, **roles: Model
     ) -> None:
         named = dict(by_role or {})
         for role in named.keys() & roles.keys():

@@ -46,12 +46,7 @@ from triplecheck.programs.subgraph import (
     render_path,
 )
 from triplecheck.programs.topics import TopicLinker, named_topics
-from triplecheck.signatures import (
-    JudgeSufficiency,
-    NameTopics,
-    ScoreEntities,
-    ScoreRelations,
-)
+from triplecheck.signatures import JudgeSufficiency, NameTopics, ScoreEntities, ScoreRelations
 from triplecheck.signatures.notation import write_reached
 
 

@@ -29,14 +29,7 @@ from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Pruned, TraceEvent
 from triplecheck.programs.subgraph import ARROWS, Hop
-from triplecheck.signatures.notation import (
-    WrittenHop,
-    clean,
-    read_path,
-    with_kind,
-    write_topic,
-    write_wordings,
-)
+from triplecheck.signatures.notation import WrittenHop, clean, read_path, with_kind, write_topic, write_wordings
 
 _MOST_HOPS = 4
 _MOST_ALTERNATIVES = 200

@@ -44,11 +44,7 @@ class Judge:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        ranker: Path = GENERAL,
-        relations: RelationVectors | None = None,
-        language: str = ENGLISH,
+        self, graph: Graph, ranker: Path = GENERAL, relations: RelationVectors | None = None, language: str = ENGLISH
     ) -> None:
         self._language = language
         self._graph = graph
