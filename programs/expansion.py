@@ -150,8 +150,7 @@ def _note_calls(graph: Graph, starts: IntArray, hop: Hop, label: str, trace: Tra
         made = [call for call in wanted if call is not None]
         for call in made:
             trace.add(Called(call.function, call.argument, call.error))
-        if len(made) < len(wanted):
-            trace.add(Truncated(f"calls: {label}", len(made), len(wanted)))
+        trace.note_cut(f"calls: {label}", len(made), len(wanted))
 
 
 def _holding(graph: Graph, edges: Edges, condition: TimeCondition, trace: Trace) -> Edges:

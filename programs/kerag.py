@@ -35,7 +35,7 @@ from triplecheck.programs.expansion import (
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import within_tokens
-from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
+from triplecheck.programs.steps import Pruned, Stopped, Trace
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, names_of_facts, render_path
 from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
@@ -185,15 +185,12 @@ class KERAG(AnsweringProgram):
         """Each path extended by one relation that has a name, with its number of edges."""
         found = one_hop_paths(plan.graph, frontier)
         offers = with_names(plan.graph, found)
-        if len(offers) < len(found):
-            trace.add(Truncated("paths by relations with a name", len(offers), len(found)))
+        trace.note_cut("paths by relations with a name", len(offers), len(found))
         if self.options.filtering == "none":
             return offers
-        vectors = self.sources.relations
-        offers = most_similar(offers, None if vectors is None else vectors.against(plan.question.text))
-        if len(offers) > (limit := self.options.limits.offered):
-            trace.add(Truncated("offered paths", limit, len(offers)))
-        return offers[:limit]
+        vectors, limit = self.sources.relations, self.options.limits.offered
+        trace.note_cut("offered paths", limit, len(offers))
+        return most_similar(offers, None if vectors is None else vectors.against(plan.question.text))[:limit]
 
     def filter(self, plan: Plan, frontier: list[Path], offered: list[tuple[Path, int]], trace: Trace) -> list[Path]:
         """Schema-level filtering: of the offered paths those that the model keeps, best first."""

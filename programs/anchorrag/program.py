@@ -36,7 +36,7 @@ from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.room import estimated_tokens, within_tokens
-from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
+from triplecheck.programs.steps import Checked, Stopped, Trace
 from triplecheck.programs.subgraph import Fact, Path, RelationNames, Subgraph, names_of_facts
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.signatures import (
@@ -289,8 +289,7 @@ def fact_lines(
     lines: list[str] = []
     offers = [group if whole else shortened(group) for group in groups]
     kept, total = (sum(len(fact.values) for group in some for fact in group) for some in (offers, groups))
-    if kept < total:
-        trace.add(Truncated("values offered to a prompt", kept, total))
+    trace.note_cut("values offered to a prompt", kept, total)
     for group, offered in zip(groups, offers, strict=True):
         shown, written = within_tokens(graph, offered, names, briefing.relations, tokens // len(groups), trace)
         full = {id(short): fact for short, fact in zip(offered, group, strict=True)}
@@ -307,8 +306,7 @@ def nearest_paths(briefing: Briefing, paths: Sequence[Owned], tokens: int, trace
         order.sort(key=lambda i: -float(likeness[paths[i][1].hops[-1].relation]))
     used = list(accumulate(estimated_tokens(paths[i][0].offer(*paths[i][1:])) for i in order))
     shown = max(1, bisect_right(used, tokens))
-    if shown < len(paths):
-        trace.add(Truncated("paths in the prompt", shown, len(paths)))
+    trace.note_cut("paths in the prompt", shown, len(paths))
     return [paths[i] for i in sorted(order[:shown])]
 
 

@@ -20,7 +20,7 @@ from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, cut_texts, with_places
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
+from triplecheck.programs.steps import Scored, Stopped, Trace
 
 _IN_TRACE = 20  # nodes whose score the trace shows
 
@@ -109,8 +109,7 @@ class RankingBaseline(Program):
         return np.unique(np.concatenate(found))
 
     def _note(self, found: Ranking, trace: Trace) -> None:
-        if found.compared < found.total:
-            trace.add(Truncated("candidates compared with the question", found.compared, found.total))
+        trace.note_cut("candidates compared with the question", found.compared, found.total)
         first = found.nodes[:_IN_TRACE]
         pairs = zip(self.graph.labels(first), found.scores[:_IN_TRACE].tolist(), strict=True)
         trace.add(Scored(f"nodes by {self.name}", [(label, round(s, 4)) for label, s in pairs if np.isfinite(s)]))

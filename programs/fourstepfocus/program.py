@@ -28,7 +28,7 @@ from triplecheck.programs.fourstepfocus.rerank import Reranker, with_places
 from triplecheck.programs.fourstepfocus.substitution import Substituted, substitute, supporting
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
+from triplecheck.programs.steps import Checked, Stopped, Trace
 from triplecheck.programs.subgraph import RelationNames
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.programs.triplets import Triplets, read_triplets
@@ -90,11 +90,10 @@ class FourStepFocus(Program):
         """E.types: relations of the graph for the prompt, the most similar to the question first if they are many."""
         graph, vectors, limit = self.graph, self.sources.relations, self.options.limits.offered
         numbers = list(range(graph.num_relations))
-        if len(numbers) > limit:
-            trace.add(Truncated("relations in the prompt", limit, len(numbers)))
-            if vectors is not None:
-                scores = vectors.against(question)
-                numbers.sort(key=lambda relation: -float(scores[relation]))
+        trace.note_cut("relations in the prompt", limit, len(numbers))
+        if len(numbers) > limit and vectors is not None:
+            scores = vectors.against(question)
+            numbers.sort(key=lambda relation: -float(scores[relation]))
         names = RelationNames(graph, vectors, question)
         return [self._relation(number, names[number]) for number in numbers[:limit]]
 
@@ -154,8 +153,7 @@ class FourStepFocus(Program):
         """VSS: C_filtered, then C_additional from all candidates. The first `k_max` are those of the paper."""
         k_max, limit = self.options.k_max, self._ranked
         satisfying = np.empty(0, np.int64) if found.nodes is None else found.nodes
-        if len(satisfying) > k_max:
-            trace.add(Truncated("nodes that satisfy the patterns", k_max, len(satisfying)))
+        trace.note_cut("nodes that satisfy the patterns", k_max, len(satisfying))
         nodes = []
         for place, (node, score) in enumerate(self._rank(question, satisfying, trace)):
             reranked = place < k_max
@@ -180,8 +178,7 @@ class FourStepFocus(Program):
             kept = [] if nodes is None else nodes[: self._ranked].tolist()
             return [(node, None) for node in kept]
         ranking = searcher.rank(question, nodes, self._ranked)
-        if ranking.compared < ranking.total:
-            trace.add(Truncated("candidates compared with the question", ranking.compared, ranking.total))
+        trace.note_cut("candidates compared with the question", ranking.compared, ranking.total)
         pairs = zip(ranking.nodes.tolist(), ranking.scores.tolist(), strict=True)
         return [(node, score if np.isfinite(score) else None) for node, score in pairs]
 

@@ -18,7 +18,7 @@ from triplecheck.kg import TriplecheckError
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import Ask
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.steps import Checked, Trace, Truncated
+from triplecheck.programs.steps import Checked, Trace
 from triplecheck.signatures import ScoreCandidate, ScoreCandidates
 
 Reranking = Literal["listwise", "each", "none"]
@@ -101,9 +101,8 @@ def with_places(scores: Sequence[CandidateScore], weight: float) -> list[float]:
 
 def cut_texts(texts: Sequence[str], characters: int, trace: Trace) -> list[str]:
     """The beginnings of texts; the trace records how many are whole."""
-    cut = sum(len(text) > characters for text in texts)
-    if cut:
-        trace.add(Truncated("texts of candidates shown whole", len(texts) - cut, len(texts)))
+    whole = sum(len(text) <= characters for text in texts)
+    trace.note_cut("texts of candidates shown whole", whole, len(texts))
     return [text[:characters] for text in texts]
 
 
