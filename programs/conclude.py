@@ -23,7 +23,7 @@ from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
-from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.outcome import Outcome, abstention
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace, Wrote
 from triplecheck.programs.subgraph import Fact, Subgraph
 from triplecheck.signatures.notation import split_edge
@@ -115,8 +115,7 @@ def _answered(
     if reply.operation != "none" and (found := conclusion.compute(reply.operation, terminal(cited))) is not None:
         return found
     if not written:
-        trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
-        return Outcome(abstained="not_in_facts")
+        return abstention("not_in_facts", "the model found no answer in the retrieved facts", trace)
     return conclusion.look_up(written)
 
 
@@ -219,10 +218,7 @@ class Conclusion:
         return self._ungrounded(Outcome(", ".join(unfounded), grounded=False), "the answer is in no retrieved fact")
 
     def _ungrounded(self, found: Outcome, reason: str) -> Outcome:
-        if not self.program.options.grounded_only:
-            return found
-        self.trace.add(Stopped("not_grounded", reason))
-        return Outcome(abstained="not_grounded")
+        return abstention("not_grounded", reason, self.trace) if self.program.options.grounded_only else found
 
     # --- yes and no ----------------------------------------------------------------------------
     def _yes_or_no(self, said: str) -> Outcome:

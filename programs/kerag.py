@@ -33,9 +33,9 @@ from triplecheck.programs.expansion import (
     with_names,
 )
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
-from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.outcome import Outcome, abstention
 from triplecheck.programs.room import within_tokens
-from triplecheck.programs.steps import Pruned, Stopped, Trace
+from triplecheck.programs.steps import Pruned, Trace
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, names_of_facts, render_path
 from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
@@ -143,12 +143,10 @@ class KERAG(AnsweringProgram):
     def retrieve_and_answer(self, plan: Plan, trace: Trace) -> Outcome:
         """Retrieval and summarization from the topics of a plan."""
         if not plan.topics:
-            trace.add(Stopped("no_topic", "no entity of the graph was recognised in the question"))
-            return Outcome(abstained="no_topic")
+            return abstention("no_topic", "no entity of the graph was recognised in the question", trace)
         subgraph = self.retrieve(plan, trace)
         if not subgraph.facts:
-            trace.add(Stopped("no_facts", "nothing was retrieved around the topics"))
-            return Outcome(abstained="no_facts")
+            return abstention("no_facts", "nothing was retrieved around the topics", trace)
         return replace(self.answer(plan, subgraph, trace), retrieved=subgraph.nodes)
 
     # --- planning ------------------------------------------------------------------------------

@@ -27,7 +27,7 @@ from triplecheck.programs.fourstepfocus.options import PAPER, FourStepFocusOptio
 from triplecheck.programs.fourstepfocus.rerank import Reranker, with_places
 from triplecheck.programs.fourstepfocus.substitution import Substituted, substitute, supporting
 from triplecheck.programs.options import ProgramOptions
-from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.outcome import Outcome, abstention
 from triplecheck.programs.steps import Checked, Stopped, Trace
 from triplecheck.programs.subgraph import RelationNames
 from triplecheck.programs.topics import TopicLinker
@@ -74,8 +74,7 @@ class FourStepFocus(Program):
         found = self.substitute(triplets, linker, trace)
         candidates = self.search(question, found, trace)
         if not candidates:
-            trace.add(Stopped("no_candidates", "neither patterns nor search led to a node"))
-            return Outcome(abstained="no_candidates")
+            return abstention("no_candidates", "neither patterns nor search led to a node", trace)
         k_max = self.options.k_max
         further = [candidate.node for candidate in candidates[k_max:]]
         return self.conclude(found, self.rerank(question, candidates[:k_max], trace), further, trace)
