@@ -271,7 +271,7 @@ class RolePredict(dspy.Predict):
             if varied.get("rollout_id") is not None:
                 config = {key: varied[key] for key in ("rollout_id", "temperature") if key in varied} | config
         rollout = config.get("rollout_id", getattr(lm, "kwargs", {}).get("rollout_id"))
-        if isinstance(lm, MeteredLM) and lm.embedded and rollout is not None:
+        if isinstance(lm, MeteredLM) and is_free(lm) and rollout is not None:
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
         demos = kwargs.pop("demos", self.demos)

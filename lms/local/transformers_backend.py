@@ -156,9 +156,7 @@ class TransformersBackend:
         return stopped
 
     def _generated(self, prompt: GenerationRequest, prompt_tokens: int, ids: list[int], limit: int) -> Generated:
-        ends = self._model.generation_config.eos_token_id
-        ends = {*(ends if isinstance(ends, list) else [ends]), self._tokenizer.eos_token_id}
-        ends.add(self._tokenizer.pad_token_id)
+        ends = self._vocabulary.ends | {self._tokenizer.pad_token_id}
         end = next((place for place, token in enumerate(ids) if token in ends), None)
         kept = ids[:limit] if end is None else ids[: min(end, limit)]
         text, stopped = until_stop(self._tokenizer.decode(kept, skip_special_tokens=True), prompt.stop)
