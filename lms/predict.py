@@ -275,7 +275,8 @@ class RolePredict(dspy.Predict):
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
         demos = kwargs.pop("demos", self.demos)
-        whole = [demo for demo in demos if all(demo.get(name) is not None for name in _required(self.signature))]
+        required = [name for name, field in self.signature.output_fields.items() if field.is_required()]
+        whole = [demo for demo in demos if all(demo.get(name) is not None for name in required)]
         shown = [as_shown(self.signature, demo) for demo in whole if is_general(lm) or not is_worked(demo)]
         numbered = numbered_lists(self.signature.input_fields, kwargs)
         return _Attempt(lm, config, kwargs | numbered | {"demos": shown}, _adapter_for(lm))
@@ -482,11 +483,6 @@ class StreamListener(_StreamListener):
             return super().receive(chunk)
         with dspy.context(adapter=self.predict.adapter):
             return super().receive(chunk)
-
-
-def _required(signature: type[dspy.Signature]) -> list[str]:
-    """The outputs that each reply has."""
-    return [name for name, field in signature.output_fields.items() if field.is_required()]
 
 
 def as_shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:
