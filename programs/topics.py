@@ -103,7 +103,7 @@ class TopicLinker:
         known = [replace(one, candidates=meant[one.written]) for one in known]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
         known = [one for one in known if not self._is_class(one)] or known
-        known = [one for one in known if not self._is_deed(one) and not self._is_noun(one)]
+        known = [one for one in known if not self._is_word(one)]
         self.known = [one for one in known if one.written not in years] or known
 
     def _candidates(self, name: str | Mention) -> list[Candidate]:
@@ -129,18 +129,16 @@ class TopicLinker:
         types = self._graph.type_ids
         return known.written == known.written.lower() and all(c.id in types for c in known.candidates)
 
-    def _is_noun(self, known: Known) -> bool:
-        """Whether a misspelt name in lower case is the name of a class: "breweries", near a "Brewers' Cup"."""
-        if known.is_exact or not known.written.islower():
+    def _is_word(self, known: Known) -> bool:
+        """Whether a name in lower case is a verb after which a class is called, or, if it is misspelt, the name of a
+        class: "breweries", near a "Brewers' Cup"."""
+        if not known.written.islower():
             return False
         read = read_question(self.question, language=self.language)
-        classes = [self._graph.type_label(kind) for kind in self._graph.type_ids[:_CLASSES]]
-        own = set(known.written.split())
-        return any(own <= set(read.parse.words[place.start : place.end]) for place in places(read, classes))
-
-    def _is_deed(self, known: Known) -> bool:
-        read = read_question(self.question, language=self.language) if known.written.islower() else None
-        return read is not None and is_deed(self._graph, read, known.written)
+        classes = [] if known.is_exact else map(self._graph.type_label, self._graph.type_ids[:_CLASSES])
+        own, called = set(known.written.split()), places(read, list(classes))
+        is_class = any(own <= set(read.parse.words[place.start : place.end]) for place in called)
+        return is_class or is_deed(self._graph, read, known.written)
 
     def known_names(self) -> list[str]:
         """The recognised names for a prompt: "written = name (types)"."""
