@@ -5,12 +5,17 @@ from typing import TYPE_CHECKING
 from triplecheck.kg._lazy import lazily
 
 if TYPE_CHECKING:
-    from triplecheck.programs.anchorrag import AnchorRAG, AnchorRAGLimits, AnchorRAGOptions
+    from triplecheck.programs.anchorrag.options import AnchorRAGLimits, AnchorRAGOptions
+    from triplecheck.programs.anchorrag.program import AnchorRAG
     from triplecheck.programs.base import Program, Sources
     from triplecheck.programs.cascade import Cascade
-    from triplecheck.programs.fourstepfocus import FourStepFocus, FourStepFocusLimits, FourStepFocusOptions, Matching
+    from triplecheck.programs.fourstepfocus.options import FourStepFocusLimits, FourStepFocusOptions
+    from triplecheck.programs.fourstepfocus.program import FourStepFocus
+    from triplecheck.programs.fourstepfocus.substitution import Matching
     from triplecheck.programs.kerag import KERAG, KERAGLimits, KERAGOptions
-    from triplecheck.programs.know3rag import Know3RAG, Know3RAGLimits, Know3RAGOptions
+    from triplecheck.programs.know3rag.generation import Know3RAGLimits
+    from triplecheck.programs.know3rag.options import Know3RAGOptions
+    from triplecheck.programs.know3rag.program import Know3RAG
     from triplecheck.programs.options import ProgramOptions
     from triplecheck.programs.outcome import Outcome, replay, to_json
     from triplecheck.programs.registry import program_names, resolve_program
@@ -43,12 +48,17 @@ __all__ = [
 __getattr__ = lazily(
     __name__,
     {
-        "anchorrag": "AnchorRAG AnchorRAGLimits AnchorRAGOptions",
+        "anchorrag.options": "AnchorRAGLimits AnchorRAGOptions",
+        "anchorrag.program": "AnchorRAG",
         "base": "Program Sources",
         "cascade": "Cascade",
-        "fourstepfocus": "FourStepFocus FourStepFocusLimits FourStepFocusOptions Matching",
+        "fourstepfocus.options": "FourStepFocusLimits FourStepFocusOptions",
+        "fourstepfocus.program": "FourStepFocus",
+        "fourstepfocus.substitution": "Matching",
         "kerag": "KERAG KERAGLimits KERAGOptions",
-        "know3rag": "Know3RAG Know3RAGLimits Know3RAGOptions",
+        "know3rag.generation": "Know3RAGLimits",
+        "know3rag.options": "Know3RAGOptions",
+        "know3rag.program": "Know3RAG",
         "options": "ProgramOptions",
         "outcome": "Outcome replay to_json",
         "registry": "program_names resolve_program",
