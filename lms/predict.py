@@ -152,11 +152,10 @@ class RolePredict(dspy.Predict):
     Args:
         signature: the step.
         role: the role whose model is called; see `lms.roles.ROLES`.
-        callbacks: DSPy callbacks.
         check: says what is wrong with a reply of the right format, from the inputs and the reply; None if nothing is.
             A reply with a problem counts as one that cannot be parsed; a `Doubt` is raised once, the second reply
             stands.
-        **config: settings for the model's calls, such as `temperature` and `max_tokens`.
+        **config: settings for the model's calls, such as `temperature` and `max_tokens`; `callbacks` of `dspy.Predict`.
 
     Attributes:
         has_examples: whether it is made with worked examples, and takes some from a saved state.
@@ -175,12 +174,11 @@ class RolePredict(dspy.Predict):
         self,
         signature: str | type[dspy.Signature],
         role: str = "answer",
-        callbacks: list[Any] | None = None,
         check: Callable[[Mapping[str, Any], dspy.Prediction], str | None] | None = None,
         **config: Any,
     ) -> None:
         self.has_examples = True
-        super().__init__(signature, callbacks=callbacks, **config)  # calls `reset`
+        super().__init__(signature, **config)  # calls `reset`
         self.role = check_role(role)
         self._check = check
 
