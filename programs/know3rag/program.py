@@ -32,7 +32,7 @@ from triplecheck.programs.know3rag.options import PAPER, Know3RAGOptions
 from triplecheck.programs.know3rag.reliability import NO_EMBEDDINGS, Reliability, Supervisor, supported, threshold
 from triplecheck.programs.options import ProgramOptions
 from triplecheck.programs.outcome import Outcome, abstention
-from triplecheck.programs.steps import Checked, Consulted, Trace, Truncated, Weighed
+from triplecheck.programs.steps import Checked, Consulted, Trace, Weighed
 from triplecheck.signatures import AnswerFromMemory, AnswerWithReferences, ExtractTriples, NextQuestion
 
 
@@ -210,10 +210,9 @@ class Know3RAG(Program):
         for candidate, fate in dropped:
             trace.add(Consulted(t, candidate.origin, candidate.text, None, None, fate))
         together = references + [new[at] for at in best]
-        cap = self.options.cap
-        if cap is not None and len(together) > cap:
-            trace.add(Truncated("references", cap, len(together)))
-        return together[:cap]
+        kept = together[: self.options.cap]
+        trace.note_cut("references", len(kept), len(together))
+        return kept
 
     # --- the outcome -----------------------------------------------------------------------------
     def conclude(self, answered: Turn, entities: tuple[int, ...], trace: Trace) -> Outcome:
