@@ -172,8 +172,8 @@ class Conclusion:
         opposite = opposite_extreme(self.asked, operation, {"" if size is None else size.sense for size in sizes})
         anchors = {fact.anchor for fact in operands}
         bridges = [edge for fact in self.cited if fact not in operands for edge in fact.triples(anchors)]
-        proof, doubts = self.with_chains(operands, [*bridges, *result.triples]), (opposite,) if opposite else ()
-        return Outcome(result.text, result.nodes, proof, grounded=True, doubts=doubts)
+        proof = self.with_chains(operands, [*bridges, *result.triples])
+        return Outcome(result.text, result.nodes, proof, grounded=True, doubts=(opposite,) if opposite else ())
 
     def _asks_amount(self, sizes: Sequence[Quantity | None]) -> bool:
         """Whether the question asks for a unit that only the graph has, and all sizes are in it: "how many crowns"."""

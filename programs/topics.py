@@ -135,8 +135,9 @@ class TopicLinker:
         if not known.written.islower():
             return False
         read = read_question(self.question, language=self.language)
-        classes = [] if known.is_exact else map(self._graph.type_label, self._graph.type_ids[:_CLASSES])
-        own, called = set(known.written.split()), places(read, list(classes))
+        kinds = () if known.is_exact else self._graph.type_ids[:_CLASSES]
+        called = places(read, [self._graph.type_label(kind) for kind in kinds])
+        own = set(known.written.split())
         is_class = any(own <= set(read.parse.words[place.start : place.end]) for place in called)
         return is_class or is_deed(self._graph, read, known.written)
 
