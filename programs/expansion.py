@@ -69,19 +69,12 @@ def is_identifier(label: str) -> bool:
     return _IDENTIFIER.fullmatch(label) is not None
 
 
-def most_similar(
-    offers: Sequence[tuple[Path, int]], likeness: npt.NDArray[np.float32] | None
-) -> list[tuple[Path, int]]:
-    """The offers by the similarity of their last relation with the question; without it, fewest edges first.
+def unlikeness(likeness: npt.NDArray[np.float32] | None, path: Path, edges: int) -> float:
+    """By what paths are sorted, the most similar last relation first; without similarities, the fewest edges first.
 
     Args:
         likeness: cosine of each relation with the question, shape (relations,).
     """
-    return sorted(offers, key=lambda offer: unlikeness(likeness, *offer))
-
-
-def unlikeness(likeness: npt.NDArray[np.float32] | None, path: Path, edges: int) -> float:
-    """By what paths are sorted, the most similar last relation first; without similarities, the fewest edges first."""
     return float(edges) if likeness is None else -float(likeness[path.hops[-1].relation])
 
 

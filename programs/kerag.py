@@ -26,9 +26,9 @@ from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from
 from triplecheck.programs.expansion import (
     asked_graph,
     fetch,
-    most_similar,
     note_at_end,
     one_hop_paths,
+    unlikeness,
     valid_numbers,
     with_names,
 )
@@ -188,7 +188,8 @@ class KERAG(AnsweringProgram):
             return offers
         vectors, limit = self.sources.relations, self.options.limits.offered
         trace.note_cut("offered paths", limit, len(offers))
-        return most_similar(offers, None if vectors is None else vectors.against(plan.question.text))[:limit]
+        likeness = None if vectors is None else vectors.against(plan.question.text)
+        return sorted(offers, key=lambda offer: unlikeness(likeness, *offer))[:limit]
 
     def filter(self, plan: Plan, frontier: list[Path], offered: list[tuple[Path, int]], trace: Trace) -> list[Path]:
         """Schema-level filtering: of the offered paths those that the model keeps, best first."""
