@@ -214,7 +214,7 @@ def _libraries(weights: Weights) -> tuple[Any, Any]:
     wanted = ["transformers", "torch"]
     wanted += ["gguf", "accelerate"] if weights.gguf else []
     wanted += ["peft"] if weights.adapter is not None else []
-    missing = [name for name in wanted if importlib.util.find_spec(name) is None]
+    missing = [name for name in wanted if not _installed(name)]
     if missing:
         raise ModelUnavailableError(
             f"{weights.name}: running it needs {', '.join(missing)}; pip install {' '.join(missing)}",
@@ -223,6 +223,10 @@ def _libraries(weights: Weights) -> tuple[Any, Any]:
     import transformers
 
     return transformers, torch
+
+
+def _installed(module: str) -> bool:
+    return importlib.util.find_spec(module) is not None
 
 
 @contextmanager
@@ -252,7 +256,7 @@ def _reading_once() -> Iterator[None]:
 
     It is read as a million small objects: looking through them for garbage takes a quarter of the time.
     """
-    if importlib.util.find_spec("gguf") is None:
+    if not _installed("gguf"):
         yield
         return
     import gguf
