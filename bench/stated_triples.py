@@ -21,10 +21,9 @@ from triplecheck.lms import ModelReplyError, RolePredict, session
 from triplecheck.optimize.checking import calls_by_step
 from triplecheck.programs import Know3RAG, Sources
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.know3rag import near_relations, stated_triples
+from triplecheck.programs.assists.know3rag import near_relations, read_triples, stated_triples
 from triplecheck.programs.know3rag.generation import names_in
 from triplecheck.programs.know3rag.reliability import Supervisor
-from triplecheck.programs.triple_lines import read_triples
 from triplecheck.signatures import ExtractTriples
 
 EXPLANATIONS = Path(__file__).with_name("explanations.txt")

@@ -80,11 +80,7 @@ class TolerantAdapter(dspy.ChatAdapter):
     ) -> list[dict[str, Any]]:
         """The messages of the second try: those of the first, the reply, and what is wrong with it."""
         request = f"This reply cannot be read: {problem}\n\n{self.user_message_output_requirements(signature)}"
-        return [
-            *messages,
-            {"role": "assistant", "content": reply or "..."},
-            {"role": "user", "content": request},
-        ]
+        return [*messages, {"role": "assistant", "content": reply or "..."}, {"role": "user", "content": request}]
 
     def format_field_description(self, signature: type[dspy.Signature]) -> str:
         """The fields by name, with their descriptions, for the system message."""
@@ -458,12 +454,10 @@ def _listed(name: str, field: Any) -> str:
 
 
 def _render_input(field: Any, value: Any) -> str:
-    if isinstance(value, list) and (is_list(field.annotation) or field.annotation is str):
-        text = render_numbered(value)
-    elif isinstance(value, Type):
+    if isinstance(value, Type):
         return str(format_field_value(field_info=field, value=value))
-    else:
-        text = str(format_field_value(field_info=field, value=value))
+    is_numbered = isinstance(value, list) and (is_list(field.annotation) or field.annotation is str)
+    text = render_numbered(value) if is_numbered else str(format_field_value(field_info=field, value=value))
     # Text from a graph or a document must not be parsed as a header.
     return _OPENING.sub("[ [", text)
 

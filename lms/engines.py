@@ -6,7 +6,7 @@ import asyncio
 import hashlib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Protocol, Self, runtime_checkable
+from typing import Any, Protocol, Self
 
 from dspy.lm15 import Message, Request, Response, TextPart, Usage
 
@@ -19,7 +19,6 @@ from triplecheck.signatures.notation import without_markup
 _CHARACTERS_PER_TOKEN = 4
 
 
-@runtime_checkable
 class EmbeddedEngine(Protocol):
     """A model that runs inside this process: DSPy's engine contract plus a fingerprint.
 

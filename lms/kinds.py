@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 EXTRACTIVE = "extractive"
+"""The rule-based baseline: the model of roles that name none."""
 STUDENT = "student/"
 """Before the folder of a trained student, in a model string."""
 

@@ -148,7 +148,7 @@ class Ledger:
         with self._lock:
             if not is_no_language_model(model):
                 for ledger in self._family():
-                    ledger._check(role, model)
+                    ledger.budget.check(ledger._charged)
             for ledger in self._family():
                 ledger._add(role, model, Usage(calls=1))
 
@@ -198,9 +198,6 @@ class Ledger:
         while ledger is not None:
             yield ledger
             ledger = ledger._parent
-
-    def _check(self, role: str, model: str) -> None:
-        self.budget.check(self._charged)
 
     def _add(self, role: str, model: str, more: Usage) -> None:
         key = (role, model)

@@ -87,11 +87,6 @@ class Call:
         if self.outer_tracker is not None:
             self.outer_tracker.add_usage(lm, usage_entry)
 
-    def add_entry(self, entry: dict[str, Any]) -> None:
-        """Read cost and finish reason from a history entry."""
-        self.cost = entry.get("cost")
-        self.cut = "length" in finish_reasons(entry.get("response"))
-
     def usage(self, seconds: float, *, free: bool, failed: bool) -> Usage:
         """What the ledger adds to the call that it has counted."""
         dollars = 0.0 if free or self.cached or failed else self.cost
@@ -147,12 +142,7 @@ class MeteredLM(dspy.LM):
     @property
     def name(self) -> str:
         """The model string that the user gave."""
-        return str((self.model.rpartition("@")[0] if self.embedded else "") or self.model)
-
-    @property
-    def embedded(self) -> bool:
-        """Whether the model runs inside this process."""
-        return not isinstance(self.engine, str)
+        return str((self.model.rpartition("@")[0] if is_free(self) else "") or self.model)
 
     def __call__(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Call the model; see `dspy.LM`.
@@ -217,7 +207,7 @@ class MeteredLM(dspy.LM):
 
     def _gives_in(self, error: LMError, messages: Any, options: Mapping[str, Any]) -> bool:
         """Whether the call is worth repeating without what the server has refused, from now on."""
-        if self.embedded or error.status not in (None, *_REFUSALS):
+        if is_free(self) or error.status not in (None, *_REFUSALS):
             return False
         text = str(error).casefold()
         if (
@@ -242,7 +232,7 @@ class MeteredLM(dspy.LM):
 
         A second more than each try may take, so that LiteLLM's own error comes first.
         """
-        if self.embedded or dspy.settings.send_stream is not None or self._is_native:
+        if is_free(self) or dspy.settings.send_stream is not None or self._is_native:
             return None
         seconds = options.get("timeout", self.kwargs.get("timeout"))
         return seconds * (self.num_retries + 1) + 1 if isinstance(seconds, int | float) else None
@@ -255,7 +245,7 @@ class MeteredLM(dspy.LM):
         """Record a finished call, and add it to the history unless disabled."""
         call = _call.get()
         if call is not None:
-            call.add_entry(entry)
+            call.cost, call.cut = entry.get("cost"), "length" in finish_reasons(entry.get("response"))
         if call is None or call.keeps_history:
             super().update_history(entry)
 

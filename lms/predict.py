@@ -69,58 +69,36 @@ def explain(error: LMError, lm: Any, role: str) -> TriplecheckError:
             f"{model} (role {role}): the prompt is too long for the model ({_text(error, lm)}); "
             "give it fewer or shorter facts, or use a model with a longer context",
         )
-    return ModelUnavailableError(
-        f"{model} (role {role}{_place(lm)}): {_what(error)} ({_text(error, lm)}); {_way_out(error, lm)}"
-    )
-
-
-def _is_too_slow(error: LMError) -> bool:
-    # DSPy's own client reports a read timeout as a transport error.
-    return isinstance(error, LMTimeoutError) or (isinstance(error, LMTransportError) and "timed out" in str(error))
-
-
-def _what(error: LMError) -> str:
-    if _is_too_slow(error):
-        return "no answer in time"
-    if isinstance(error, LMRateLimitError):
-        return "too many requests"
-    if isinstance(error, LMAuthError | LMNotConfiguredError):
-        return "no access"
-    if isinstance(error, LMBillingError):
-        return "no credit"
-    if isinstance(error, LMUnsupportedModelError) and "temperature" not in str(error).casefold():
-        return "no such model"
-    if isinstance(error, LMInvalidRequestError | LMUnsupportedModelError):
-        return "the server refuses the request"
-    if isinstance(error, LMTransportError):
-        return "no connection"
-    return "the call failed"
-
-
-def _way_out(error: LMError, lm: Any) -> str:
-    prefix = model_name(lm).split("/", 1)[0].upper()
+    what, way_out = _diagnosis(error, model)
+    address = "" if is_free(lm) else address_of(lm)
+    place = f", at {address}" if address else ""
     if is_free(lm):
-        return "this is a fault of the engine inside this process"
-    if isinstance(error, LMAuthError | LMNotConfiguredError):
-        return f"set {prefix}_API_KEY (any word will do for a server of your own that asks for none)"
-    if isinstance(error, LMBillingError):
-        return "check the account, or use another model"
-    if _is_too_slow(error):
-        return f"allow more seconds, as in {model_name(lm)}?timeout=1200, or ask fewer questions at once (--workers)"
+        way_out = "this is a fault of the engine inside this process"
+    return ModelUnavailableError(f"{model} (role {role}{place}): {what} ({_text(error, lm)}); {way_out}")
+
+
+def _diagnosis(error: LMError, model: str) -> tuple[str, str]:
+    """What is wrong with a call, and what helps."""
+    prefix, text = model.split("/", 1)[0].upper(), str(error)
+    # DSPy's own client reports a read timeout as a transport error.
+    if isinstance(error, LMTimeoutError) or (isinstance(error, LMTransportError) and "timed out" in text):
+        more = f"allow more seconds, as in {model}?timeout=1200, or ask fewer questions at once (--workers)"
+        return "no answer in time", more
     if isinstance(error, LMRateLimitError):
-        return "wait, ask fewer questions at once (--workers), or raise the account's limit"
-    if isinstance(error, LMInvalidRequestError | LMUnsupportedModelError) and "temperature" in str(error).casefold():
-        return f"set another temperature, as in {model_name(lm)}?temperature=1"
+        return "too many requests", "wait, ask fewer questions at once (--workers), or raise the account's limit"
+    if isinstance(error, LMAuthError | LMNotConfiguredError):
+        return "no access", f"set {prefix}_API_KEY (any word will do for a server of your own that asks for none)"
+    if isinstance(error, LMBillingError):
+        return "no credit", "check the account, or use another model"
+    if isinstance(error, LMInvalidRequestError) and "temperature" in text.casefold():
+        return "the server refuses the request", f"set another temperature, as in {model}?temperature=1"
     if isinstance(error, LMUnsupportedModelError):
-        return "check the model's name"
+        return "no such model", "check the model's name"
     if isinstance(error, LMInvalidRequestError):
-        return "check the model's name, as the server knows it, and the settings of the call"
-    return f"check that the server runs and that {prefix}_API_BASE is right, or use another model"
-
-
-def _place(lm: Any) -> str:
-    base = "" if is_free(lm) else address_of(lm)
-    return f", at {base}" if base else ""
+        check = "check the model's name, as the server knows it, and the settings of the call"
+        return "the server refuses the request", check
+    what = "no connection" if isinstance(error, LMTransportError) else "the call failed"
+    return what, f"check that the server runs and that {prefix}_API_BASE is right, or use another model"
 
 
 def _text(error: LMError, lm: Any) -> str:
@@ -174,11 +152,10 @@ class RolePredict(dspy.Predict):
     Args:
         signature: the step.
         role: the role whose model is called; see `lms.roles.ROLES`.
-        callbacks: DSPy callbacks.
         check: says what is wrong with a reply of the right format, from the inputs and the reply; None if nothing is.
             A reply with a problem counts as one that cannot be parsed; a `Doubt` is raised once, the second reply
             stands.
-        **config: settings for the model's calls, such as `temperature` and `max_tokens`.
+        **config: settings for the model's calls, such as `temperature` and `max_tokens`; `callbacks` of `dspy.Predict`.
 
     Attributes:
         has_examples: whether it is made with worked examples, and takes some from a saved state.
@@ -197,12 +174,11 @@ class RolePredict(dspy.Predict):
         self,
         signature: str | type[dspy.Signature],
         role: str = "answer",
-        callbacks: list[Any] | None = None,
         check: Callable[[Mapping[str, Any], dspy.Prediction], str | None] | None = None,
         **config: Any,
     ) -> None:
         self.has_examples = True
-        super().__init__(signature, callbacks=callbacks, **config)  # calls `reset`
+        super().__init__(signature, **config)  # calls `reset`
         self.role = check_role(role)
         self._check = check
 
@@ -274,11 +250,12 @@ class RolePredict(dspy.Predict):
             if varied.get("rollout_id") is not None:
                 config = {key: varied[key] for key in ("rollout_id", "temperature") if key in varied} | config
         rollout = config.get("rollout_id", getattr(lm, "kwargs", {}).get("rollout_id"))
-        if isinstance(lm, MeteredLM) and lm.embedded and rollout is not None:
+        if isinstance(lm, MeteredLM) and is_free(lm) and rollout is not None:
             # DSPy does not pass rollout ids to engines; a sampling engine varies with the seed.
             config.setdefault("seed", rollout)
         demos = kwargs.pop("demos", self.demos)
-        whole = [demo for demo in demos if all(demo.get(name) is not None for name in _required(self.signature))]
+        required = [name for name, field in self.signature.output_fields.items() if field.is_required()]
+        whole = [demo for demo in demos if all(demo.get(name) is not None for name in required)]
         shown = [as_shown(self.signature, demo) for demo in whole if is_general(lm) or not is_worked(demo)]
         numbered = numbered_lists(self.signature.input_fields, kwargs)
         return _Attempt(lm, config, kwargs | numbered | {"demos": shown}, _adapter_for(lm))
@@ -485,11 +462,6 @@ class StreamListener(_StreamListener):
             return super().receive(chunk)
         with dspy.context(adapter=self.predict.adapter):
             return super().receive(chunk)
-
-
-def _required(signature: type[dspy.Signature]) -> list[str]:
-    """The outputs that each reply has."""
-    return [name for name, field in signature.output_fields.items() if field.is_required()]
 
 
 def as_shown(signature: type[dspy.Signature], demo: Mapping[str, Any] | dspy.Example) -> dict[str, Any]:

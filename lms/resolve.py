@@ -217,11 +217,6 @@ def _is_own_server(model: str, options: Mapping[str, Any]) -> bool:
     return model.startswith("openai/") and "api_base" in options
 
 
-def _key_of_own_server(model: str, options: Mapping[str, Any]) -> dict[str, str]:
-    """A key for a server that needs none: DSPy's client asks for one."""
-    return {"api_key": "none"} if _is_own_server(model, options) and not os.environ.get("OPENAI_API_KEY") else {}
-
-
 def language_model(model: Any, **options: Any) -> Any:
     """The language model for a model string, the same object each time within a process.
 
@@ -261,7 +256,8 @@ def language_model(model: Any, **options: Any) -> Any:
                 f"{model}: names no student: write {STUDENT}DIR; `triplecheck distill --student reader` trains one"
             )
         options = _address(model) | _checked(CallSettings, settings, model).options(model) | options
-        options = _key_of_own_server(model, options) | options
+        if _is_own_server(model, options) and not os.environ.get("OPENAI_API_KEY"):
+            options = {"api_key": "none"} | options  # DSPy's client asks for one
         return _kept((model,), options, lambda: _remote(plain, options))
 
 

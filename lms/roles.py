@@ -18,6 +18,7 @@ import dspy
 
 from triplecheck.kg.errors import UserError
 from triplecheck.lms.adapter import DEFAULT_ADAPTER
+from triplecheck.lms.kinds import EXTRACTIVE
 from triplecheck.lms.ledger import Budget, Ledger
 from triplecheck.lms.metering import model_name
 from triplecheck.lms.resolve import language_model, suited
@@ -27,9 +28,6 @@ LINK = "link"
 
 ROLES = ("answer", "extract", LINK, "prune", "judge", "query", "rerank")
 """The roles that programs use, in addition to `knowledge.1`, `knowledge.2` ... (one per knowledge model)."""
-
-DEFAULT_MODEL = "extractive"
-"""The default model: the embedded rule-based engine, not a language model."""
 
 _KNOWLEDGE = re.compile(r"knowledge\.[1-9][0-9]*")
 
@@ -63,12 +61,7 @@ class Roles:
     by_role: Mapping[str, Model] = field(hash=False)
     """Role to model. Do not change it after construction."""
 
-    def __init__(
-        self,
-        default: Model = DEFAULT_MODEL,
-        by_role: Mapping[str, Model] | None = None,
-        **roles: Model,
-    ) -> None:
+    def __init__(self, default: Model = EXTRACTIVE, by_role: Mapping[str, Model] | None = None, **roles: Model) -> None:
         named = dict(by_role or {})
         for role in named.keys() & roles.keys():
             raise UserError(f"role {role!r} is given twice: {named[role]!r} and {roles[role]!r}; keep one")
@@ -84,7 +77,7 @@ class Roles:
         object.__setattr__(self, "by_role", named)
 
     @classmethod
-    def parse(cls, items: Iterable[str], default: str = DEFAULT_MODEL) -> Roles:
+    def parse(cls, items: Iterable[str], default: str = EXTRACTIVE) -> Roles:
         """Parse `role=model` items of a command line.
 
         An item without a role, or with the role `default`, names the default model. A role that is given twice

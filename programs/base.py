@@ -37,7 +37,7 @@ from triplecheck.programs.assists.shared import asked_part
 from triplecheck.programs.chosen import CHOSEN, choose, chosen_of
 from triplecheck.programs.judge.verdicts import NOT_IN_GRAPH, UNSURE, Judge
 from triplecheck.programs.options import DEFAULT, ProgramOptions, check_options
-from triplecheck.programs.outcome import Outcome, prediction
+from triplecheck.programs.outcome import Outcome, abstention, prediction
 from triplecheck.programs.steps import Answered, Checked, Stopped, Trace, TraceEvent, Wrote, in_words
 from triplecheck.signatures import JudgeProof
 from triplecheck.signatures.notation import write_triple
@@ -377,8 +377,7 @@ class Program(dspy.Module, metaclass=_ProgramType):
             return self.run(question, trace)
         except ModelReplyError as error:
             # The step has already asked the model twice; the question ends here, the run goes on.
-            trace.add(Stopped("unreadable_reply", str(error)))
-            return Outcome(abstained="unreadable_reply")
+            return abstention("unreadable_reply", str(error), trace)
 
     async def aforward(self, question: str, on_step: Callable[[TraceEvent], None] | None = None) -> dspy.Prediction:
         """Like `forward`, without blocking: `await program.acall(question=...)`.

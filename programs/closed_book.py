@@ -8,8 +8,8 @@ from typing import Any
 from triplecheck.kg import Graph, Linker
 from triplecheck.lms import RolePredict
 from triplecheck.programs.base import AnySources, Program
-from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Checked, Stopped, Trace
+from triplecheck.programs.outcome import Outcome, abstention
+from triplecheck.programs.steps import Checked, Trace
 from triplecheck.signatures import AnswerFromMemory
 
 
@@ -29,10 +29,8 @@ class RecallingProgram(Program):
 
     def recall_instead(self, question: str, reason: str, detail: str, trace: Trace) -> Outcome:
         """The answer, not grounded; abstains for `reason` if only grounded answers are wanted."""
-        trace.add(Stopped(reason, detail))
-        if self.options.grounded_only:
-            return Outcome(abstained=reason)
-        return recall(self, self.answer_from_memory, question, trace)
+        nothing = abstention(reason, detail, trace)
+        return nothing if self.options.grounded_only else recall(self, self.answer_from_memory, question, trace)
 
 
 def from_memory(graph: Graph, linker: Linker, answers: Sequence[str], trace: Trace) -> Outcome:
@@ -44,8 +42,7 @@ def from_memory(graph: Graph, linker: Linker, answers: Sequence[str], trace: Tra
     """
     written = list(dict.fromkeys(answer.strip() for answer in answers if answer.strip()))
     if not written:
-        trace.add(Stopped("unknown", "the model does not know the answer"))
-        return Outcome(abstained="unknown")
+        return abstention("unknown", "the model does not know the answer", trace)
     named = {text: named_entity(graph, linker, text) for text in written}
     unnamed = [text for text, node in named.items() if node is None]
     if unnamed:

@@ -23,7 +23,7 @@ from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.expansion import valid_numbers
 from triplecheck.programs.matching import AnswerMatcher
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
-from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.outcome import Outcome, abstention
 from triplecheck.programs.steps import Checked, Computed, Stopped, Trace, Wrote
 from triplecheck.programs.subgraph import Fact, Subgraph
 from triplecheck.signatures.notation import split_edge
@@ -115,8 +115,7 @@ def _answered(
     if reply.operation != "none" and (found := conclusion.compute(reply.operation, terminal(cited))) is not None:
         return found
     if not written:
-        trace.add(Stopped("not_in_facts", "the model found no answer in the retrieved facts"))
-        return Outcome(abstained="not_in_facts")
+        return abstention("not_in_facts", "the model found no answer in the retrieved facts", trace)
     return conclusion.look_up(written)
 
 
@@ -171,19 +170,16 @@ class Conclusion:
             return None
         self.trace.add(Computed(operation, sum(len(f.values) for f in operands), result.text))
         opposite = opposite_extreme(self.asked, operation, {"" if size is None else size.sense for size in sizes})
-        doubts = (opposite,) if opposite else ()
-        return Outcome(result.text, result.nodes, self._proof(operands, result.triples), grounded=True, doubts=doubts)
+        anchors = {fact.anchor for fact in operands}
+        bridges = [edge for fact in self.cited if fact not in operands for edge in fact.triples(anchors)]
+        proof = self.with_chains(operands, [*bridges, *result.triples])
+        return Outcome(result.text, result.nodes, proof, grounded=True, doubts=(opposite,) if opposite else ())
 
     def _asks_amount(self, sizes: Sequence[Quantity | None]) -> bool:
         """Whether the question asks for a unit that only the graph has, and all sizes are in it: "how many crowns"."""
         at = self.asked.asked.at
         unit = own_unit(OWN + self.asked.parse.words[at]) if at >= 0 else None
         return bool(sizes) and unit is not None and all(one is not None and one.kind == unit.kind for one in sizes)
-
-    def _proof(self, operands: Sequence[Fact], triples: Sequence[Edge]) -> tuple[Edge, ...]:
-        anchors = {fact.anchor for fact in operands}
-        bridges = [edge for fact in self.cited if fact not in operands for edge in fact.triples(anchors)]
-        return self.with_chains(operands, [*bridges, *triples])
 
     # --- written -------------------------------------------------------------------------------
     def look_up(self, written: Sequence[str]) -> Outcome:
@@ -222,10 +218,7 @@ class Conclusion:
         return self._ungrounded(Outcome(", ".join(unfounded), grounded=False), "the answer is in no retrieved fact")
 
     def _ungrounded(self, found: Outcome, reason: str) -> Outcome:
-        if not self.program.options.grounded_only:
-            return found
-        self.trace.add(Stopped("not_grounded", reason))
-        return Outcome(abstained="not_grounded")
+        return abstention("not_grounded", reason, self.trace) if self.program.options.grounded_only else found
 
     # --- yes and no ----------------------------------------------------------------------------
     def _yes_or_no(self, said: str) -> Outcome:

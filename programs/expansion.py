@@ -69,19 +69,12 @@ def is_identifier(label: str) -> bool:
     return _IDENTIFIER.fullmatch(label) is not None
 
 
-def most_similar(
-    offers: Sequence[tuple[Path, int]], likeness: npt.NDArray[np.float32] | None
-) -> list[tuple[Path, int]]:
-    """The offers by the similarity of their last relation with the question; without it, fewest edges first.
+def unlikeness(likeness: npt.NDArray[np.float32] | None, path: Path, edges: int) -> float:
+    """By what paths are sorted, the most similar last relation first; without similarities, the fewest edges first.
 
     Args:
         likeness: cosine of each relation with the question, shape (relations,).
     """
-    return sorted(offers, key=lambda offer: unlikeness(likeness, *offer))
-
-
-def unlikeness(likeness: npt.NDArray[np.float32] | None, path: Path, edges: int) -> float:
-    """By what paths are sorted, the most similar last relation first; without similarities, the fewest edges first."""
     return float(edges) if likeness is None else -float(likeness[path.hops[-1].relation])
 
 
@@ -150,8 +143,7 @@ def _note_calls(graph: Graph, starts: IntArray, hop: Hop, label: str, trace: Tra
         made = [call for call in wanted if call is not None]
         for call in made:
             trace.add(Called(call.function, call.argument, call.error))
-        if len(made) < len(wanted):
-            trace.add(Truncated(f"calls: {label}", len(made), len(wanted)))
+        trace.note_cut(f"calls: {label}", len(made), len(wanted))
 
 
 def _holding(graph: Graph, edges: Edges, condition: TimeCondition, trace: Trace) -> Edges:

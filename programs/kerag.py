@@ -26,16 +26,16 @@ from triplecheck.programs.conclude import AnsweringProgram, Reading, answer_from
 from triplecheck.programs.expansion import (
     asked_graph,
     fetch,
-    most_similar,
     note_at_end,
     one_hop_paths,
+    unlikeness,
     valid_numbers,
     with_names,
 )
 from triplecheck.programs.options import AnsweringOptions, ProgramOptions
-from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.outcome import Outcome, abstention
 from triplecheck.programs.room import within_tokens
-from triplecheck.programs.steps import Pruned, Stopped, Trace, Truncated
+from triplecheck.programs.steps import Pruned, Trace
 from triplecheck.programs.subgraph import Path, RelationNames, Subgraph, names_of_facts, render_path
 from triplecheck.programs.topics import TopicLinker, named_topics
 from triplecheck.signatures import NameTopics, SelectPaths
@@ -143,12 +143,10 @@ class KERAG(AnsweringProgram):
     def retrieve_and_answer(self, plan: Plan, trace: Trace) -> Outcome:
         """Retrieval and summarization from the topics of a plan."""
         if not plan.topics:
-            trace.add(Stopped("no_topic", "no entity of the graph was recognised in the question"))
-            return Outcome(abstained="no_topic")
+            return abstention("no_topic", "no entity of the graph was recognised in the question", trace)
         subgraph = self.retrieve(plan, trace)
         if not subgraph.facts:
-            trace.add(Stopped("no_facts", "nothing was retrieved around the topics"))
-            return Outcome(abstained="no_facts")
+            return abstention("no_facts", "nothing was retrieved around the topics", trace)
         return replace(self.answer(plan, subgraph, trace), retrieved=subgraph.nodes)
 
     # --- planning ------------------------------------------------------------------------------
@@ -185,15 +183,13 @@ class KERAG(AnsweringProgram):
         """Each path extended by one relation that has a name, with its number of edges."""
         found = one_hop_paths(plan.graph, frontier)
         offers = with_names(plan.graph, found)
-        if len(offers) < len(found):
-            trace.add(Truncated("paths by relations with a name", len(offers), len(found)))
+        trace.note_cut("paths by relations with a name", len(offers), len(found))
         if self.options.filtering == "none":
             return offers
-        vectors = self.sources.relations
-        offers = most_similar(offers, None if vectors is None else vectors.against(plan.question.text))
-        if len(offers) > (limit := self.options.limits.offered):
-            trace.add(Truncated("offered paths", limit, len(offers)))
-        return offers[:limit]
+        vectors, limit = self.sources.relations, self.options.limits.offered
+        trace.note_cut("offered paths", limit, len(offers))
+        likeness = None if vectors is None else vectors.against(plan.question.text)
+        return sorted(offers, key=lambda offer: unlikeness(likeness, *offer))[:limit]
 
     def filter(self, plan: Plan, frontier: list[Path], offered: list[tuple[Path, int]], trace: Trace) -> list[Path]:
         """Schema-level filtering: of the offered paths those that the model keeps, best first."""

@@ -25,14 +25,7 @@ from triplecheck.language.question import Question
 from triplecheck.language.text import words_of
 from triplecheck.programs.expansion import is_identifier
 from triplecheck.programs.room import estimated_tokens
-from triplecheck.signatures.notation import (
-    BETWEEN_EXAMPLES,
-    EXAMPLE,
-    MOST_BESIDE,
-    clean,
-    with_note,
-    write_known_name,
-)
+from triplecheck.signatures.notation import BETWEEN_EXAMPLES, EXAMPLE, MOST_BESIDE, clean, with_note, write_known_name
 from triplecheck.signatures.query_notation import THING, OfferedRelation, write_class, write_offered
 
 _CLASSES, _RELATIONS, _LINES = 16, 40, 80  # in a prompt; a relation has a line for each two classes that it joins

@@ -15,7 +15,7 @@ from triplecheck.kg.graph import plain_properties
 from triplecheck.kg.types import Literal as Value
 from triplecheck.lms import Usage
 from triplecheck.programs.picture import Evidence, draw
-from triplecheck.programs.steps import TraceEvent
+from triplecheck.programs.steps import Stopped, Trace, TraceEvent
 
 Verdict = Literal["proved", "supported", "unsupported", "unknown"]
 """What an answer rests on:
@@ -82,6 +82,12 @@ class Outcome:
     def __post_init__(self) -> None:
         if self.confidence is not None and not 0 <= self.confidence <= 1:
             raise ValueError(f"a confidence of {self.confidence} is outside of [0, 1]")
+
+
+def abstention(reason: str, detail: str, trace: Trace) -> Outcome:
+    """The outcome without an answer, for a reason that the trace records with its detail."""
+    trace.add(Stopped(reason, detail))
+    return Outcome(abstained=reason)
 
 
 class Answer(dspy.Prediction):

@@ -140,7 +140,7 @@ class QueryForm:
         is_computed = COMPUTED.match(plan.text) or _EXTREME.match(plan.text)
         if not wanted or plan.kind == "ask" or is_computed or len(plan.variables) != 1:
             return ""
-        classes = {name: bases(label) for name, label in _classes_of(plan).items()}
+        classes = {name: bases(label) for name, label in _TYPED.findall(plan.text)}
         own = classes.get(plan.variables[0])
         if own is None or own == wanted or wanted & bases(_unnumbered(plan.variables[0])):
             return ""
@@ -153,11 +153,6 @@ class QueryForm:
 def unquoted(value: str) -> str:
     """A value of a query, without quotes and datatype."""
     return value.strip('"').partition('"')[0]
-
-
-def _classes_of(plan: Plan) -> dict[str, str]:
-    """The class that a plan states of a variable."""
-    return dict(_TYPED.findall(plan.text))
 
 
 def _unnumbered(name: str) -> str:

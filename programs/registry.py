@@ -12,10 +12,10 @@ if TYPE_CHECKING:
 
 # Where the class of each name is; a program is imported when it is needed.
 _PROGRAMS = {
-    "anchorrag": "anchorrag.AnchorRAG",
-    "4stepfocus": "fourstepfocus.FourStepFocus",
+    "anchorrag": "anchorrag.program.AnchorRAG",
+    "4stepfocus": "fourstepfocus.program.FourStepFocus",
     "kerag": "kerag.KERAG",
-    "know3rag": "know3rag.Know3RAG",
+    "know3rag": "know3rag.program.Know3RAG",
     "io": "baselines.closed_book.IO",
     "cot": "baselines.closed_book.ChainOfThought",
     "selfconsistency": "baselines.closed_book.SelfConsistency",

@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from triplecheck.kg import Graph
-from triplecheck.programs.steps import Trace, Truncated
-from triplecheck.programs.subgraph import Fact, RelationTexts, reached, render_fact
+from triplecheck.programs.steps import Trace
+from triplecheck.programs.subgraph import Fact, RelationNames, reached, render_fact
 
 _CHARACTERS_PER_TOKEN = 4
 _FURTHER = 40
@@ -16,7 +16,7 @@ hub's names, a model of 1.5B parameters answered from them (two questions of Web
 
 
 def within_tokens(
-    graph: Graph, facts: Sequence[Fact], names: dict[int, str], relations: RelationTexts, tokens: int, trace: Trace
+    graph: Graph, facts: Sequence[Fact], names: dict[int, str], relations: RelationNames, tokens: int, trace: Trace
 ) -> tuple[list[Fact], list[str]]:
     """The facts that fit into a prompt, at least one, and their lines (`render_fact`).
 
@@ -48,11 +48,9 @@ def within_tokens(
         shown.append(fact)
         written.append(text)
         hidden += len(fact.values) - len(shortened.values)
-    if len(shown) < len(facts):
-        trace.add(Truncated("facts in the prompt", len(shown), len(facts)))
-    if hidden:
-        values = sum(len(fact.values) for fact in shown)
-        trace.add(Truncated("values in the prompt", values - hidden, values))
+    trace.note_cut("facts in the prompt", len(shown), len(facts))
+    values = sum(len(fact.values) for fact in shown)
+    trace.note_cut("values in the prompt", values - hidden, values)
     return shown, written
 
 

@@ -260,6 +260,11 @@ class Trace:
         if self._listener is not None:
             self._listener(step)
 
+    def note_cut(self, what: str, kept: int, total: int) -> None:
+        """Record that a limit cut something off, if it did."""
+        if kept < total:
+            self.add(Truncated(what, kept, total))
+
     def branch(self) -> Trace:
         """An empty trace with the same listener, for steps that run at the same time as others."""
         return Trace(self._listener)

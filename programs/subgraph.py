@@ -6,9 +6,8 @@ form in which it is shown in a prompt, cited, and split into triples again.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 import numpy as np
 
@@ -36,12 +35,6 @@ PathKey = tuple[int, "tuple[Hop, ...]"]
 """Identifies a path: the topic, and the hops from it."""
 
 ARROWS = {Direction.OUT: FORWARD, Direction.IN: BACKWARD}
-
-
-class RelationTexts(Protocol):
-    """The text of each relation, by its number."""
-
-    def __getitem__(self, relation: int, /) -> str: ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,12 +153,12 @@ class Subgraph:
         return [] if link is None else [*self.chain(link), *link.triples([fact.anchor])]
 
 
-def render_path(name: str, hops: Sequence[Hop], relations: RelationTexts, note: str = "") -> str:
+def render_path(name: str, hops: Sequence[Hop], relations: RelationNames, note: str = "") -> str:
     """A path as "Bernhard Heiden → student of → nationality", with a note on the nodes at its end."""
     return write_path(WrittenPath(name, tuple(_written(hop, relations) for hop in hops), note))
 
 
-def render_fact(fact: Fact, names: dict[int, str], relations: RelationTexts, graph: Graph | None = None) -> str:
+def render_fact(fact: Fact, names: dict[int, str], relations: RelationNames, graph: Graph | None = None) -> str:
     """A fact as it is written in the prompt.
 
     Args:
@@ -189,7 +182,7 @@ def _said_of(graph: Graph, edge: Edge) -> str:
     return write_wordings([text for text in texts if text])
 
 
-def _written(hop: Hop, relations: RelationTexts) -> WrittenHop:
+def _written(hop: Hop, relations: RelationNames) -> WrittenHop:
     return WrittenHop(relations[hop.relation], ARROWS[hop.direction])
 
 
@@ -207,7 +200,7 @@ class RelationNames:
         self._nearest = None if vectors is None else vectors.nearest_wordings(question)
         self._names: dict[int, str] = {}
 
-    def __getitem__(self, relation: int, /) -> str:
+    def __getitem__(self, relation: int) -> str:
         if relation not in self._names:
             about = self._graph.relation(relation)
             at = 0 if self._nearest is None else int(self._nearest[relation])
@@ -267,21 +260,10 @@ def _alike(names: dict[int, str]) -> list[int]:
     return [node for same in by_name.values() if len(same) > 1 for node in same]
 
 
-def _types(graph: Graph, node: int) -> str:
-    return ", ".join(graph.type_label(t) for t in graph.types(node)[:2])
-
-
-def _description(graph: Graph, node: int) -> str:
-    return graph.entity(node).description[:60]
-
-
-def _id(graph: Graph, node: int) -> str:
-    return graph.node_id(node)
-
-
-def _number(_graph: Graph, node: int) -> str:
-    return f"no. {node}"
-
-
-_DISTINCTIONS = (_types, _description, _id, _number)
+_DISTINCTIONS: tuple[Callable[[Graph, int], str], ...] = (
+    lambda graph, node: ", ".join(graph.type_label(kind) for kind in graph.types(node)[:2]),
+    lambda graph, node: graph.entity(node).description[:60],
+    lambda graph, node: graph.node_id(node),
+    lambda graph, node: f"no. {node}",
+)
 """What tells homonyms apart, in the order in which it is tried."""

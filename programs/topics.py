@@ -15,7 +15,7 @@ from triplecheck.language.question import read_question
 from triplecheck.programs.assists import EVERY, Assists
 from triplecheck.programs.assists.shared import equally_written, homonyms
 from triplecheck.programs.offers import is_deed
-from triplecheck.programs.steps import Linked, Trace, Truncated
+from triplecheck.programs.steps import Linked, Trace
 from triplecheck.programs.subgraph import node_names
 from triplecheck.signatures.notation import names_in, split_note, with_note, write_topic
 
@@ -91,33 +91,29 @@ class TopicLinker:
         asked = question if grounding else None
         self._linked = partial(linker.candidates, question=asked, limit=sys.maxsize, top_k=top_k, union=union)
         self._union, self._most = union, _UNITED if union else limit
-        self._trace = trace
+        self._trace = trace or Trace()
         self.question = question
         self.language = language
         mentions = linker.mentions(read_text(question, language))
-        self._note_cut("names in the question", _NAMES_SHOWN, len(mentions))
+        self._trace.note_cut("names in the question", _NAMES_SHOWN, len(mentions))
         found = [(mention.text, self._candidates(mention)) for mention in mentions[:_NAMES_SHOWN]]
         known = [Known(text, tuple(candidates)) for text, candidates in found if candidates]
         known = [one for one in known if not self._is_part(one, known)]
-        meant, years = homonyms(assists, graph, question, {one.written: one.candidates for one in known}, trace)
+        meant, years = homonyms(assists, graph, question, {one.written: one.candidates for one in known}, self._trace)
         known = [replace(one, candidates=meant[one.written]) for one in known]
         # The name of a class says what is asked for; it is a topic only where nothing else is named.
         known = [one for one in known if not self._is_class(one)] or known
-        known = [one for one in known if not self._is_deed(one) and not self._is_noun(one)]
+        known = [one for one in known if not self._is_word(one)]
         self.known = [one for one in known if one.written not in years] or known
 
     def _candidates(self, name: str | Mention) -> list[Candidate]:
         """What a name may mean, best first: at most as many as programs look at."""
         found = self._linked(name)
         text = name.text if isinstance(name, Mention) else name
-        self._note_cut(f"candidates of {text}", self._most, len(found))
+        self._trace.note_cut(f"candidates of {text}", self._most, len(found))
         best = sorted(found, key=by_relations) if self._union else found
         kept = {candidate.node for candidate in best[: self._most]}
         return [candidate for candidate in found if candidate.node in kept]
-
-    def _note_cut(self, what: str, most: int, total: int) -> None:
-        if total > most and self._trace is not None:
-            self._trace.add(Truncated(what, most, total))
 
     def _is_part(self, one: Known, known: Sequence[Known]) -> bool:
         """Whether a name stands in the question only as a part of a longer name that the graph has."""
@@ -133,18 +129,17 @@ class TopicLinker:
         types = self._graph.type_ids
         return known.written == known.written.lower() and all(c.id in types for c in known.candidates)
 
-    def _is_noun(self, known: Known) -> bool:
-        """Whether a misspelt name in lower case is the name of a class: "breweries", near a "Brewers' Cup"."""
-        if known.is_exact or not known.written.islower():
+    def _is_word(self, known: Known) -> bool:
+        """Whether a name in lower case is a verb after which a class is called, or, if it is misspelt, the name of a
+        class: "breweries", near a "Brewers' Cup"."""
+        if not known.written.islower():
             return False
         read = read_question(self.question, language=self.language)
-        classes = [self._graph.type_label(kind) for kind in self._graph.type_ids[:_CLASSES]]
+        kinds = () if known.is_exact else self._graph.type_ids[:_CLASSES]
+        called = places(read, [self._graph.type_label(kind) for kind in kinds])
         own = set(known.written.split())
-        return any(own <= set(read.parse.words[place.start : place.end]) for place in places(read, classes))
-
-    def _is_deed(self, known: Known) -> bool:
-        read = read_question(self.question, language=self.language) if known.written.islower() else None
-        return read is not None and is_deed(self._graph, read, known.written)
+        is_class = any(own <= set(read.parse.words[place.start : place.end]) for place in called)
+        return is_class or is_deed(self._graph, read, known.written)
 
     def known_names(self) -> list[str]:
         """The recognised names for a prompt: "written = name (types)"."""
@@ -154,13 +149,13 @@ class TopicLinker:
         """The types of everything that the recognised names may mean, for a prompt."""
         nodes = [candidate.node for known in self.known for candidate in known.candidates]
         types = dict.fromkeys(t for node in nodes for t in self._graph.types(node))
-        self._note_cut("types in the prompt", _TYPES_SHOWN, len(types))
+        self._trace.note_cut("types in the prompt", _TYPES_SHOWN, len(types))
         return [self._graph.type_label(t) for t in types][:_TYPES_SHOWN]
 
     def types(self, limit: int = _TYPES_SHOWN) -> list[str]:
         """The most frequent types of the graph, for a prompt."""
         ids = self._graph.type_ids
-        self._note_cut("types in the prompt", limit, len(ids))
+        self._trace.note_cut("types in the prompt", limit, len(ids))
         return [self._graph.type_label(t) for t in ids[:limit]]
 
     def link(self, name: str, domain: str, limit: int, trace: Trace) -> list[Topic]:
@@ -170,8 +165,7 @@ class TopicLinker:
         chosen = meant[:limit]
         rows = [{"id": c.id, "label": c.label, "source": c.source, "score": round(c.score, 4)} for c in candidates]
         trace.add(Linked(name, rows, [c.id for c in chosen]))
-        if len(chosen) < len(meant):
-            trace.add(Truncated(f"meanings of {name}", len(chosen), len(meant)))
+        trace.note_cut(f"meanings of {name}", len(chosen), len(meant))
         return [Topic(c.node, written) for c in chosen]
 
     def _kinds(self, node: int) -> str:

@@ -112,9 +112,7 @@ class Verifier(dspy.Module):
             for name in names_in(self.sources.graph, self.sources.linker, read_text(text, self.sources.language))
         ]
         reply = self.extract_triples(
-            texts=texts,
-            entities=list(dict.fromkeys(names)),
-            relations=near_relations(EVERY, self.sources, texts),
+            texts=texts, entities=list(dict.fromkeys(names)), relations=near_relations(EVERY, self.sources, texts)
         )
         return triples_of(EVERY, reply.triples, texts, trace, self.sources.language)
 

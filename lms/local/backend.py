@@ -6,6 +6,8 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Literal, Protocol
 
+from dspy.lm15 import ContextLengthError
+
 from triplecheck.lms.local.form import Field
 from triplecheck.lms.prompt import COMPLETED
 
@@ -114,8 +116,6 @@ def room_for_reply(prompt_tokens: int, wanted: int, context_length: int) -> int:
     Raises:
         dspy.lm15.ContextLengthError: the prompt leaves no room for a reply.
     """
-    from dspy.lm15 import ContextLengthError
-
     room = context_length - prompt_tokens
     if room < 1:
         raise ContextLengthError(f"the prompt has {prompt_tokens} tokens and the model takes {context_length}")

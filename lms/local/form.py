@@ -156,15 +156,17 @@ def _fields(messages: Chat, at: int, steps: Sequence[type[Step]]) -> list[Field]
         return asked
     prompt = read_request(messages[:at])
     fields: dict[str, Field] = {}
+    listed: dict[str, list[str]] = {}
     for field in asked:
         if not step.output_fields[field.name].is_required():
             continue  # a small model answers better without it, and sooner
         fields[field.name] = field
         match hint_of(step, field.name):
             case Numbers(of=name) if items := prompt.items(name):
-                fields[field.name] = _pointing(field, items)
-            case CopiedFrom(cited=cited, besides=besides) if fields[cited].kind == "items":
-                fields[field.name] = _copying(field, fields[cited], prompt.items(_list_of(step, cited)), besides)
+                fields[field.name], listed[field.name] = _pointing(field, items), items
+            case CopiedFrom(cited=cited, besides=besides) if cited in listed:
+                held = _held([listed[cited][number - 1] for number in fields[cited].numbers])
+                fields[field.name] = replace(field, kind="copies", source=cited, copied=held, besides=besides)
     return list(fields.values())
 
 
@@ -174,17 +176,6 @@ def _field(name: str, hint: str) -> Field:
     if hint.startswith("one of: "):
         return Field(name, "choice", tuple(hint.removeprefix("one of: ").split("; ")))
     return Field(name, _KINDS.get(hint, "text"))
-
-
-def _list_of(step: type[Step], field: str) -> str:
-    numbers = hint_of(step, field)
-    assert isinstance(numbers, Numbers)  # `CopiedFrom` names a field of numbers
-    return numbers.of
-
-
-def _copying(field: Field, source: Field, items: Sequence[str], besides: tuple[str, ...]) -> Field:
-    held = _held([items[number - 1] for number in source.numbers])
-    return replace(field, kind="copies", source=source.name, copied=held, besides=besides)
 
 
 def _held(items: Sequence[str]) -> tuple[tuple[str, ...], ...]:

@@ -100,7 +100,7 @@ class Guide:
         words = self._vocabulary
         match self._fields[self._at].kind if 0 <= self._at < len(self._fields) else "text":
             case "choice":
-                return sorted({option[len(self._value)] for option in self._open_options()})
+                return sorted({option[len(self._value)] for option in _going_on(self._options, self._value)})
             case "items" | "copies":
                 return sorted(self._pointing())
             case "numbers" if self._in_none():
@@ -120,7 +120,7 @@ class Guide:
         kind = self._fields[self._at].kind
         if kind == "choice":
             whole = self._value in self._options
-            return not self._open_options() or (whole and self._would_end(best(None)))
+            return not _going_on(self._options, self._value) or (whole and self._would_end(best(None)))
         if kind in ("items", "copies"):
             return self._has_pointed(best)
         if kind == "numbers" and (self._in_none() or self._value == self._none):
@@ -141,9 +141,6 @@ class Guide:
         before = words.text(self._value[-1]) if self._value else ""
         text = words.text(token)
         return "[[" in before[-1:] + text or (not text.strip() and "\n" in text and self._after_break())
-
-    def _open_options(self) -> list[list[int]]:
-        return _going_on(self._options, self._value)
 
     def _lines(self) -> tuple[list[list[int]], list[int]]:
         """The complete items, and the current, possibly incomplete one."""
@@ -275,13 +272,10 @@ class TokenVocabulary(ABC):
     def encode(self, text: str) -> list[int]:
         """A text as token ids, without marks of its beginning or end."""
 
-    @abstractmethod
-    def _every_text(self) -> list[str]:
-        """The text of each token, by id."""
-
     @functools.cached_property
+    @abstractmethod
     def _texts(self) -> list[str]:
-        return self._every_text()
+        """The text of each token, by id."""
 
     def text(self, token: int) -> str:
         """The text of a token."""
@@ -327,7 +321,8 @@ class TokenizerVocabulary(TokenVocabulary):
         """A text as token ids, without marks of its beginning or end."""
         return list(self._tokenizer(text, add_special_tokens=False)["input_ids"])
 
-    def _every_text(self) -> list[str]:
+    @functools.cached_property
+    def _texts(self) -> list[str]:
         texts: list[str] = self._tokenizer.batch_decode([[token] for token in range(len(self._tokenizer))])
         return texts
 
@@ -346,6 +341,7 @@ class LlamaVocabulary(TokenVocabulary):
         """A text as token ids, without marks of its beginning or end."""
         return list(self._model.tokenize(text.encode(), add_bos=False, special=False))
 
-    def _every_text(self) -> list[str]:
+    @functools.cached_property
+    def _texts(self) -> list[str]:
         pieces = (self._model.detokenize([token], special=True) for token in range(self._model.n_vocab()))
         return [piece.decode(errors="replace") for piece in pieces]

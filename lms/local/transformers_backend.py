@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import gc
+import importlib.util
 import threading
 import warnings
 from collections.abc import Iterator, Sequence
@@ -155,9 +156,7 @@ class TransformersBackend:
         return stopped
 
     def _generated(self, prompt: GenerationRequest, prompt_tokens: int, ids: list[int], limit: int) -> Generated:
-        ends = self._model.generation_config.eos_token_id
-        ends = {*(ends if isinstance(ends, list) else [ends]), self._tokenizer.eos_token_id}
-        ends.add(self._tokenizer.pad_token_id)
+        ends = self._vocabulary.ends | {self._tokenizer.pad_token_id}
         end = next((place for place, token in enumerate(ids) if token in ends), None)
         kept = ids[:limit] if end is None else ids[: min(end, limit)]
         text, stopped = until_stop(self._tokenizer.decode(kept, skip_special_tokens=True), prompt.stop)
@@ -212,12 +211,10 @@ def _source(weights: Weights) -> dict[str, Any]:
 
 
 def _libraries(weights: Weights) -> tuple[Any, Any]:
-    wanted = {"transformers": "transformers", "torch": "torch"}
-    if weights.gguf:
-        wanted |= {"gguf": "gguf", "accelerate": "accelerate"}
-    if weights.adapter is not None:
-        wanted |= {"peft": "peft"}
-    missing = [name for module, name in wanted.items() if not _installed(module)]
+    wanted = ["transformers", "torch"]
+    wanted += ["gguf", "accelerate"] if weights.gguf else []
+    wanted += ["peft"] if weights.adapter is not None else []
+    missing = [name for name in wanted if not _installed(name)]
     if missing:
         raise ModelUnavailableError(
             f"{weights.name}: running it needs {', '.join(missing)}; pip install {' '.join(missing)}",
@@ -229,8 +226,6 @@ def _libraries(weights: Weights) -> tuple[Any, Any]:
 
 
 def _installed(module: str) -> bool:
-    import importlib.util
-
     return importlib.util.find_spec(module) is not None
 
 

@@ -241,8 +241,7 @@ class Retriever(ABC):
             return fact
         shown = fact.values[: self.options.entities]
         label = self.label(Path(fact.path[0], fact.path[1]))
-        if len(shown) < len(fact.values):
-            trace.add(Truncated(f"entities: {label}", len(shown), len(fact.values)))
+        trace.note_cut(f"entities: {label}", len(shown), len(fact.values))
         names = node_names(self._graph, shown)
         reached = [write_reached(label, names[node]) for node in shown]
         reply = self._ask(trace, self._steps.score_entities, reached=reached, most=width)

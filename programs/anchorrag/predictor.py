@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from triplecheck.kg import Candidate, Graph
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.anchorrag import names_first
-from triplecheck.programs.steps import Linked, Trace, Truncated
+from triplecheck.programs.steps import Linked, Trace
 from triplecheck.programs.subgraph import node_names
 from triplecheck.programs.topics import TopicLinker, as_written, by_relations
 
@@ -59,8 +59,7 @@ def choose_anchors(
         kept = [c for c in candidates if c.node in chosen and c in ranked]
         spelt |= {c.node: written for c in kept}
         trace.add(Linked(keyword, [_row(candidate) for candidate in candidates], [c.id for c in kept]))
-    if len(chosen) < len(nodes):
-        trace.add(Truncated("anchors", len(chosen), len(nodes)))
+    trace.note_cut("anchors", len(chosen), len(nodes))
     names = node_names(graph, chosen)
     return [Anchor(node, names[node], as_written(spelt[node], names[node])) for node in chosen]
 

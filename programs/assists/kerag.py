@@ -77,12 +77,7 @@ class PathScores:
 
 
 def path_scores(
-    assists: Assists,
-    sources: Sources,
-    question: Question,
-    topics: Mapping[int, str],
-    depth: int,
-    at_most: int | None,
+    assists: Assists, sources: Sources, question: Question, topics: Mapping[int, str], depth: int, at_most: int | None
 ) -> PathScores:
     """The scores of paths from some topics; without scores if no assist uses them.
 

@@ -15,7 +15,7 @@ from triplecheck.language.roles import same_stem
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.base import Sources
 from triplecheck.programs.steps import Checked, Trace
-from triplecheck.programs.triple_lines import read_triples
+from triplecheck.signatures import notation
 
 
 # --- `near_relations`: a model that extracts triples sees how the graph names the relations that a text may state.
@@ -41,6 +41,34 @@ def near_relations(
         similar = list(numbers)
     chosen = list(dict.fromkeys(named + similar))[:most]
     return list(dict.fromkeys(graph.relation(number).label for number in chosen))
+
+
+def read_triples(lines: Iterable[str], texts: Sequence[str]) -> tuple[list[list[TextTriple]], list[str]]:
+    """The triples of each text, in order and without duplicates; and the lines that are not triples.
+
+    A triple that was broken over several lines is joined. If there is one text, all triples belong to it; otherwise one
+    without a number belongs to the first text that contains its head and tail.
+
+    Args:
+        lines: as a language model writes them: number of the text | head | relation | tail.
+        texts: what they were extracted from, numbered from 1.
+    """
+    found: list[dict[TextTriple, None]] = [{} for _ in texts]
+    refused = []
+    for line in notation.read_triples(lines):
+        if line.triple is None or not all(normalize(part) for part in line.triple):
+            refused.append(line.text)
+            continue
+        number = 1 if len(texts) == 1 else line.number
+        if number is None:
+            ends = [f" {normalize(end)} " for end in (line.triple[0], line.triple[2])]
+            having = (at for at, text in enumerate(texts, 1) if all(end in f" {normalize(text)} " for end in ends))
+            number = next(having, 0)
+        if 1 <= number <= len(texts):
+            found[number - 1][line.triple] = None
+        else:
+            refused.append(line.text)
+    return [list(triples) for triples in found], refused
 
 
 # --- `stated_triples`: a small model writes one triple for each relation that its prompt offers, stated or not.

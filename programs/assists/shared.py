@@ -50,7 +50,7 @@ Candidates = tuple[Candidate, ...]
 
 
 def homonyms(
-    assists: Assists, graph: Graph, question: str, names: Mapping[str, Candidates], trace: Trace | None
+    assists: Assists, graph: Graph, question: str, names: Mapping[str, Candidates], trace: Trace
 ) -> tuple[dict[str, Candidates], set[str]]:
     """What each name of a question means, and the years that single out one of several: these are no topics themselves.
 
@@ -70,8 +70,7 @@ def homonyms(
         used |= set(years.values()) if len(years) < len(typed) else set()
         if len(found) < len(equal):
             meant[written] = tuple(found)
-            if trace is not None:
-                assists.note(trace, "homonyms", "topics", [c.id for c in candidates], [c.id for c in found])
+            assists.note(trace, "homonyms", "topics", [c.id for c in candidates], [c.id for c in found])
     return meant, used
 
 

@@ -19,7 +19,7 @@ from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.closed_book import from_memory, recall
 from triplecheck.programs.concurrently import concurrently
 from triplecheck.programs.options import ProgramOptions
-from triplecheck.programs.outcome import Outcome
+from triplecheck.programs.outcome import Outcome, abstention
 from triplecheck.programs.steps import Scored, Stopped, Trace
 from triplecheck.signatures import AnswerDirectly, AnswerFromMemory, Step
 
@@ -41,8 +41,7 @@ class ClosedBook(Program):
     def run(self, question: str, trace: Trace) -> Outcome:
         """Ask the model, unless only grounded answers are wanted."""
         if self.options.grounded_only:
-            trace.add(Stopped("not_grounded", "an answer from a model's own knowledge rests on no fact"))
-            return Outcome(abstained="not_grounded")
+            return abstention("not_grounded", "an answer from a model's own knowledge rests on no fact", trace)
         return self.recall(question, trace)
 
     @abstractmethod

@@ -46,12 +46,7 @@ from triplecheck.programs.subgraph import (
     render_path,
 )
 from triplecheck.programs.topics import TopicLinker, named_topics
-from triplecheck.signatures import (
-    JudgeSufficiency,
-    NameTopics,
-    ScoreEntities,
-    ScoreRelations,
-)
+from triplecheck.signatures import JudgeSufficiency, NameTopics, ScoreEntities, ScoreRelations
 from triplecheck.signatures.notation import write_reached
 
 
@@ -244,8 +239,7 @@ class ExploringProgram(AnsweringProgram, RecallingProgram):
 
     def _choose(self, at: Exploration, step: Extension, fact: Fact, label: str, top_k: int) -> list[tuple[Route, Fact]]:
         shown = fact.values[: self.options.limits.entities]
-        if len(shown) < fact.total:
-            at.trace.add(Truncated(f"entities: {label}", len(shown), fact.total))
+        at.trace.note_cut(f"entities: {label}", len(shown), fact.total)
         shares = {1: 1.0}
         if len(shown) > 1:
             names = node_names(self.graph, shown)

@@ -102,20 +102,16 @@ class PoG(ExploringProgram):
             routes = self._explore(at, memory, routes, resumed)
             if len(at.facts) > before:
                 self._remember(at, memory)
-                if self.suffices(at):
-                    outcome = self.answer(at)
-                    if outcome.abstained is None:
-                        return outcome
+                if self.suffices(at) and (outcome := self.answer(at)).abstained is None:
+                    return outcome
             resumed = (
                 self._look_back(at, memory, routes) if self.options.reflection and round_ < self.options.depth else []
             )
             if not routes and not resumed:
                 at.trace.add(Stopped("no_facts", f"nothing to follow after round {round_}"))
                 break
-        if at.facts.facts:
-            outcome = self.answer(at)
-            if outcome.abstained is None:
-                return outcome
+        if at.facts.facts and (outcome := self.answer(at)).abstained is None:
+            return outcome
         return self.recall_instead(at.question, "insufficient", "what was explored does not answer it", at.trace)
 
     def _explore(self, at: Exploration, memory: Memory, routes: list[Route], resumed: list[Extension]) -> list[Route]:
@@ -147,9 +143,8 @@ class PoG(ExploringProgram):
         aside = ranked_by_likeness(at, memory.aside)
         if not aside:
             return []
-        if len(aside) > _SET_ASIDE_SHOWN:
-            at.trace.add(Truncated("paths set aside", _SET_ASIDE_SHOWN, len(aside)))
-            aside = aside[:_SET_ASIDE_SHOWN]
+        at.trace.note_cut("paths set aside", _SET_ASIDE_SHOWN, len(aside))
+        aside = aside[:_SET_ASIDE_SHOWN]
         reply = self.ask(
             at.trace,
             self.reflect,

@@ -7,7 +7,7 @@ matched, so their answers have no evidence.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, ClassVar
 
@@ -19,8 +19,8 @@ from triplecheck.kg.skb import NodeSearch, NodeSearches, Ranking
 from triplecheck.programs.base import AnySources, Program
 from triplecheck.programs.fourstepfocus.rerank import Reranker, Reranking, cut_texts, with_places
 from triplecheck.programs.options import ProgramOptions
-from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Scored, Stopped, Trace, Truncated
+from triplecheck.programs.outcome import Outcome, abstention
+from triplecheck.programs.steps import Scored, Trace
 
 _IN_TRACE = 20  # nodes whose score the trace shows
 
@@ -67,11 +67,10 @@ class RankingBaseline(Program):
         """The first of the ranking as the answer."""
         retrieved = frozenset(ranking)
         if not ranking:
-            trace.add(Stopped("no_candidates", "no document has anything in common with the question"))
-            return Outcome(abstained="no_candidates")
+            return abstention("no_candidates", "no document has anything in common with the question", trace)
         if self.options.grounded_only:
-            trace.add(Stopped("not_grounded", "a ranking by likeness rests on no fact"))
-            return Outcome(abstained="not_grounded", ranking=ranking, retrieved=retrieved)
+            nothing = abstention("not_grounded", "a ranking by likeness rests on no fact", trace)
+            return replace(nothing, ranking=ranking, retrieved=retrieved)
         return Outcome(self.graph.label(ranking[0]), ranking[:1], ranking=ranking, retrieved=retrieved)
 
     @property
@@ -109,8 +108,7 @@ class RankingBaseline(Program):
         return np.unique(np.concatenate(found))
 
     def _note(self, found: Ranking, trace: Trace) -> None:
-        if found.compared < found.total:
-            trace.add(Truncated("candidates compared with the question", found.compared, found.total))
+        trace.note_cut("candidates compared with the question", found.compared, found.total)
         first = found.nodes[:_IN_TRACE]
         pairs = zip(self.graph.labels(first), found.scores[:_IN_TRACE].tolist(), strict=True)
         trace.add(Scored(f"nodes by {self.name}", [(label, round(s, 4)) for label, s in pairs if np.isfinite(s)]))

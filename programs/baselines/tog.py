@@ -13,7 +13,7 @@ import numpy as np
 
 from triplecheck.programs.baselines.exploring import Exploration, ExploringProgram, Route
 from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Scored, Stopped, Truncated
+from triplecheck.programs.steps import Scored, Stopped
 from triplecheck.programs.subgraph import Fact, Path
 
 
@@ -25,9 +25,8 @@ class ToG(ExploringProgram):
     def search(self, at: Exploration) -> Outcome:
         """Exploration and reasoning in turn, hop by hop."""
         beam = [Route(Path(topic, (), np.array([topic]))) for topic in at.topics]
-        if len(beam) > self.options.width:
-            at.trace.add(Truncated("topics", self.options.width, len(beam)))
-            beam = beam[: self.options.width]
+        at.trace.note_cut("topics", self.options.width, len(beam))
+        beam = beam[: self.options.width]
         for depth in range(1, self.options.depth + 1):
             chosen = self._explore(at, beam)
             if not chosen:
@@ -35,10 +34,8 @@ class ToG(ExploringProgram):
                 break
             self.keep(at, chosen)
             beam = [route for route, _ in chosen if self.graph.literal(route.end) is None]
-            if self.suffices(at):
-                outcome = self.answer(at)
-                if outcome.abstained is None:
-                    return outcome
+            if self.suffices(at) and (outcome := self.answer(at)).abstained is None:
+                return outcome
         return self.recall_instead(at.question, "insufficient", "the explored routes do not answer it", at.trace)
 
     def _explore(self, at: Exploration, beam: list[Route]) -> list[tuple[Route, Fact]]:
@@ -50,6 +47,5 @@ class ToG(ExploringProgram):
         at.trace.add(
             Scored("routes", [(f"{at.label(route.path)}: {names[route.end]}", route.score) for route, _ in reached])
         )
-        if len(reached) > self.options.width:
-            at.trace.add(Truncated("beam", self.options.width, len(reached)))
+        at.trace.note_cut("beam", self.options.width, len(reached))
         return reached[: self.options.width]

@@ -27,8 +27,8 @@ from triplecheck.programs.fourstepfocus.options import PAPER, FourStepFocusOptio
 from triplecheck.programs.fourstepfocus.rerank import Reranker, with_places
 from triplecheck.programs.fourstepfocus.substitution import Substituted, substitute, supporting
 from triplecheck.programs.options import ProgramOptions
-from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Checked, Stopped, Trace, Truncated
+from triplecheck.programs.outcome import Outcome, abstention
+from triplecheck.programs.steps import Checked, Stopped, Trace
 from triplecheck.programs.subgraph import RelationNames
 from triplecheck.programs.topics import TopicLinker
 from triplecheck.programs.triplets import Triplets, read_triplets
@@ -74,8 +74,7 @@ class FourStepFocus(Program):
         found = self.substitute(triplets, linker, trace)
         candidates = self.search(question, found, trace)
         if not candidates:
-            trace.add(Stopped("no_candidates", "neither patterns nor search led to a node"))
-            return Outcome(abstained="no_candidates")
+            return abstention("no_candidates", "neither patterns nor search led to a node", trace)
         k_max = self.options.k_max
         further = [candidate.node for candidate in candidates[k_max:]]
         return self.conclude(found, self.rerank(question, candidates[:k_max], trace), further, trace)
@@ -90,11 +89,10 @@ class FourStepFocus(Program):
         """E.types: relations of the graph for the prompt, the most similar to the question first if they are many."""
         graph, vectors, limit = self.graph, self.sources.relations, self.options.limits.offered
         numbers = list(range(graph.num_relations))
-        if len(numbers) > limit:
-            trace.add(Truncated("relations in the prompt", limit, len(numbers)))
-            if vectors is not None:
-                scores = vectors.against(question)
-                numbers.sort(key=lambda relation: -float(scores[relation]))
+        trace.note_cut("relations in the prompt", limit, len(numbers))
+        if len(numbers) > limit and vectors is not None:
+            scores = vectors.against(question)
+            numbers.sort(key=lambda relation: -float(scores[relation]))
         names = RelationNames(graph, vectors, question)
         return [self._relation(number, names[number]) for number in numbers[:limit]]
 
@@ -154,8 +152,7 @@ class FourStepFocus(Program):
         """VSS: C_filtered, then C_additional from all candidates. The first `k_max` are those of the paper."""
         k_max, limit = self.options.k_max, self._ranked
         satisfying = np.empty(0, np.int64) if found.nodes is None else found.nodes
-        if len(satisfying) > k_max:
-            trace.add(Truncated("nodes that satisfy the patterns", k_max, len(satisfying)))
+        trace.note_cut("nodes that satisfy the patterns", k_max, len(satisfying))
         nodes = []
         for place, (node, score) in enumerate(self._rank(question, satisfying, trace)):
             reranked = place < k_max
@@ -175,12 +172,12 @@ class FourStepFocus(Program):
 
     def _rank(self, question: str, nodes: IntArray | None, trace: Trace) -> list[tuple[int, float | None]]:
         """The best of some nodes by their documents, ties by node id; nodes without a document last."""
-        if self._searcher is None:
+        searcher = self._searcher
+        if searcher is None:
             kept = [] if nodes is None else nodes[: self._ranked].tolist()
             return [(node, None) for node in kept]
-        ranking = self._searcher.rank(question, nodes, self._ranked)
-        if ranking.compared < ranking.total:
-            trace.add(Truncated("candidates compared with the question", ranking.compared, ranking.total))
+        ranking = searcher.rank(question, nodes, self._ranked)
+        trace.note_cut("candidates compared with the question", ranking.compared, ranking.total)
         pairs = zip(ranking.nodes.tolist(), ranking.scores.tolist(), strict=True)
         return [(node, score if np.isfinite(score) else None) for node, score in pairs]
 
@@ -190,20 +187,14 @@ class FourStepFocus(Program):
 
     @property
     def _searcher(self) -> NodeSearch | None:
-        searches = None if self.options.search == "none" else self._searches
-        if searches is None:
-            return None
-        found: NodeSearch = getattr(searches, self._search)
-        return found
-
-    @cached_property
-    def _search(self) -> str:
-        """How nodes are ranked."""
+        """What ranks nodes."""
         base, kind = self.sources.knowledge_base, self.options.search
+        if base is None or kind == "none":
+            return None
         if kind == "auto":
-            worded = base is not None and base.encoder is not None and base.node_search.documents.has_texts
-            kind = "fused" if worded else "bm25"
-        return kind
+            kind = "fused" if base.encoder is not None and base.node_search.documents.has_texts else "bm25"
+        found: NodeSearch = getattr(base.node_search, kind)
+        return found
 
     def prepare(self, progress: ProgressCallback = no_progress) -> None:
         """Make the vectors of nodes, if the search uses them and they are not too many; of names, if they are used."""

@@ -7,8 +7,9 @@ Source: the LLM reranker of STaRK (arXiv 2404.13207), which asks once per candid
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import dspy
@@ -17,7 +18,7 @@ from triplecheck.kg import TriplecheckError
 from triplecheck.lms import ModelReplyError, PromptTooLongError, RolePredict
 from triplecheck.programs.base import Ask
 from triplecheck.programs.concurrently import concurrently
-from triplecheck.programs.steps import Checked, Trace, Truncated
+from triplecheck.programs.steps import Checked, Trace
 from triplecheck.signatures import ScoreCandidate, ScoreCandidates
 
 Reranking = Literal["listwise", "each", "none"]
@@ -70,13 +71,10 @@ class Reranker(dspy.Module):
         size = 1 if self.mode == "each" else -(-len(candidates) // max(batches, 1))
         parts = [candidates[at : at + size] for at in range(0, len(candidates), size)]
 
-        def task(part: Sequence[str]) -> Callable[[Trace], list[CandidateScore]]:
-            if self.mode == "each":
-                return lambda own: [self._one(question, part[0], own, ask)]
-            return lambda own: self._list(question, part, own, ask)
-
+        score = self._one if self.mode == "each" else self._list
+        tasks = [partial(score, ask, question, part) for part in parts]
         scores: list[CandidateScore] = []
-        for part, result in zip(parts, concurrently([task(part) for part in parts], trace), strict=True):
+        for part, result in zip(parts, concurrently(tasks, trace), strict=True):
             if isinstance(result, TriplecheckError):
                 if not isinstance(result, ModelReplyError | PromptTooLongError):
                     raise result
@@ -85,14 +83,15 @@ class Reranker(dspy.Module):
             scores += result
         return scores
 
-    def _list(self, question: str, candidates: Sequence[str], trace: Trace, ask: Ask) -> list[CandidateScore]:
+    def _list(self, ask: Ask, question: str, candidates: Sequence[str], trace: Trace) -> list[CandidateScore]:
         reply = ask(trace, self.score_candidates, question=question, candidates=list(candidates))
         read = read_verdicts(reply.verdicts, len(candidates))
         return [_checked(read.get(number), number, trace) for number in range(1, len(candidates) + 1)]
 
-    def _one(self, question: str, candidate: str, trace: Trace, ask: Ask) -> CandidateScore:
+    def _one(self, ask: Ask, question: str, candidates: Sequence[str], trace: Trace) -> list[CandidateScore]:
+        (candidate,) = candidates
         reply = ask(trace, self.score_candidate, question=question, candidate=candidate)
-        return _checked(CandidateScore(float(reply.score), reply.reason), None, trace)
+        return [_checked(CandidateScore(float(reply.score), reply.reason), None, trace)]
 
 
 def with_places(scores: Sequence[CandidateScore], weight: float) -> list[float]:
@@ -102,9 +101,8 @@ def with_places(scores: Sequence[CandidateScore], weight: float) -> list[float]:
 
 def cut_texts(texts: Sequence[str], characters: int, trace: Trace) -> list[str]:
     """The beginnings of texts; the trace records how many are whole."""
-    cut = sum(len(text) > characters for text in texts)
-    if cut:
-        trace.add(Truncated("texts of candidates shown whole", len(texts) - cut, len(texts)))
+    whole = sum(len(text) <= characters for text in texts)
+    trace.note_cut("texts of candidates shown whole", whole, len(texts))
     return [text[:characters] for text in texts]
 
 

@@ -13,7 +13,7 @@ from triplecheck.kg.types import Edge
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.assists.fourstepfocus import loosened_patterns
 from triplecheck.programs.base import Sources
-from triplecheck.programs.steps import Checked, Linked, Matched, Trace, Truncated
+from triplecheck.programs.steps import Checked, Linked, Matched, Trace
 from triplecheck.programs.triplets import Triplets, write_triplet
 
 _CANDIDATES_NOTED = 10
@@ -167,8 +167,7 @@ def _note_constants(constants: Constants, trace: Trace) -> None:
             for c in constant.candidates[:_CANDIDATES_NOTED]
         ]
         trace.add(Linked(name.text, rows, [c.id for c in constant.candidates[:_CANDIDATES_NOTED]]))
-        if len(constant.candidates) > len(rows):
-            trace.add(Truncated(f"meanings of {name.text} in this trace", len(rows), len(constant.candidates)))
+        trace.note_cut(f"meanings of {name.text} in this trace", len(rows), len(constant.candidates))
 
 
 def _note_match(found: Match, target: str, trace: Trace) -> None:

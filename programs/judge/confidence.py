@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cache
 from pathlib import Path
@@ -24,9 +24,10 @@ from triplecheck.kg import UserError
 from triplecheck.kg.errors import extra
 from triplecheck.lms.kinds import BASELINE
 from triplecheck.programs.judge.features import QUERY
-from triplecheck.programs.steps import TraceEvent, Wrote
 
 PACKAGED = Path(__file__).parent / "confidence.json"
+_PROVED = 0.9
+"""Confidence from which an answer may be called proved, before it is measured (`evals.truth`)."""
 _PENALTY = 30.0
 """Weight of the squared coefficients, which are of standardised features."""
 _BETTER = ("covered_least", "grounded", "ideal_hop", "likeness", "topics", "weakest")
@@ -51,11 +52,6 @@ _MISFIT = 0.1
 """Greatest confidence in an answer from facts of another kind than asked for: of 46 on seven sets 3 were right."""
 FLOOR = 0.5
 """Least confidence of an answer that is proved or given by default: below it, it is more likely wrong than right."""
-
-
-def models_of(steps: Iterable[TraceEvent]) -> list[str]:
-    """The names of the models whose replies are in a trace."""
-    return [step.model for step in steps if isinstance(step, Wrote)]
 
 
 @dataclass(frozen=True)
@@ -168,7 +164,6 @@ def fit_model(
     shares: Sequence[float] | None = None,
     *,
     names: tuple[str, ...],
-    proved: float = 0.9,
 ) -> ConfidenceModel:
     """Fit a model by penalised maximum likelihood, with the weights of `weights_of`.
 
@@ -208,6 +203,6 @@ def fit_model(
         tuple(float(f"{number:.6g}") for number in scales),
         tuple(rounded[:-1]),
         rounded[-1],
-        proved,
+        _PROVED,
         sizes,
     )

@@ -18,12 +18,12 @@ def unjoined(proof: Proof) -> list[str]:
     if proof.computed or len(proof.topics) < 2 or not _joins(proof):
         return []
     answers = proof.found.answers[:_MOST_JOINED]
-    return [name for name in _mentions(proof) if any(not _ways(proof, name, answer) for answer in answers)]
+    return [name for name in proof.mentions if any(not _ways(proof, name, answer) for answer in answers)]
 
 
 def mixed(proof: Proof) -> list[str]:
     """Topics that "and" joins to one whole, if they and an answer are joined by different relations."""
-    spelt = {normalize(name): name for name in _mentions(proof)}
+    spelt = {normalize(name): name for name in proof.mentions}
     for join in _joins(proof):
         names = [spelt[normalize(member)] for member in join.members if normalize(member) in spelt]
         for answer in proof.found.answers[:_MOST_JOINED] if len(names) > 1 else ():
@@ -38,20 +38,12 @@ def _joins(proof: Proof) -> list[Join]:
     return [] if proof.parsed.asks_whether else [join for join in proof.parsed.joins if join.kind == "and"]
 
 
-def _mentions(proof: Proof) -> dict[str, set[int]]:
-    """The topics by their mention."""
-    found: dict[str, set[int]] = {}
-    for node, name in proof.topics.items():
-        found.setdefault(name, set()).add(node)
-    return found
-
-
 def unlisted(proof: Proof) -> list[str]:
     """What is joined with all topics of a question as the first answer is, and yet is no answer."""
     if (
         proof.computed
         or unjoined(proof)
-        or len(_mentions(proof)) < 2
+        or len(proof.mentions) < 2
         or not proof.found.answers
         or proof.parsed.asks_whether
     ):
@@ -63,7 +55,7 @@ def unlisted(proof: Proof) -> list[str]:
         if first in (head, tail) and topic in proof.topics:
             reached = proof.graph.neighbors(topic, relation, direction, _MOST_REACHED)
             hops.setdefault(proof.topics[topic], set()).update(reached.tolist())
-    if len(hops) < len(_mentions(proof)):
+    if len(hops) < len(proof.mentions):
         return []
     return proof.graph.labels(sorted(set.intersection(*hops.values()) - answers - proof.topics.keys())[:_MOST_UNLISTED])
 
@@ -90,6 +82,6 @@ def _has_namesake(proof: Proof, step: Linked) -> bool:
 
 def _ways(proof: Proof, mention: str, answer: int) -> set[tuple[int, bool]]:
     """The relations, and whether they lead to the answer, of the triples between a topic and an answer."""
-    meant = _mentions(proof)[mention]
+    meant = proof.mentions[mention]
     to = {(relation, True) for head, relation, tail in proof.found.evidence if head in meant and tail == answer}
     return to | {(relation, False) for head, relation, tail in proof.found.evidence if tail in meant and head == answer}

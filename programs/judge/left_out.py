@@ -13,7 +13,7 @@ from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.coverage import attributes, unasked, unnamed_nouns, unnamed_words, unordered, unsayable
 from triplecheck.language.described import nouns, places
 from triplecheck.language.kinds import kinds_of, named_like_things
-from triplecheck.language.likeness import NAMES_NOUN, Likeness
+from triplecheck.language.likeness import NAMES_NOUN
 from triplecheck.language.operations import Limit, degree
 from triplecheck.language.question import Question
 from triplecheck.language.relevance import Encode
@@ -63,15 +63,14 @@ def uncovered(proof: Proof) -> list[str]:
     found += [*_opposed(proof), *_of_others(proof), *_no_number(proof), *_against_verb(proof), *_against_agent(proof)]
     found += [*_against_noun(proof), *_no_place(proof), *_described(proof)]
     found += _not_asked(proof)
-    bases = Likeness(proof.encode, proof.language).bases
+    bases = proof.likeness.bases
     found += [
         name
         for name in read.names
         if words.isdisjoint(normalize(name).split()) and bases(name).isdisjoint(bases(" ".join(words)))
     ]
     nodes = {end for head, _, tail in proof.found.evidence for end in (head, tail)}
-    for mention in dict.fromkeys(proof.topics.values()):
-        meant = {node for node, name in proof.topics.items() if name == mention}
+    for mention, meant in proof.mentions.items():
         if normalize(mention) in normalize(proof.question) and not meant & nodes:
             found.append(mention)
     return list(dict.fromkeys(found))
@@ -81,27 +80,26 @@ def unnamed(proof: Proof) -> list[str]:
     """The words of the question that neither proof nor topics' classes name; nouns if the graph has classes."""
     said = [wording for path in proof.paths for hop in path for wording in wordings(hop.label)]
     said += [proof.graph.type_label(kind) for node in proof.topics for kind in proof.graph.types(node)]
-    likeness = Likeness(proof.encode, proof.language)
     names = list(dict.fromkeys([*said, *proof.types]))
-    words = unnamed_words(proof.parsed, names, likeness)
+    words = unnamed_words(proof.parsed, names, proof.likeness)
     if not proof.graph.has_types:  # nothing could name the class that is asked for
         words = [word for word in words if word.casefold() not in proof.parsed.asked.noun.casefold().split()]
-    left = unnamed_nouns(proof.parsed, names, likeness) if proof.graph.has_types else []
-    found = [*words, *left, *_unnamed_value(proof, names, likeness), *further(proof)]
+    left = unnamed_nouns(proof.parsed, names, proof.likeness) if proof.graph.has_types else []
+    found = [*words, *left, *_unnamed_value(proof, names), *further(proof)]
     if is_no_person(proof.graph, proof.parsed, proof.topics, proof.found.answers, proof.encode):
         found.append(proof.parsed.asked.word)
     return list(dict.fromkeys(found))
 
 
-def _unnamed_value(proof: Proof, names: list[str], likeness: Likeness) -> list[str]:
+def _unnamed_value(proof: Proof, names: list[str]) -> list[str]:
     """The noun that is asked for, if the answer is a value and no relation is named so: a value has no class."""
     asked, parse = proof.parsed.asked, proof.parsed.parse
     if not asked.noun and asked.kind == "thing" and asked.word and proof.kind == "time" and not proof.computed:
         own = (parse.words[at] for at in range(len(parse)) if parse.is_noun(at))
-        if all(likeness.of_word(noun, names) < NAMES_NOUN for noun in own):
+        if all(proof.likeness.of_word(noun, names) < NAMES_NOUN for noun in own):
             return [asked.word]  # "what did X die of" is no date
     is_value = proof.kind in ("number", "time") and not proof.computed
-    is_named = not asked.noun or likeness.of_word(asked.lemma, names) >= NAMES_NOUN
+    is_named = not asked.noun or proof.likeness.of_word(asked.lemma, names) >= NAMES_NOUN
     return [asked.noun] if is_value and asked.kind == "thing" and not is_named else []
 
 
@@ -142,11 +140,10 @@ def _is_of_other_time(proof: Proof) -> bool:
     """Whether no word names the date that answers "when", and the question joins two topics: "since when does X play
     for Y" asks for no date of Y alone."""
     asks = proof.parsed.asked.kind == "time" and proof.is_time and not proof.computed & {"max", "min"}
-    if not asks or len(set(proof.topics.values())) < 2 or proof.found.query:
+    if not asks or len(proof.mentions) < 2 or proof.found.query:
         return False
     last = [wordings(path[-1].label) for path in proof.paths if path]
-    likeness = Likeness(proof.encode, proof.language)
-    return bool(last) and len(unasked(proof.parsed, last, likeness, besides_noun=True)) == len(last)
+    return bool(last) and len(unasked(proof.parsed, last, proof.likeness, besides_noun=True)) == len(last)
 
 
 def is_no_person(graph: Graph, read: Question, topics: Iterable[int], answers: Sequence[int], encode: Encode) -> bool:
@@ -207,14 +204,14 @@ def _has_persons(graph: Graph, language: str, encode: Encode) -> bool:
 def further(proof: Proof) -> list[str]:
     """The noun that is asked for, if it names a relation of the answer or of a topic, and none of the proof: what lies
     beyond, or beside."""
-    likeness = Likeness(proof.encode, proof.language)
-    asked, answers = likeness.bases(proof.parsed.asked.lemma), list(proof.found.answers[:_LOOKED_AT])
+    bases = proof.likeness.bases
+    asked, answers = bases(proof.parsed.asked.lemma), list(proof.found.answers[:_LOOKED_AT])
     if not asked or not answers:
         return []
 
     def named(relations: Iterable[int]) -> bool:
         abouts = map(proof.graph.relation, relations)
-        return any(asked <= likeness.bases(name) for about in abouts for name in (about.label, *about.aliases))
+        return any(asked <= bases(name) for about in abouts for name in (about.label, *about.aliases))
 
     starts = dict.fromkeys([*answers, *list(proof.topics)[:_LOOKED_AT]])
     counts = proof.graph.relation_counts(list(starts))
@@ -273,7 +270,7 @@ def _against_noun(proof: Proof) -> list[str]:
     that name: "which engineers" is not answered by bridges that have an engineer. Answers of a class of that name are
     right, and so are those of a mutual relation."""
     asked, parse = proof.parsed.asked, proof.parsed.parse
-    bases = Likeness(proof.encode, proof.language).bases
+    bases = proof.likeness.bases
     noun, role = bases(asked.noun), bases(asked.lemma)
     last = {path[-1].label for path in proof.paths if path and path[-1].arrow != FORWARD}
     named = [name for label in last for name in wordings(label) if name.split() and role]
@@ -299,7 +296,7 @@ def _described(proof: Proof) -> list[str]:
     answers = list(proof.found.answers[:_LOOKED_AT])
     if not adjectives or not answers:
         return []
-    bases = Likeness(proof.encode, proof.language).bases
+    bases = proof.likeness.bases
     counts = proof.graph.relation_counts(answers)
     own = {base for count in counts for base in bases(proof.graph.relation(count.relation).label)}
     own -= {base for path in proof.paths for hop in path for base in bases(hop.label)}
@@ -321,7 +318,7 @@ def _of_others(proof: Proof) -> list[str]:
     relations = proof.relations
     if relations is None or proof.computed:
         return []
-    bases = Likeness(proof.encode, proof.language).bases
+    bases = proof.likeness.bases
     kinds = [*proof.types, *(hop.label for path in proof.paths for hop in path)]
     found = []
     for tokens in attributes(proof.parsed.parse):

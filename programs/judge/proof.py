@@ -18,6 +18,7 @@ from triplecheck.kg.types import Literal
 from triplecheck.kg.values import quantity, value_of
 from triplecheck.language.described import asked_class
 from triplecheck.language.kinds import fit
+from triplecheck.language.likeness import Likeness
 from triplecheck.language.operations import Limit
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.language.question import Question, read_question
@@ -28,14 +29,7 @@ from triplecheck.programs.assists.time_conditions import time_condition
 from triplecheck.programs.outcome import Outcome
 from triplecheck.programs.steps import Computed, Linked, Pruned, TraceEvent
 from triplecheck.programs.subgraph import ARROWS, Hop
-from triplecheck.signatures.notation import (
-    WrittenHop,
-    clean,
-    read_path,
-    with_kind,
-    write_topic,
-    write_wordings,
-)
+from triplecheck.signatures.notation import WrittenHop, clean, read_path, with_kind, write_topic, write_wordings
 
 _MOST_HOPS = 4
 _MOST_ALTERNATIVES = 200
@@ -75,6 +69,7 @@ class Proof:
         self.steps = steps
         self.language = language
         self.relations = relations
+        self.likeness = Likeness(encode, language)
         self._written: dict[int, str] = {}
 
     # --- topics --------------------------------------------------------------------------------
@@ -92,6 +87,14 @@ class Proof:
                 node = self.graph.find(id)
                 if node is not None:
                     found.setdefault(node, step.mention)
+        return found
+
+    @cached_property
+    def mentions(self) -> dict[str, set[int]]:
+        """The topics by their mention."""
+        found: dict[str, set[int]] = {}
+        for node, name in self.topics.items():
+            found.setdefault(name, set()).add(node)
         return found
 
     # --- paths ---------------------------------------------------------------------------------

@@ -15,14 +15,14 @@ from triplecheck.kg.relation_vectors import RelationVectors
 from triplecheck.kg.types import Edge
 from triplecheck.language.pipeline import ENGLISH
 from triplecheck.lms.kinds import kind_of
-from triplecheck.programs.judge.confidence import models_of, packaged_models
+from triplecheck.programs.judge.confidence import packaged_models
 from triplecheck.programs.judge.features import features_of, says_what_is_asked, uncovered_parts
 from triplecheck.programs.judge.joined import mixed, namesakes, unjoined, unlisted
 from triplecheck.programs.judge.left_out import answers_another, other_names, unnamed
 from triplecheck.programs.judge.proof import LEAST_COVERAGE, Proof
 from triplecheck.programs.options import Bar
 from triplecheck.programs.outcome import Outcome, Verdict
-from triplecheck.programs.steps import TraceEvent
+from triplecheck.programs.steps import TraceEvent, Wrote
 from triplecheck.programs.subgraph import Hop
 
 UNSURE = "low_confidence"
@@ -44,11 +44,7 @@ class Judge:
     """
 
     def __init__(
-        self,
-        graph: Graph,
-        ranker: Path = GENERAL,
-        relations: RelationVectors | None = None,
-        language: str = ENGLISH,
+        self, graph: Graph, ranker: Path = GENERAL, relations: RelationVectors | None = None, language: str = ENGLISH
     ) -> None:
         self._language = language
         self._graph = graph
@@ -75,7 +71,7 @@ class Judge:
         same = [f"another {name!r} has such triples, too" for name in namesakes(proof)]
         left_out = [] if found.query else _left_out(proof)  # the words of a query were compared before
         doubts = tuple(dict.fromkeys((*found.doubts, *left_out, *same)))
-        model = packaged_models().of(kind_of(models_of(steps)), features)
+        model = packaged_models().of(kind_of(step.model for step in steps if isinstance(step, Wrote)), features)
         confidence = model(features)
         says = not doubts and says_what_is_asked(features)
         verdict: Verdict = "proved" if says and found.grounded and confidence >= model.proved else "supported"

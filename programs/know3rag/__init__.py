@@ -2,9 +2,3 @@
 
 `replay` computes from one trace what other values of theta_0 and T would have answered.
 """
-
-from triplecheck.programs.know3rag.generation import Know3RAGLimits
-from triplecheck.programs.know3rag.options import Know3RAGOptions
-from triplecheck.programs.know3rag.program import Know3RAG
-
-__all__ = ["Know3RAG", "Know3RAGLimits", "Know3RAGOptions"]

@@ -83,8 +83,7 @@ def linked_entities(sources: Sources, query: str, top_k: int, trace: Trace) -> t
     kept = tuple(found)[:top_k]
     for node in kept:
         trace.add(found[node])
-    if len(kept) < len(found):
-        trace.add(Truncated("entities of the query", len(kept), len(found)))
+    trace.note_cut("entities of the query", len(kept), len(found))
     return kept
 
 

@@ -31,8 +31,8 @@ from triplecheck.programs.know3rag.generation import (
 from triplecheck.programs.know3rag.options import PAPER, Know3RAGOptions
 from triplecheck.programs.know3rag.reliability import NO_EMBEDDINGS, Reliability, Supervisor, supported, threshold
 from triplecheck.programs.options import ProgramOptions
-from triplecheck.programs.outcome import Outcome
-from triplecheck.programs.steps import Checked, Consulted, Stopped, Trace, Truncated, Weighed
+from triplecheck.programs.outcome import Outcome, abstention
+from triplecheck.programs.steps import Checked, Consulted, Trace, Weighed
 from triplecheck.signatures import AnswerFromMemory, AnswerWithReferences, ExtractTriples, NextQuestion
 
 
@@ -210,19 +210,16 @@ class Know3RAG(Program):
         for candidate, fate in dropped:
             trace.add(Consulted(t, candidate.origin, candidate.text, None, None, fate))
         together = references + [new[at] for at in best]
-        cap = self.options.cap
-        if cap is not None and len(together) > cap:
-            trace.add(Truncated("references", cap, len(together)))
-        return together[:cap]
+        kept = together[: self.options.cap]
+        trace.note_cut("references", len(kept), len(together))
+        return kept
 
     # --- the outcome -----------------------------------------------------------------------------
     def conclude(self, answered: Turn, entities: tuple[int, ...], trace: Trace) -> Outcome:
         """The answer with those of its triples that the graph has; grounded if they lead from the question to it."""
         if not answered.answer:
-            trace.add(Stopped("unknown", "no turn gave an answer"))
-            return Outcome(abstained="unknown")
+            return abstention("unknown", "no turn gave an answer", trace)
         found = supported(self.assists, self.sources, answered.answer, answered.reliability, entities, trace)
         if self.options.grounded_only and not found.grounded:
-            trace.add(Stopped("not_grounded", "no triple of the graph supports the answer"))
-            return Outcome(abstained="not_grounded")
+            return abstention("not_grounded", "no triple of the graph supports the answer", trace)
         return replace(found, confidence=self.supervisor.confidence(answered.reliability))

@@ -21,7 +21,7 @@ from triplecheck.lms import Budget, BudgetExceededError, TolerantAdapter, sessio
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.prompt import Prompt, read_request
 from triplecheck.programs import AnchorRAG, Sources, replay, to_json
-from triplecheck.programs.anchorrag.prompts import fact_lines
+from triplecheck.programs.anchorrag.program import fact_lines
 from triplecheck.programs.assists import Assists
 from triplecheck.programs.steps import (
     Answered,

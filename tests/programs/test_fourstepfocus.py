@@ -24,7 +24,7 @@ from triplecheck.kg.sparql import SparqlGraph
 from triplecheck.lms import Budget, BudgetExceededError, TolerantAdapter, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.programs import FourStepFocus, Sources, replay
-from triplecheck.programs.fourstepfocus import FourStepFocusLimits
+from triplecheck.programs.fourstepfocus.options import FourStepFocusLimits
 from triplecheck.programs.fourstepfocus.rerank import CandidateScore, read_verdicts
 from triplecheck.programs.fourstepfocus.substitution import Matching
 from triplecheck.programs.steps import Checked, Matched, Ranked, Trace, Truncated, Wrote

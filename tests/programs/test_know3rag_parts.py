@@ -16,7 +16,7 @@ from triplecheck.kg.documents import Document
 from triplecheck.language.pipeline import read_text
 from triplecheck.programs import Know3RAG, Sources
 from triplecheck.programs.assists import Assists
-from triplecheck.programs.assists.know3rag import near_relations, stated_triples
+from triplecheck.programs.assists.know3rag import near_relations, read_triples, stated_triples
 from triplecheck.programs.know3rag.filter import ReferenceVerdict, choose
 from triplecheck.programs.know3rag.generation import (
     Know3RAGLimits,
@@ -27,7 +27,6 @@ from triplecheck.programs.know3rag.generation import (
 )
 from triplecheck.programs.know3rag.reliability import NameLinker, Supervisor, connected, supported, threshold
 from triplecheck.programs.steps import Linked, Trace, Truncated
-from triplecheck.programs.triple_lines import read_triples
 
 TEXTS = ["Ada met Bob in Rome.", "Cleo met Dan, a baker."]
 
