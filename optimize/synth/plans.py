@@ -17,8 +17,7 @@ from triplecheck.kg.values import quantity, value_of
 from triplecheck.optimize.synth.avoid import Avoided
 from triplecheck.optimize.synth.facets import Lot
 from triplecheck.optimize.synth.make import TEMPLATE, Synthesis, check_kinds
-from triplecheck.optimize.synth.plan_parts import NONE, PlanDraft
-from triplecheck.optimize.synth.plan_shapes import PLAN_KINDS, PLAN_SHAPES
+from triplecheck.optimize.synth.plan_shapes import NONE, PLAN_KINDS, PLAN_SHAPES, PlanDraft
 from triplecheck.optimize.synth.shapes import MOST_ANSWERS
 
 _TRIES = 300  # draws without a new question of a kind before the graph counts as exhausted

@@ -280,7 +280,7 @@ def gold_engine(
 def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, distractors: int) -> str:
     base, graph = sources.knowledge_base, sources.graph
     about = base.manifest.content_hash if base else [graph.num_nodes, graph.num_relations, graph.num_triples]
-    code = code_hash(__file__, ["gold_paths.py", "derivations.py", "derive.py", "computed.py", "queries.py"])
+    code = code_hash(__file__, ["gold_paths.py", "derivations.py", "derive.py", "queries.py"])
     return digest([code, about, hops, distractors, [question_row(question) for question in questions]])
 
 
