@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.timing import percentile
+from bench.timing import each, percentile
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.document_stores import upload
 from triplecheck.kg.documents import Document, Documents, DocumentStore
@@ -68,12 +68,7 @@ def _by_meaning(documents: Documents) -> Callable[[str], Any]:
 def _milliseconds(search: Callable[[str], Any]) -> float:
     questions = [" ".join(f"word{n}" for n in (7 * q % 400, 900 + q, 20_000 + 31 * q)) for q in range(_QUESTIONS)]
     search(questions[0])
-    times = []
-    for question in questions:
-        began = time.perf_counter()
-        search(question)
-        times.append(1000 * (time.perf_counter() - began))
-    return percentile(times, 0.5)
+    return 1000 * percentile(each(search, questions), 0.5)
 
 
 def main() -> None:
