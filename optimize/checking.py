@@ -6,7 +6,6 @@ import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -98,7 +97,7 @@ def check_steps(
         total, done = sum(map(len, by_step.values())), 0
         found = []
         for calls in by_step.values():
-            found.append(_check(calls, workers, partial(_tell, progress, done, total)))
+            found.append(_check(calls, workers, lambda more, done=done: progress("asking", done + more, total)))
             done += len(calls)
         return found, left_out
 
@@ -129,10 +128,6 @@ def calls_by_step(
                     case = Case(question, program.sources)
                     found.setdefault(call[0].signature.__name__, []).append((call, case))
     return found, left_out
-
-
-def _tell(progress: ProgressCallback, before: int, total: int, done: int) -> None:
-    progress("asking", before + done, total)
 
 
 @dataclass(frozen=True)

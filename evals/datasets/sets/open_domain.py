@@ -204,10 +204,6 @@ def adapt_crag(row: Record, id: str) -> Question:
     )
 
 
-def _keep(row: Record, split: str) -> bool:
-    return row.get("split") == {"dev": 0, "test": 1}[split]
-
-
 CRAG = DataSet(
     name="crag",
     title="CRAG",
@@ -226,7 +222,7 @@ CRAG = DataSet(
         files={"train": "crag_task_1_and_2_dev_v4_subsample_*.jsonl.bz2"},
         unused=("search_results",),
     ),
-    keep=_keep,
+    keep=lambda row, split: row.get("split") == {"dev": 0, "test": 1}[split],
 )
 
 
