@@ -1,14 +1,18 @@
-"""Questions with a plan: one function per kind draws one from a graph; None if the draw gives no valid one."""
+"""Questions with a plan: one function per kind draws one from a graph, or raises `DrawError`."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
+from typing import ParamSpec, TypeVar
 
 from triplecheck.kg.plans import write_label
 from triplecheck.optimize.synth.english import WordingKind, article, clause
 from triplecheck.optimize.synth.facets import Facet, Kind, Lot, bounded, has_many, is_it, noun, timed
+from triplecheck.optimize.synth.shapes import DrawError, require
+
+P, T = ParamSpec("P"), TypeVar("T")
 
 NONE = "none"
 """In place of a plan: the graph cannot tell."""
@@ -45,27 +49,29 @@ class Condition:
     met_by: frozenset[int] = frozenset()
 
 
-def condition(at: Lot, kind: Kind, other: Facet | None = None, head: int | None = None) -> Condition | None:
-    """A condition by another relation; if a thing is given, one that it meets."""
-    link = at.link(kind, other)
-    if link is None:
+def optional(draw: Callable[P, T], *arguments: P.args, **options: P.kwargs) -> T | None:
+    """What a function draws; None if it raises `DrawError`."""
+    try:
+        return draw(*arguments, **options)
+    except DrawError:
         return None
-    facet, _, tail = link
+
+
+def condition(at: Lot, kind: Kind, other: Facet | None = None, head: int | None = None) -> Condition:
+    """A condition by another relation; if a thing is given, one that it meets."""
+    facet, _, tail = at.link(kind, other)
     if head is not None:
         tails = facet.tails[facet.heads == head].tolist()
-        tail = int(at.lot.choice(tails)) if tails else -1
-        if not tails or not at.around.is_named(tail):
-            return None
+        require(tails)
+        tail = int(at.lot.choice(tails))
     name, written = at.name(tail)
     met_by = frozenset(facet.heads[facet.tails == tail].tolist())
     return Condition(clause(facet.wording, name, many=True), f"{facet.name} {written}", (tail,), met_by)
 
 
-def bound(at: Lot, kind: Kind) -> Condition | None:
+def bound(at: Lot, kind: Kind) -> Condition:
     """A condition by a number or a year."""
     facet = at.facet(kind, "number", "year")
-    if facet is None:
-        return None
     said, written, _ = at.value(facet)
     comparison = at.lot.choice(("<", ">") if facet.sort == "year" else ("<", ">", ">=", "<="))
     return Condition(bounded(facet, comparison, said), f"{facet.name} ?n . FILTER(?n {comparison} {written})")
@@ -73,7 +79,7 @@ def bound(at: Lot, kind: Kind) -> Condition | None:
 
 def perhaps(at: Lot, kind: Kind, other: Facet, head: int | None = None) -> Condition | None:
     """A condition in half of the cases, which several things with the other relation meet if no thing is given."""
-    found = condition(at, kind, other, head) if at.lot.random() < 0.5 else None
+    found = optional(condition, at, kind, other, head) if at.lot.random() < 0.5 else None
     several = found is not None and (head is not None or len(found.met_by.intersection(other.heads.tolist())) > 1)
     return found if several else None
 
@@ -84,16 +90,12 @@ def select(kind: Kind, rest: str, after: str = "") -> str:
 
 
 # --- conditions ----------------------------------------------------------------------------------
-def _negation(at: Lot) -> PlanDraft | None:
+def _negation(at: Lot) -> PlanDraft:
     kind = at.kind()
-    link = at.link(kind)
-    if not kind.label or link is None:
-        return None
-    facet, head, tail = link
+    facet, head, tail = at.link(kind)
     name, written = at.name(tail)
     said = clause(facet.wording, name, many=True, negated=True)
-    if not said:
-        return None
+    require(kind.label and said)
     without = f"FILTER NOT EXISTS {{ {kind.variable} {facet.name} {written} }}"
     more = perhaps(at, kind, facet, head)
     if more is not None:
@@ -103,27 +105,20 @@ def _negation(at: Lot) -> PlanDraft | None:
     return PlanDraft(f"Which {kind.many} {said}?", plan, (tail,), universe=len(kind.nodes))
 
 
-def _two_ends(at: Lot, together: bool) -> tuple[Kind, Facet, int, int] | None:
+def _two_ends(at: Lot, together: bool) -> tuple[Kind, Facet, int, int]:
     kind = at.kind()
-    link = at.link(kind)
-    if link is None:
-        return None
-    facet, head, tail = link
+    facet, head, tail = at.link(kind)
     tails = facet.tails[facet.heads == head] if together else facet.tails
     others = sorted(set(tails.tolist()) - {tail})
-    if not others:
-        return None
-    other = at.lot.choice(others)
-    return (kind, facet, tail, other) if at.around.is_named(other) else None
+    require(others)
+    return kind, facet, tail, at.around.named(at.lot.choice(others))
 
 
-def _both(at: Lot) -> PlanDraft | None:
-    found = _two_ends(at, together=True)
-    expects = "some"
-    if found is None and at.lot.random() < _IN_VAIN:  # nothing need have both
-        found, expects = _two_ends(at, together=False), "any"
+def _both(at: Lot) -> PlanDraft:
+    found, expects = optional(_two_ends, at, together=True), "some"
     if found is None:
-        return None
+        require(at.lot.random() < _IN_VAIN)
+        found, expects = _two_ends(at, together=False), "any"  # nothing need have both
     kind, facet, one, other = found
     (name, written), (name2, written2) = at.name(one), at.name(other)
     text = f"Which {kind.many} {clause(facet.wording, f'both {name} and {name2}', many=True)}?"
@@ -131,53 +126,40 @@ def _both(at: Lot) -> PlanDraft | None:
     return PlanDraft(text, plan, (one, other), expects, len(kind.nodes))
 
 
-def _either(at: Lot) -> PlanDraft | None:
-    found = _two_ends(at, together=False)
-    if found is None:
-        return None
-    kind, facet, one, other = found
+def _either(at: Lot) -> PlanDraft:
+    kind, facet, one, other = _two_ends(at, together=False)
     (name, written), (name2, written2) = at.name(one), at.name(other)
     text = f"Which {kind.many} {clause(facet.wording, f'{name} or {name2}', many=True)}?"
     plan = select(kind, f"{facet.name} ?end . VALUES ?end {{ {written} {written2} }}")
     return PlanDraft(text, plan, (one, other), universe=len(kind.nodes))
 
 
-def _and(at: Lot) -> PlanDraft | None:
+def _and(at: Lot) -> PlanDraft:
     kind = at.kind()
-    link = at.link(kind)
-    if link is None:
-        return None
-    facet, head, tail = link
+    facet, head, tail = at.link(kind)
     more = condition(at, kind, facet, head) if at.lot.random() < 0.5 else bound(at, kind)
-    if more is None:
-        return None
     name, written = at.name(tail)
     text = f"Which {kind.many} {clause(facet.wording, name, many=True)} and {more.text}?"
     plan = select(kind, f"{facet.name} {written} ; {more.plan}")
     return PlanDraft(text, plan, (tail, *more.topics), universe=len(kind.nodes))
 
 
-def _threshold(at: Lot) -> PlanDraft | None:
+def _threshold(at: Lot) -> PlanDraft:
     kind = at.kind()
-    facet = at.facet(kind, "thing")
+    facet = optional(at.facet, kind, "thing")
     if facet is not None and facet.ends and at.lot.random() < 0.25:
         least = at.lot.randrange(1, 4)
         text = has_many(facet, f"more than {least} {kind.many if least > 1 else kind.one}", noun(facet.ends))
         return PlanDraft(text, _grouped(kind, facet, f" HAVING(COUNT(DISTINCT {kind.variable}) > {least})"))
     limit = bound(at, kind)
-    if limit is None:
-        return None
     return PlanDraft(f"Which {kind.many} {limit.text}?", select(kind, limit.plan), universe=len(kind.nodes))
 
 
-def _between(at: Lot) -> PlanDraft | None:
+def _between(at: Lot) -> PlanDraft:
     kind = at.kind()
     facet = at.facet(kind, "number", "year")
-    if facet is None:
-        return None
     (said, low, size), (said2, high, size2) = sorted((at.value(facet), at.value(facet)), key=lambda one: one[2])
-    if size == size2:
-        return None
+    require(size != size2)
     how = f"between {said} and {said2}"
     text = f"Which {kind.many} {bounded(facet, how, '').strip()}?"
     plan = select(kind, f"{facet.name} ?n . FILTER(?n >= {low} && ?n <= {high})")
@@ -190,9 +172,9 @@ def _grouped(kind: Kind, facet: Facet, after: str) -> str:
     return f"SELECT {end} {{ {end} a {of} . {kind.pattern()}{facet.name} {end} }} GROUP BY {end}{after}"
 
 
-def _extreme(at: Lot) -> PlanDraft | None:
+def _extreme(at: Lot) -> PlanDraft:
     kind = at.kind()
-    facet = at.facet(kind, "thing")
+    facet = optional(at.facet, kind, "thing")
     if facet is not None and facet.ends and at.lot.random() < 0.4:
         most = at.lot.random() < 0.5
         text = has_many(facet, f"the {'most' if most else 'fewest'} {kind.many}", noun(facet.ends))
@@ -200,8 +182,7 @@ def _extreme(at: Lot) -> PlanDraft | None:
         order = f" ORDER BY {f'DESC({count})' if most else f'ASC({count})'} LIMIT 1"
         return PlanDraft(text, _grouped(kind, facet, order), universe=len(set(facet.tails.tolist())))
     facet = at.facet(kind, "number", "year")
-    if facet is None or len(set(facet.sizes)) < 2:
-        return None
+    require(len(set(facet.sizes)) > 1)
     most, more = at.lot.random() < 0.5, perhaps(at, kind, facet)
     which = f"Which {kind.one}" if more is None else f"Which of the {kind.many} that {more.text}"
     plan = select(kind, (f"{more.plan} ; " if more else "") + f"{facet.name} ?n", f" ORDER BY {_by(most)} LIMIT 1")
@@ -224,34 +205,29 @@ def _by(most: bool) -> str:
     return "DESC(?n)" if most else "ASC(?n)"
 
 
-def _ordinal(at: Lot) -> PlanDraft | None:
+def _ordinal(at: Lot) -> PlanDraft:
     kind = at.kind()
     facet = at.facet(kind, "number", "year")
-    if facet is None or (facet.sort == "year" and facet.wording.kind is not WordingKind.NOUN):
-        return None
+    require(facet.sort == "number" or facet.wording.kind is WordingKind.NOUN)
     most, place = at.lot.random() < 0.5, at.lot.choice(list(_ORDINALS))
-    if len(set(facet.sizes)) <= place + 1:
-        return None
+    require(len(set(facet.sizes)) > place + 1)
     text = f"Which {kind.one} {_is_most(at, facet, most, f'{_ORDINALS[place]} ')}?"
     plan = select(kind, f"{facet.name} ?n", f" ORDER BY {_by(most)} OFFSET {place} LIMIT 1")
     return PlanDraft(text, plan, universe=len(kind.nodes))
 
 
 # --- values --------------------------------------------------------------------------------------
-def _count(at: Lot) -> PlanDraft | None:
+def _count(at: Lot) -> PlanDraft:
     kind = at.kind()
     met = condition(at, kind) if at.lot.random() < 0.6 else bound(at, kind)
-    if met is None:
-        return None
     plan = f"SELECT (COUNT(DISTINCT {kind.variable}) AS ?total) {{ {kind.pattern()}{met.plan} }}"
     return PlanDraft(f"How many {kind.many} {met.text}?", plan, met.topics, "value")
 
 
-def _total(at: Lot, function: str, word: str) -> PlanDraft | None:
+def _total(at: Lot, function: str, word: str) -> PlanDraft:
     kind = at.kind()
     facet = at.facet(kind, "number")
-    if facet is None or len(set(facet.heads.tolist())) < 2:
-        return None
+    require(len(set(facet.heads.tolist())) > 1)
     more = perhaps(at, kind, facet)
     whose = f"the {kind.many}" if more is None else f"the {kind.many} that {more.text}"
     unit = f" in {facet.wording.unit}" if facet.wording.unit else ""
@@ -261,22 +237,21 @@ def _total(at: Lot, function: str, word: str) -> PlanDraft | None:
     return PlanDraft(text, plan, () if more is None else more.topics, "value")
 
 
-def _two(at: Lot) -> tuple[Facet, list[tuple[int, int]]] | None:
+def _two(at: Lot) -> tuple[Facet, list[tuple[int, int]]]:
     """A relation of numbers with two edges of things with names, the larger value first."""
     facet = at.facet(at.kind(), "number")
-    if facet is None:
-        return None
     found: dict[int, int] = {}
     for _ in range(4):
-        if (edge := at.edge(facet)) is not None and (facet.heads == edge[0]).sum() == 1:
+        if (edge := optional(at.edge, facet)) is not None and (facet.heads == edge[0]).sum() == 1:
             found[edge[0]] = edge[1]
     sizes = dict(zip(facet.tails.tolist(), facet.sizes, strict=True))
     pair = sorted(list(found.items())[:2], key=lambda edge: -sizes[edge[1]])
-    return (facet, pair) if len(pair) == 2 and sizes[pair[0][1]] != sizes[pair[1][1]] else None
+    require(len(pair) == 2 and sizes[pair[0][1]] != sizes[pair[1][1]])
+    return facet, pair
 
 
-def _sum(at: Lot) -> PlanDraft | None:
-    found = _two(at) if at.lot.random() < 0.3 else None
+def _sum(at: Lot) -> PlanDraft:
+    found = optional(_two, at) if at.lot.random() < 0.3 else None
     if found is None:
         return _total(at, "SUM", "total")
     facet, ((one, _), (other, _)) = found
@@ -286,11 +261,8 @@ def _sum(at: Lot) -> PlanDraft | None:
     return PlanDraft(text, plan, (one, other), "value")
 
 
-def _difference(at: Lot) -> PlanDraft | None:
-    found = _two(at)
-    if found is None:
-        return None
-    facet, ((one, _), (other, _)) = found
+def _difference(at: Lot) -> PlanDraft:
+    facet, ((one, _), (other, _)) = _two(at)
     (name, written), (name2, written2) = at.name(one), at.name(other)
     text = f"By how much is the {facet.wording.text} of {name} higher than that of {name2}?"
     if facet.adjectives and at.lot.random() < 0.7:
@@ -300,9 +272,9 @@ def _difference(at: Lot) -> PlanDraft | None:
 
 
 # --- yes and no, 0 and nothing -------------------------------------------------------------------
-def _yesno(at: Lot) -> PlanDraft | None:
+def _yesno(at: Lot) -> PlanDraft:
     expects = at.lot.choice(("yes", "no"))
-    if at.lot.random() < 0.3 and (found := _two(at)) is not None:
+    if at.lot.random() < 0.3 and (found := optional(_two, at)) is not None:
         sized, pair = found
         (one, _), (other, _) = pair if expects == "yes" else pair[::-1]
         (name, written), (name2, written2) = at.name(one), at.name(other)
@@ -312,24 +284,22 @@ def _yesno(at: Lot) -> PlanDraft | None:
         plan = f"ASK {{ {written} {sized.name} ?m . {written2} {sized.name} ?n . FILTER(?m > ?n) }}"
         return PlanDraft(text, plan, (one, other), expects)
     facet = at.facet(at.kind(), "thing")
-    edge, other_edge = (None, None) if facet is None else (at.edge(facet), at.edge(facet))
-    if facet is None or edge is None or other_edge is None:
-        return None
+    edge, other_edge = optional(at.edge, facet), optional(at.edge, facet)
+    if edge is None or other_edge is None:
+        raise DrawError
     head, tail = edge[0], edge[1] if expects == "yes" else other_edge[1]
     (name, written), (name2, written2) = at.name(head), at.name(tail)
     plan = f"ASK {{ {written} {facet.name} {written2} }}"
     return PlanDraft(is_it(facet, name, name2), plan, (head, tail), expects)
 
 
-def _zero(at: Lot) -> PlanDraft | None:
+def _zero(at: Lot) -> PlanDraft:
     kind = at.kind()
     facet = at.facet(kind, "thing")
-    if not kind.label or facet is None or not facet.ends:
-        return None
+    require(kind.label and facet.ends)
     free = sorted(set(at.kind(facet.ends).nodes.tolist()) - set(facet.tails.tolist()))
-    end = at.lot.choice(free) if free else None
-    if end is None or not at.around.is_named(end):
-        return None
+    require(free)
+    end = at.lot.choice(free)
     name, written = at.name(end)
     if at.lot.random() < 0.5:
         text = f"Is there {article(kind.one)} that {clause(facet.wording, name)}?"
@@ -338,22 +308,18 @@ def _zero(at: Lot) -> PlanDraft | None:
     return PlanDraft(f"How many {kind.many} {clause(facet.wording, name, many=True)}?", plan, (end,), "zero")
 
 
-def _path(at: Lot) -> PlanDraft | None:
+def _path(at: Lot) -> PlanDraft:
     kind = at.kind()
     facet = at.facet(kind, "thing")
-    if facet is None or (kind.label and not facet.ends):
-        return None
+    require(facet.ends or not kind.label)
     middle = at.kind(facet.ends)
     further = at.facet(middle, "thing", other=facet)
-    reached = set(facet.tails.tolist())
-    if further is None or (edge := at.edge(further)) is None or edge[0] not in reached:
-        return None
+    edge = at.edge(further)
+    require(edge[0] in facet.tails)
     by_noun = facet.wording.kind is WordingKind.NOUN
     if by_noun and further.wording.kind is WordingKind.NOUN and at.lot.random() < 0.5:
         heads = facet.heads[facet.tails == edge[0]]
         start = int(at.lot.choice(heads.tolist()))
-        if not at.around.is_named(start):
-            return None
         name, written = at.name(start)
         text = f"What is the {further.wording.text} of the {facet.wording.text} of {name}?"
         plan = f"SELECT ?end {{ {written} {facet.name} ?middle . {middle.pattern('?middle')}{further.name} ?end }}"
@@ -365,19 +331,17 @@ def _path(at: Lot) -> PlanDraft | None:
     return PlanDraft(f"Which {kind.many} {via} that {that}?", plan, (edge[1],), universe=len(kind.nodes))
 
 
-def _unknown(at: Lot) -> PlanDraft | None:
+def _unknown(at: Lot) -> PlanDraft:
     kind, other = at.kind(), at.kind()
     facet = at.facet(other, "thing", "number", "year")
-    if facet is None or not kind.label or kind is other or facet.wording.kind is not WordingKind.NOUN:
-        return None
+    require(kind.label and kind is not other and facet.wording.kind is WordingKind.NOUN)
     node = int(at.lot.choice(kind.nodes.tolist()))
-    if not at.around.is_named(node) or any(one.label == facet.label for one in kind.facets):
-        return None
+    require(all(one.label != facet.label for one in kind.facets))
     text = f"What is the {facet.wording.text} of {at.name(node)[0]}?"
     return PlanDraft(text, f"ASK {{ {kind.pattern()}{facet.name} ?end }}", (node,), "none")
 
 
-PLAN_SHAPES: Mapping[str, Callable[[Lot], PlanDraft | None]] = {
+PLAN_SHAPES: Mapping[str, Callable[[Lot], PlanDraft]] = {
     "negation": _negation,
     "both": _both,
     "either": _either,
