@@ -12,7 +12,8 @@ from triplecheck.optimize.synth.english import WordingKind, article, clause
 from triplecheck.optimize.synth.facets import Facet, Kind, Lot, bounded, has_many, is_it, noun, timed
 from triplecheck.optimize.synth.shapes import DrawError, require
 
-P, T = ParamSpec("P"), TypeVar("T")
+P = ParamSpec("P")
+T = TypeVar("T")
 
 NONE = "none"
 """In place of a plan: the graph cannot tell."""
