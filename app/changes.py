@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -46,7 +47,7 @@ def add(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> None
         triplecheck kb add kbs/films --documents reviews.jsonl --entities people.tsv
         triplecheck kb add kbs/shop --database shop.duckdb --sql "select customer, 'bought', product from new_orders"
     """
-    _put("add", kb, source, json)
+    _change("add", kb, source, json)
 
 
 @flattened()
@@ -62,25 +63,7 @@ def update(kb: KbArgument, source: SourceOptions, json: JsonOption = False) -> N
         triplecheck kb update kbs/films --triples corrected.tsv
         triplecheck kb update kbs/films --documents reviews.jsonl
     """
-    _put("update", kb, source, json)
-
-
-def _put(what: str, kb: str, source: SourceOptions, as_json: bool) -> None:
-    """Add or update."""
-    source.check(what)
-    opened = open_base(kb)
-    header = source.asked_header()
-    with reporting(stderr(), "reading") as tell:
-        from triplecheck.kg import changes
-
-        read = changes.reading(opened, source.axioms, source.language)
-        graphs = source.graphs(header, tell, read)
-        texts = source.texts()
-        change = changes.add if what == "add" else changes.update
-        done = change(opened, graphs, documents=texts or (), sources=source.names, progress=tell)
-    list_recognised(graphs)
-    list_skipped(graphs, texts)
-    _show(opened.path, done, as_json)
+    _change("update", kb, source, json)
 
 
 @flattened("entities", "relations", "documents", "edge_properties")
@@ -110,19 +93,31 @@ def remove(
         triplecheck kb remove kbs/films --triples wrong.tsv
         triplecheck kb remove kbs/films --entities "Ridley Scott" --documents old.txt
     """
-    source.check("remove", entities, documents)
+    _change("remove", kb, source, json, entities or (), documents)
+
+
+def _change(
+    what: str, kb: str, source: SourceOptions, json: bool, entities: Sequence[str] = (), documents: Path | None = None
+) -> None:
+    """Add, update or remove; entities and documents by id are only removed."""
+    source.check(what, entities, documents)
     opened = open_base(kb)
     header = source.asked_header()
     with reporting(stderr(), "reading") as tell:
         from triplecheck.kg import changes
 
-        read = changes.reading(opened, source.axioms, source.language)
-        graphs = source.graphs(header, tell, read)
-        names = [name for given in entities or () for name in _names(given)]
-        ids = [] if documents is None else _lines(documents)
-        done = changes.remove(opened, graphs, entities=names, documents=ids, progress=tell)
+        graphs = source.graphs(header, tell, changes.reading(opened, source.axioms, source.language))
+        texts = None
+        if what == "remove":
+            names = [name for given in entities for name in _names(given)]
+            ids = [] if documents is None else _lines(documents)
+            done = changes.remove(opened, graphs, entities=names, documents=ids, progress=tell)
+        else:
+            texts = source.texts()
+            change = changes.add if what == "add" else changes.update
+            done = change(opened, graphs, documents=texts or (), sources=source.names, progress=tell)
     list_recognised(graphs)
-    list_skipped(graphs, None)
+    list_skipped(graphs, texts)
     _show(opened.path, done, json)
 
 

@@ -88,7 +88,7 @@ def taken(cost: Cost, calls: int) -> str:
 def _write(made: Tuned, plan: TunePlan, kb: KnowledgeBase, path: Path, command: str) -> None:
     from triplecheck.evals.experiments.markdown import markdown_table
     from triplecheck.kg._atomic import write_text
-    from triplecheck.optimize.tuning.rows import HEADER
+    from triplecheck.optimize.tuning.result import HEADER
 
     choices = [[f"{line.name}{' (kept)' if line.kept else ''}", *_numbers(line), line.note] for line in made.choices]
     parts = [
@@ -109,7 +109,7 @@ def _write(made: Tuned, plan: TunePlan, kb: KnowledgeBase, path: Path, command: 
 
 def show(result: Tuned, place: Path) -> None:
     """Print what each step is worth, the table of choices, and where the bundle is or where there is room."""
-    from triplecheck.optimize.tuning.rows import HEADER
+    from triplecheck.optimize.tuning.result import HEADER
 
     out = stdout()
     if not is_quiet():

@@ -8,9 +8,9 @@ import dspy
 
 from bench import fixtures
 from bench.evaluating import Replies
+from bench.measurement import Measurement, Options
 from bench.questions import outside
-from bench.registry import Measurement, Options, figure
-from bench.timing import each, interleaved, percentile
+from bench.timing import interleaved
 from tests.model_stand_ins import STAND_IN, stand_in_server
 from triplecheck.evals.datasets.folder import read_folder
 from triplecheck.evals.linking import misspelt
@@ -31,7 +31,6 @@ _HOMONYMS = {
 }
 
 
-@figure("anchorrag")
 def anchorrag(options: Options) -> Iterator[Measurement]:
     """On the names of EntityQuestions and PopQA, and on three homonyms with a model of fixed latency."""
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
@@ -63,13 +62,7 @@ def _timed(name: str, kb: KnowledgeBase, questions: Sequence[str]) -> Measuremen
             return ledger.usage().seconds
 
     predict(kb, questions[0] + " ")  # loads the indices and the tokenizer
-    times = [outside(predict, kb, question) for question in questions]
-    note = f"{len(times)} questions; 95% within {percentile(times, 0.95) * 1e3:.0f} ms"
-    encoder = kb.encoder
-    if encoder is not None:
-        alone = each(lambda question: encoder.encode([question + " "]), questions)
-        note += f"; encoding the question alone takes {percentile(alone, 0.5) * 1e3:.0f} ms"
-    return Measurement(name, percentile(times, 0.5) * 1e3, "ms", bound=_BOUND, note=note)
+    return outside(name, predict, kb, questions, _BOUND)
 
 
 def _agents(options: Options) -> Measurement:

@@ -7,10 +7,9 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from bench import fixtures, synthetic
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import fresh_process, interleaved, percentile
 from triplecheck.kg import build
-from triplecheck.kg.encode import Encoder
 from triplecheck.kg.readers import read_graph
 
 _BUILD = """
@@ -56,7 +55,6 @@ print(json.dumps(time.perf_counter() - start))
 """
 
 
-@figure("building")
 def building(options: Options) -> Iterator[Measurement]:
     """Triples per second from a gzipped TSV file to a finished knowledge base, and the time to open it."""
     size = "1M" if options.quick else "8M"
@@ -103,7 +101,7 @@ def _against_parsers(size: str, options: Options) -> Iterator[Measurement]:
                 ox.Store().bulk_load(path=str(nt), format=ox.RdfFormat.N_TRIPLES)
 
         def ours(tsv: Path = tsv) -> None:
-            _build(tsv, options.work / "small", encoder)
+            build(read_graph([tsv]), options.work / "small", encoder=encoder)
 
         median = interleaved({"ours": ours, "theirs": theirs}, rounds=3)
         triples = synthetic.SIZES[of].triples
@@ -115,7 +113,3 @@ def _against_parsers(size: str, options: Options) -> Iterator[Measurement]:
             triples / median["theirs"],
             note="ours can then be searched by name and is on disk; the encoder was loaded before",
         )
-
-
-def _build(tsv: Path, out: Path, encoder: Encoder | None) -> None:
-    build(read_graph([tsv]), out, encoder=encoder)

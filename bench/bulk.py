@@ -37,9 +37,9 @@ print("\\n" + json.dumps({"seconds": seconds, "busy": busy, "spent": spent, "pea
 """
 
 
-def write(path: Path, triples: int, seed: int = 0) -> None:
+def write(path: Path, triples: int) -> None:
     """Triples with four per entity, skewed as in real graphs, and 500 relations."""
-    random = np.random.default_rng(seed)
+    random = np.random.default_rng(0)
     entities = max(triples // 4, 10)
     schema = pa.schema([(name, pa.string()) for name in ("head", "relation", "tail")])
     options = pa_csv.WriteOptions(delimiter="\t", quoting_style="none")

@@ -13,12 +13,13 @@ import json
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from bench.timing import percentile
+from bench.timing import each, percentile
 from triplecheck.kg._arrays import FloatArray
 from triplecheck.kg.document_stores import upload
 from triplecheck.kg.documents import Document, Documents, DocumentStore
@@ -61,19 +62,10 @@ def _stored(place: str, passages: Passages, folder: Path) -> Documents:
     return upload(passages, where, RandomVectors())
 
 
-def _by_meaning(documents: Documents) -> Callable[[str], Any]:
-    return lambda question: documents.search_dense(question, encoder=RandomVectors())
-
-
 def _milliseconds(search: Callable[[str], Any]) -> float:
     questions = [" ".join(f"word{n}" for n in (7 * q % 400, 900 + q, 20_000 + 31 * q)) for q in range(_QUESTIONS)]
     search(questions[0])
-    times = []
-    for question in questions:
-        began = time.perf_counter()
-        search(question)
-        times.append(1000 * (time.perf_counter() - began))
-    return percentile(times, 0.5)
+    return 1000 * percentile(each(search, questions), 0.5)
 
 
 def main() -> None:
@@ -99,7 +91,7 @@ def main() -> None:
                         "seconds": seconds,
                         "bytes": sum(path.stat().st_size for path in Path(folder).rglob("*") if path.is_file()),
                         "words": _milliseconds(documents.search),
-                        "vectors": _milliseconds(_by_meaning(documents)),
+                        "vectors": _milliseconds(partial(documents.search_dense, encoder=RandomVectors())),
                     }
                 with asked.out.open("a") as rows:
                     rows.write(json.dumps(found) + "\n")

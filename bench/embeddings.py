@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import fresh_process, interleaved
 from triplecheck.kg.embedding import TrainingOptions
 from triplecheck.kg.embedding.models import make_model
@@ -45,7 +45,6 @@ print(json.dumps({"triples": triples, "tails": tails, "peak": peak}))
 """
 
 
-@figure("embeddings")
 def embeddings(options: Options) -> Iterator[Measurement]:
     """Time for 1,000 triples and for all tails of a pair, and memory for millions of entities."""
     yield from _against_pykeen(options)

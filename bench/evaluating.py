@@ -12,16 +12,14 @@ from pathlib import Path
 import dspy
 
 from bench import fixtures
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import interleaved
 from tests.model_stand_ins import STAND_IN, ChatRequest, StandInServer, stand_in_server
-from triplecheck import kg
 from triplecheck.evals import Question, bundled_questions, evaluate, read_questions
 from triplecheck.evals.asking import names_for
 from triplecheck.evals.rows import scored_row
-from triplecheck.kg import KnowledgeBase, build
-from triplecheck.kg.readers import read_graph
-from triplecheck.lms import session
+from triplecheck.kg import KnowledgeBase
+from triplecheck.lms import language_model, session
 from triplecheck.programs import KERAG, Outcome, Program, Sources
 from triplecheck.programs.steps import Trace
 
@@ -48,20 +46,15 @@ class Replies:
     def __call__(self, asked: ChatRequest) -> str:
         key = "\n".join(str(message["content"]) for message in asked.messages)
         if key not in self._known:
-            from triplecheck.lms import language_model
-
-            lm = language_model("extractive")
-            self._known[key] = str(lm(messages=asked.messages)[0])
+            self._known[key] = str(language_model("extractive")(messages=asked.messages)[0])
         return self._known[key]
 
 
-@figure("evaluating")
 def evaluating(options: Options) -> Iterator[Measurement]:
     """The runner on the bundled knowledge base."""
     os.environ.setdefault("LITELLM_LOCAL_MODEL_COST_MAP", "True")
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
-    folder = Path(kg.__file__).parent / "bundled"
-    kb = build(read_graph(sorted(folder.glob("*.ttl"))), options.work / "evaluated", encoder=fixtures.encoder())
+    kb = fixtures.bundled(options.work / "evaluated")
     yield from _overhead(options, kb)
     yield _scoring(options, kb)
     yield from _capacity(options, kb)

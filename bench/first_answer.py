@@ -9,10 +9,8 @@ from collections.abc import Iterator
 from importlib.util import find_spec
 
 from bench import fixtures
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import ROOT, fresh_process, percentile, timed
-from triplecheck.kg import build
-from triplecheck.kg.readers import read_graph
 
 _IMPORTS = ("kg", "spacy", "torch", "onnxruntime", "dspy")
 _LINK = """
@@ -58,7 +56,6 @@ print(json.dumps(time.process_time() - start))
 """
 
 
-@figure("cold_start")
 def cold_start(options: Options) -> Iterator[Measurement]:
     """CPU time and memory of commands in a new process, next to importing DSPy alone, and of a second question."""
     fresh_process(_COST, _COMMAND, "ask", _QUESTION)  # builds the bundled knowledge base and compiles the modules
@@ -84,27 +81,21 @@ def _cost(options: Options, *arguments: str) -> tuple[float, float]:
     return min(seconds), min(memory)
 
 
-@figure("first_answer")
 def first_answer(options: Options) -> Iterator[Measurement]:
     """From interpreter start to a linked question on the bundled knowledge base, and each import alone."""
-    sources = sorted((ROOT / "kg" / "bundled").glob("*.ttl"))
-    if sources:
-        kb = build(read_graph(sources), options.work / "bundled", encoder=fixtures.encoder())
-        hub = max(range(kb.graph.num_entities), key=kb.graph.degree)
-        question = f"What is connected with {kb.graph.label(hub)}?"
-        command = [sys.executable, "-c", _LINK, str(kb.path), question]
-        whole = [
-            timed(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True))
-            for _ in range(options.rounds)
-        ]
-        imported, opened, linked, modules = fresh_process(_LINK, kb.path, question)
-        note = (
-            f"import kg {imported:.2f} s, open {opened:.2f} s (encoder included), link {linked:.2f} s; "
-            f"large modules imported: {', '.join(modules) or 'none'}"
-        )
-        yield Measurement("first linked question, bundled knowledge base", percentile(whole, 0.5), "s", note=note)
-    else:
-        yield Measurement("first linked question", None, "s", note="kg/bundled has no Turtle files")
+    kb = fixtures.bundled(options.work / "bundled")
+    hub = max(range(kb.graph.num_entities), key=kb.graph.degree)
+    question = f"What is connected with {kb.graph.label(hub)}?"
+    command = [sys.executable, "-c", _LINK, str(kb.path), question]
+    whole = [
+        timed(lambda: subprocess.run(command, cwd=ROOT, check=True, capture_output=True)) for _ in range(options.rounds)
+    ]
+    imported, opened, linked, modules = fresh_process(_LINK, kb.path, question)
+    note = (
+        f"import kg {imported:.2f} s, open {opened:.2f} s (encoder included), link {linked:.2f} s; "
+        f"large modules imported: {', '.join(modules) or 'none'}"
+    )
+    yield Measurement("first linked question, bundled knowledge base", percentile(whole, 0.5), "s", note=note)
     bare = percentile([_seconds("pass") for _ in range(options.rounds)], 0.5)
     for name in _IMPORTS:
         if find_spec(name) is None:

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 from bench import synthetic
-from bench.registry import Options
+from bench.measurement import Options
 from bench.timing import ROOT
-from triplecheck.kg import columnar_build
+from triplecheck.kg import KnowledgeBase, build, columnar_build
 from triplecheck.kg.encode import Encoder, load_encoder
 from triplecheck.kg.errors import UnavailableError
+from triplecheck.kg.readers import read_graph
 
 
 def graph(options: Options, size: str) -> Path:
@@ -40,6 +41,11 @@ def _once(options: Options, name: str, make: Callable[[Path], None]) -> Path:
         make(path)
         options.made[name] = path
     return options.made[name]
+
+
+def bundled(place: Path) -> KnowledgeBase:
+    """The bundled knowledge base, built in this directory."""
+    return build(read_graph(sorted((ROOT / "kg" / "bundled").glob("*.ttl"))), place, encoder=encoder())
 
 
 def encoder() -> Encoder | None:

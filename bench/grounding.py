@@ -13,7 +13,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from triplecheck.kg import KnowledgeBase
 from triplecheck.kg.embedding.ranking import triples_of
 from triplecheck.kg.plausibility import Grounder
@@ -22,7 +22,6 @@ from triplecheck.kg.plausibility.calibration import corrupt
 _SAMPLE = 500
 
 
-@figure("grounding")
 def grounding(options: Options) -> Iterator[Measurement]:
     """Triples of the bundled knowledge base."""
     yield _recognised("bundled")

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from itertools import count
-from pathlib import Path
 
 import dspy
 
 from bench import fixtures
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import interleaved
 from tests.model_stand_ins import STAND_IN, ChatRequest, stand_in_server
-from triplecheck import kg
-from triplecheck.kg import build
-from triplecheck.kg.readers import read_graph
 from triplecheck.lms import session
 from triplecheck.lms.prompt import COMPLETED, HEADER
 from triplecheck.programs import Know3RAG, Sources
@@ -27,13 +23,10 @@ passages, checks, answer, triples."""
 _QUESTION = "What was the nationality of Bernhard Heiden's teacher?"
 
 
-@figure("know3rag")
 def know3rag(options: Options) -> Iterator[Measurement]:
     """Two turns on the bundled knowledge base, with a model server of fixed latency."""
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
-    folder = Path(kg.__file__).parent / "bundled"
-    kb = build(read_graph(sorted(folder.glob("*.ttl"))), options.work / "supervising", encoder=fixtures.encoder())
-    sources = Sources.of(kb)
+    sources = Sources.of(fixtures.bundled(options.work / "supervising"))
     for paper in (False, True):
         how = "a call for each passage and check, as in the paper" if paper else "batched"
         calls, _ = _measured(Know3RAG(sources, relevance_check=True, paper_calls=paper), 0.0, 1)

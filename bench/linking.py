@@ -11,7 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from bench import synthetic
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import each, interleaved, percentile
 from triplecheck.kg import columnar_build, names
 from triplecheck.kg.columnar import ColumnarGraph
@@ -58,7 +58,6 @@ def _link(linker: GraphLinker, question: str) -> list[str]:
     return found
 
 
-@figure("linking")
 def linking(options: Options) -> Iterator[Measurement]:
     """Time to link a question, and recall of misspelt names."""
     count = 100_000 if options.quick else 1_000_000

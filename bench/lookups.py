@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from bench import fixtures
+from bench.measurement import Measurement, Options
 from bench.peers import Numpy, Ours, Oxigraph, Rdflib, Store, mapped
-from bench.registry import Measurement, Options, figure
 from bench.timing import interleaved
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.types import Edge
@@ -39,7 +39,6 @@ def _edges(folder: Path, heads: Any, at: Any) -> list[Edge]:
     return list(zip(heads.tolist(), relations.tolist(), ends.tolist(), strict=True))
 
 
-@figure("lookups")
 def lookups(options: Options) -> Iterator[Measurement]:
     """Entity, relations, neighbours, membership, two hops."""
     for size in options.sizes:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 
 from bench import fixtures, synthetic
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import fresh_process
 
 _TOUCH = """
@@ -31,7 +31,6 @@ print(json.dumps({"private": private, "mapped": mapped, "triples": graph.num_tri
 """
 
 
-@figure("memory")
 def memory(options: Options) -> Iterator[Measurement]:
     """Mapped bytes per triple, measured in a new process."""
     for size in options.sizes:

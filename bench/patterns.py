@@ -12,8 +12,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from bench import fixtures, synthetic
+from bench.measurement import Measurement, Options
 from bench.peers import IRI
-from bench.registry import Measurement, Options, figure
 from bench.timing import each, fresh_process, timed
 from triplecheck.kg.columnar import ColumnarGraph
 from triplecheck.kg.patterns import BoundPattern, Link, Match, Query, match
@@ -126,7 +126,6 @@ class Sparql:
         return f"?{name}" if name not in query.given else f"<{IRI}{self._graph.node_id(int(query.given[name][0]))}>"
 
 
-@figure("patterns")
 def patterns(options: Options) -> Iterator[Measurement]:
     """Median over queries, each the best of three runs; comparisons with a peer use fewer queries."""
     for size in options.sizes:

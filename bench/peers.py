@@ -16,11 +16,12 @@ IRI = "http://example.org/"
 
 
 class Store(Protocol):
-    """A store with its own keys for nodes and relations; `keys` converts an edge."""
+    """A store, perhaps with its own keys for nodes and relations; `keys` converts an edge."""
 
     name: str
 
-    def keys(self, graph: ColumnarGraph, edge: tuple[int, int, int]) -> tuple[Any, Any, Any]: ...
+    def keys(self, graph: ColumnarGraph, edge: tuple[int, int, int]) -> tuple[Any, Any, Any]:
+        return edge
 
     def relations_of(self, node: Any) -> int: ...
 
@@ -38,14 +39,11 @@ def mapped(folder: Path, name: str) -> npt.NDArray[Any]:
     return array
 
 
-class Ours:
+class Ours(Store):
     name = "ours"
 
     def __init__(self, folder: Path) -> None:
         self.graph = ColumnarGraph(folder)
-
-    def keys(self, graph: ColumnarGraph, edge: tuple[int, int, int]) -> tuple[Any, Any, Any]:
-        return edge
 
     def relations_of(self, node: int) -> int:
         return len(self.graph.relations_of(node))
@@ -61,7 +59,7 @@ class Ours:
         return len(self.graph.expand(np.unique(first.tails), None, Direction.OUT))
 
 
-class Numpy:
+class Numpy(Store):
     """The same lookups, written directly on the mapped arrays."""
 
     name = "numpy"
@@ -71,9 +69,6 @@ class Numpy:
             mapped(folder, f"out_{part}") for part in ("offsets", "relations", "ends")
         )
         self.back = mapped(folder, "in_offsets"), mapped(folder, "in_relations")
-
-    def keys(self, graph: ColumnarGraph, edge: tuple[int, int, int]) -> tuple[Any, Any, Any]:
-        return edge
 
     def relations_of(self, node: int) -> int:
         found = 0

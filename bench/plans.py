@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,8 @@ import numpy as np
 import pyarrow as pa
 
 from bench import synthetic
+from bench.measurement import Measurement, Options
 from bench.peers import IRI
-from bench.registry import Measurement, Options, figure
 from bench.timing import each, timed
 from triplecheck.kg import columnar_build
 from triplecheck.kg.columnar import ColumnarGraph
@@ -46,15 +46,7 @@ MILLION = (
 )
 
 
-@dataclass(frozen=True)
-class _Made:
-    """The graph and its triples for the peer."""
-
-    folder: Path
-    ntriples: Path
-
-
-def _graph(options: Options, size: synthetic.Size) -> _Made:
+def _graph(folder: Path, size: synthetic.Size) -> ColumnarGraph:
     """A synthetic graph whose nodes have classes, years and weights."""
     rng = np.random.default_rng(7)
     base = synthetic.numbered(size, [f"{IRI}n{number}" for number in range(size.nodes)])
@@ -90,11 +82,9 @@ def _graph(options: Options, size: synthetic.Size) -> _Made:
         types=[(id, id.removeprefix(IRI)) for id in ids],
         relation_table=[Relation(f"{IRI}{name}", name) for name in names],
     )
-    made = _Made(options.work / "plans", options.work / "plans.nt")
-    made.folder.mkdir()
-    columnar_build.write_graph(graph, made.folder)
-    _write_ntriples(ColumnarGraph(made.folder), made.ntriples)
-    return made
+    folder.mkdir()
+    columnar_build.write_graph(graph, folder)
+    return ColumnarGraph(folder)
 
 
 def _write_ntriples(graph: ColumnarGraph, path: Path) -> None:
@@ -146,17 +136,16 @@ def _theirs(store: Any, text: str) -> list[tuple[str, ...]]:
     return [tuple("" if cell is None else cell.value for cell in row) for row in store.query(text)]
 
 
-@figure("plans")
 def plans(options: Options) -> Iterator[Measurement]:
     """Median of several runs of each query; both sides hand out texts of all cells."""
     import pyoxigraph
 
     size = "200k" if options.quick else "8M"
-    made = _graph(options, synthetic.SIZES[size])
-    graph = ColumnarGraph(made.folder)
+    graph, ntriples = _graph(options.work / "plans", synthetic.SIZES[size]), options.work / "plans.nt"
+    _write_ntriples(graph, ntriples)
     names = PlanNames(graph)
     store = pyoxigraph.Store()
-    store.bulk_load(path=str(made.ntriples), format=pyoxigraph.RdfFormat.N_TRIPLES)
+    store.bulk_load(path=str(ntriples), format=pyoxigraph.RdfFormat.N_TRIPLES)
     for name, text in {**QUERIES, "millions of rows filtered, grouped, sorted": MILLION}.items():
         query = _named(graph, text)
         plan = read_plan(query, names)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import gzip
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 import dspy
 
 from bench import fixtures
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import each, percentile
 from triplecheck.kg import KnowledgeBase, build
 from triplecheck.kg.readers import read_graph
@@ -43,14 +43,24 @@ Each function returns the seconds spent in models, which are subtracted.
 """
 
 
-def outside(step: Callable[[KnowledgeBase, str], float], kb: KnowledgeBase, question: str) -> float:
-    """Seconds of a step without the time of its models."""
-    started = time.perf_counter()
-    in_models = step(kb, question)
-    return time.perf_counter() - started - in_models
+def outside(
+    name: str, step: Callable[[KnowledgeBase, str], float], kb: KnowledgeBase, questions: Sequence[str], bound: float
+) -> Measurement:
+    """Median time of a step without the time of its models, in milliseconds."""
+
+    def seconds(question: str) -> float:
+        started = time.perf_counter()
+        in_models = step(kb, question)
+        return time.perf_counter() - started - in_models
+
+    times = [seconds(question) for question in questions]
+    note = f"{len(times)} questions; 95% within {percentile(times, 0.95) * 1e3:.0f} ms"
+    if (encoder := kb.encoder) is not None:
+        alone = each(lambda question: encoder.encode([question + " "]), questions)
+        note += f"; encoding the question alone takes {percentile(alone, 0.5) * 1e3:.0f} ms"
+    return Measurement(name, percentile(times, 0.5) * 1e3, "ms", bound=bound, note=note)
 
 
-@figure("questions")
 def questions(options: Options) -> Iterator[Measurement]:
     """Median over questions of WebQSP on FB15k-237."""
     dspy.configure_cache(enable_disk_cache=False, enable_memory_cache=False)
@@ -60,16 +70,10 @@ def questions(options: Options) -> Iterator[Measurement]:
             "per question outside the LM", None, "ms", note=f"no {_FOLDER} in TRIPLECHECK_DATA or ../shared/data"
         )
         return
-    encoder = fixtures.encoder()
     raw = read_graph([folder / "triples.tsv.gz"], folder / "entities.tsv.gz")
-    kb = build(raw, options.work / "freebase", encoder=encoder)
+    kb = build(raw, options.work / "freebase", encoder=fixtures.encoder())
     with gzip.open(folder / _QUESTIONS, "rt", encoding="utf-8") as lines:
         asked = [json.loads(line)["question"] for _, line in zip(range(_ASKED + 1), lines, strict=False)]
     for name, (step, bound) in STEPS.items():
         step(kb, asked[0])  # loads the indices and the tokenizer
-        times = [outside(step, kb, question) for question in asked[1:]]
-        note = f"{len(times)} questions; 95% within {percentile(times, 0.95) * 1e3:.0f} ms"
-        if encoder is not None:
-            alone = each(lambda question: encoder.encode([question + " "]), asked[1:])
-            note += f"; encoding the question alone takes {percentile(alone, 0.5) * 1e3:.0f} ms"
-        yield Measurement(f"per question: {name}", percentile(times, 0.5) * 1e3, "ms", bound=bound, note=note)
+        yield outside(f"per question: {name}", step, kb, asked[1:], bound)

@@ -17,13 +17,10 @@ import httpx
 import psutil
 
 from bench import fixtures
-from bench.registry import Measurement, Options, figure
+from bench.measurement import Measurement, Options
 from bench.timing import ROOT
 from tests.model_stand_ins import STAND_IN, ChatRequest, StandInServer, stand_in_server
-from triplecheck import kg
 from triplecheck.evals import bundled_questions, read_questions
-from triplecheck.kg import build
-from triplecheck.kg.readers import read_graph
 
 _SLOTS, _CLIENTS = 16, 50
 _WARM_UP = 5.0  # seconds
@@ -51,12 +48,9 @@ def _reply(asked: ChatRequest) -> str:
     return "\n".join(f"{label}: {known.get(label, 'as the first fact says')}" for label in labels)
 
 
-@figure("serving")
 def serving(options: Options) -> Iterator[Measurement]:
     """Runs the server in its own process, on the bundled knowledge base."""
-    folder = Path(kg.__file__).parent / "bundled"
-    base = options.work / "served"
-    build(read_graph(sorted(folder.glob("*.ttl"))), base, encoder=fixtures.encoder())
+    base = fixtures.bundled(options.work / "served").path
     asked = [question.question for question in read_questions(bundled_questions("test"))]
     for latency in (0.5,) if options.quick else (1.0, 0.5):
         with stand_in_server(_reply, latency, _SLOTS) as model, _served(base, model) as (url, process):

@@ -67,9 +67,9 @@ SIZES = {
 }
 
 
-def edges(size: Size, seed: int = 0) -> tuple[Int, Int, Int]:
+def edges(size: Size) -> tuple[Int, Int, Int]:
     """Heads, relations, tails of a graph whose degrees and relation frequencies follow power laws."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(0)
     return (
         _skewed(rng, size.nodes, size.triples, 0.55),
         _skewed(rng, size.relations, size.triples, 0.7),
@@ -83,9 +83,9 @@ def _skewed(rng: np.random.Generator, n: int, draws: int, exponent: float) -> In
     return rng.permutation(n).astype(np.int32)[np.minimum(ranks, n - 1)]
 
 
-def numbered(size: Size, ids: list[str] | None = None, seed: int = 0) -> NumberedGraph:
+def numbered(size: Size, ids: list[str] | None = None) -> NumberedGraph:
     """The graph as input of `kg.columnar_build.write_graph`; labels equal ids."""
-    heads, relations, tails = edges(size, seed)
+    heads, relations, tails = edges(size)
     names = pa.array(ids if ids is not None else short_ids(size.nodes))
     return NumberedGraph(
         heads=heads,
@@ -112,23 +112,23 @@ def relation_ids(n: int) -> list[str]:
     return [f"{_ADJECTIVES[i % 25]}_{_NOUNS[i // 25 % 30]}_of".lower() for i in range(n)]
 
 
-def write_tsv(size: Size, path: Path, seed: int = 0) -> None:
+def write_tsv(size: Size, path: Path) -> None:
     """Write the graph as gzipped `head TAB relation TAB tail`; ids are names of people, films and places."""
     with gzip.open(path, "wb", compresslevel=1) as sink:
-        for chunk in _lines(size, seed, b"%b\t%b\t%b\n", [n.encode() for n in distinct_names(size.nodes)]):
+        for chunk in _lines(size, b"%b\t%b\t%b\n", [n.encode() for n in distinct_names(size.nodes)]):
             sink.write(chunk)
 
 
-def write_ntriples(size: Size, path: Path, seed: int = 0) -> None:
+def write_ntriples(size: Size, path: Path) -> None:
     """Write the triples of `write_tsv` as N-Triples; ids are IRIs."""
     iris = [f"http://example.org/{i}".encode() for i in short_ids(size.nodes)]
     with path.open("wb") as sink:
-        for chunk in _lines(size, seed, b"<%b> <http://example.org/%b> <%b> .\n", iris):
+        for chunk in _lines(size, b"<%b> <http://example.org/%b> <%b> .\n", iris):
             sink.write(chunk)
 
 
-def _lines(size: Size, seed: int, form: bytes, ids: list[bytes]) -> Iterable[bytes]:
-    heads, relations, tails = edges(size, seed)
+def _lines(size: Size, form: bytes, ids: list[bytes]) -> Iterable[bytes]:
+    heads, relations, tails = edges(size)
     names = [r.encode() for r in relation_ids(size.relations)]
     for start in range(0, size.triples, 250_000):
         part = slice(start, start + 250_000)
@@ -137,9 +137,9 @@ def _lines(size: Size, seed: int, form: bytes, ids: list[bytes]) -> Iterable[byt
 
 
 # --- names -------------------------------------------------------------------------------------------
-def names(n: int, seed: int = 1) -> list[str]:
+def names(n: int) -> list[str]:
     """Names of people (60%), films (25%) and places (15%); some names repeat."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     surnames = _surnames(rng, max(2000, n // 20))
     kinds = rng.random(n)
     a, b, c = (rng.integers(0, 1 << 30, n).tolist() for _ in range(3))
@@ -149,11 +149,11 @@ def names(n: int, seed: int = 1) -> list[str]:
     ]
 
 
-def distinct_names(n: int, seed: int = 1) -> list[str]:
+def distinct_names(n: int) -> list[str]:
     """Names as ids: repeated names get a number."""
     seen: dict[str, int] = {}
     unique = []
-    for name in names(n, seed):
+    for name in names(n):
         seen[name] = seen.get(name, 0) + 1
         unique.append(name if seen[name] == 1 else f"{name} ({seen[name]})")
     return unique

@@ -14,15 +14,10 @@ from triplecheck.evals.run_directory import FORMAT, read_rows
 from triplecheck.kg import UserError
 from triplecheck.kg.values import parse_json
 
-
-def _accuracy(row: Row) -> float | None:
-    return None if row["crag"] is None else float(row["crag"] == "accurate")
-
-
 _METRICS: dict[str, Callable[[Row], float | None]] = {
     "hits_at_1": lambda row: row["hits_at_1"],
     "f1": lambda row: row["f1"],
-    "accuracy": _accuracy,
+    "accuracy": lambda row: None if row["crag"] is None else float(row["crag"] == "accurate"),
 }
 
 

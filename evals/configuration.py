@@ -30,7 +30,8 @@ def describe(
     if knowledge_base is not None:
         graph: dict[str, Any] = knowledge_base.identity
     else:
-        graph = _counts(program.graph)
+        there = program.graph
+        graph = {"nodes": there.num_nodes, "relations": there.num_relations, "triples": there.num_triples}
     all_roles = (roles, *program.own_roles)
     return {
         "program": program.name,
@@ -70,10 +71,6 @@ def _given_rankers(program: Program) -> list[str] | None:
     """The fingerprints of the rankers that were given to a program or to the members of a cascade; None without any."""
     programs = program.programs if isinstance(program, Cascade) else [program]
     return [load_ranker(path).fingerprint for one in programs if (path := one.sources.given_ranker)] or None
-
-
-def _counts(graph: Graph) -> dict[str, Any]:
-    return {"nodes": graph.num_nodes, "relations": graph.num_relations, "triples": graph.num_triples}
 
 
 def switches(program: Program) -> dict[str, Any]:

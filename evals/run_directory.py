@@ -50,7 +50,8 @@ class RunDirectory:
         if path.exists() and not path.is_dir():
             raise UserError(f"{path}: is a file; {noun} needs a directory")
         # A run that is killed at its start leaves only hidden files.
-        if path.is_dir() and not (path / "run.json").is_file() and any(_visible(path)):
+        visible = path.is_dir() and any(not inner.name.startswith(".") for inner in path.iterdir())
+        if visible and not (path / "run.json").is_file():
             raise UserError(f"{path}: is not empty and holds no {noun.split(' ', 1)[1]}; choose another directory")
         self._open = contextlib.ExitStack()
         self._open.enter_context(locked(path, f"another process is writing {noun} there"))
@@ -246,10 +247,6 @@ def locked(path: Path, busy: str) -> Iterator[None]:
         yield
     finally:
         lock.release()
-
-
-def _visible(path: Path) -> Iterator[Path]:
-    return (inner for inner in path.iterdir() if not inner.name.startswith("."))
 
 
 def _plain(value: Any) -> Any:

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from statistics import mean
 from typing import Any
 
@@ -98,7 +97,7 @@ def check_steps(
         total, done = sum(map(len, by_step.values())), 0
         found = []
         for calls in by_step.values():
-            found.append(_check(calls, workers, partial(_tell, progress, done, total)))
+            found.append(_check(calls, workers, progress, done, total))
             done += len(calls)
         return found, left_out
 
@@ -131,10 +130,6 @@ def calls_by_step(
     return found, left_out
 
 
-def _tell(progress: ProgressCallback, before: int, total: int, done: int) -> None:
-    progress("asking", before + done, total)
-
-
 @dataclass(frozen=True)
 class _Reply:
     """The reply to one call."""
@@ -164,12 +159,14 @@ def _reply(call: TracedCall, case: Case) -> _Reply:
     return _Reply(True, found.score, problem, seconds)
 
 
-def _check(calls: list[tuple[TracedCall, Case]], workers: int, tell: Callable[[int], None]) -> StepCheck:
+def _check(
+    calls: list[tuple[TracedCall, Case]], workers: int, progress: ProgressCallback, before: int, total: int
+) -> StepCheck:
     found: dict[int, _Reply] = {}
     with session() as ledger:
         for at, reply in spread(lambda at: (at, _reply(*calls[at])), range(len(calls)), workers, threading.Event()):
             found[at] = reply
-            tell(len(found))
+            progress("asking", before + len(found), total)
     replies = [found[at] for at in sorted(found)]
     scores = [reply.score for reply in replies if reply.score is not None]
     usage, count = ledger.usage(), len(calls)

@@ -32,12 +32,11 @@ from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import CandidateProgram, Candidates, Gain, choose, pareto_front
 from triplecheck.optimize.dspy_patches import calls_kept_in, logged_to
 from triplecheck.optimize.examples import PILOTS, Pilot, pilot, whole_examples
-from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured, gain_over, raise_stopped
 from triplecheck.optimize.preflight import CompilePlan, Estimate
 from triplecheck.optimize.registry import resolve_optimizer
-from triplecheck.optimize.scoring import Metric, OneStep, halting, inputs_key
+from triplecheck.optimize.scoring import ErrorWatch, Halted, Metric, OneStep, halting, inputs_key
 from triplecheck.optimize.spec import OptimizerJob, OptimizerSpec, Size, Value
 from triplecheck.optimize.state import state_key, state_of, steps_of, with_state
 from triplecheck.optimize.traces.gold.engine import NAME as GOLD

@@ -58,7 +58,7 @@ def calls_kept_in(directory: Path, costs: bool = False) -> Iterator[None]:
 def patient() -> Iterator[None]:
     """Do not stop after ten errors, and do not submit an example again after two minutes.
 
-    DSPy raises a bare exception after ten errors and discards the results; `optimize.halting.ErrorWatch` counts
+    DSPy raises a bare exception after ten errors and discards the results; `optimize.scoring.ErrorWatch` counts
     errors instead. An example that DSPy submits again is paid for twice, and no setting changes that time limit.
     """
     import dspy.evaluate.evaluate as evaluating

@@ -1,11 +1,12 @@
-"""Connects DSPy's optimizers with the metrics: which candidate made a prediction, its score, and feedback."""
+"""Connects DSPy's optimizers with the metrics: which candidate made a prediction, its score, and when to stop."""
 
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import dspy
@@ -14,15 +15,77 @@ from dspy.utils.exceptions import LMError
 
 from triplecheck.evals.configuration import digest
 from triplecheck.kg import UnavailableError
-from triplecheck.lms import Budget, Usage, session
+from triplecheck.lms import Budget, BudgetExceededError, Usage, session
+from triplecheck.lms.ledger import LIMITS
 from triplecheck.lms.predict import explain
 from triplecheck.optimize.candidates import Candidates
 from triplecheck.optimize.dspy_patches import patient
-from triplecheck.optimize.halting import ErrorWatch, Halted, remaining
 from triplecheck.optimize.metrics import Case, StepCall, StepScore, feedback, proved, score_call, step_metric, whole
 from triplecheck.optimize.metrics.case import TracedCall
 from triplecheck.optimize.state import state_of
 from triplecheck.programs import Program
+
+
+class Halted(BaseException):
+    """Stops the optimizer; `optimize.compile` turns it back into the original error.
+
+    DSPy's optimizers catch every `Exception`, score it 0 and continue: a used-up budget or a dead server would count as
+    wrong answers and make the compiled program worse. They do not catch a `BaseException`.
+    """
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__(str(error))
+        self.error = error
+
+
+@dataclass
+class ErrorWatch:
+    """Errors while an optimizer runs."""
+
+    failures: Counter[str] = field(default_factory=Counter)
+    """Number of runs that ended in an error, by type of the error; they count as wrong answers."""
+    halted: Exception | None = None
+
+    def ran(self, error: BaseException | None) -> None:
+        """Record how a run of the program ended.
+
+        Raises:
+            Halted: a model or the graph is not available. The first such error stops the optimizer, since a wrong
+                score would stay when the run is resumed.
+        """
+        if error is None or isinstance(error, Halted):
+            return
+        if isinstance(error, UnavailableError):
+            self.halted = error
+            raise Halted(error)
+        self.failures[type(error).__name__] += 1
+
+    def check(self) -> None:
+        """Raise `Halted` if the optimizer must stop."""
+        if self.halted is not None:
+            raise Halted(self.halted)
+
+
+@dataclass(frozen=True)
+class HaltingBudget(Budget):
+    """A budget that stops the whole optimizer when it is used up, not only the call."""
+
+    watch: ErrorWatch = field(default_factory=ErrorWatch)
+
+    def check(self, usage: Usage) -> None:
+        """Raise `Halted` if no further call may start."""
+        self.watch.check()
+        try:
+            super().check(usage)
+        except BudgetExceededError as error:
+            raise Halted(error) from error
+
+
+def _remaining(budget: Budget, spent: Usage, watch: ErrorWatch) -> HaltingBudget:
+    """The rest of a budget, as one that stops the optimizer."""
+    limited = [name for name in LIMITS if getattr(budget, name) is not None]
+    left = {name: max(0, getattr(budget, name) - getattr(spent, name)) for name in limited}
+    return HaltingBudget(**left, watch=watch)
 
 
 class OneStep(dspy.Module):  # type: ignore[misc]
@@ -101,7 +164,7 @@ def halting(candidates: Candidates, watch: ErrorWatch, budget: Budget, spent: Us
         Halted: with the error that stopped it.
     """
     callbacks = [*(dspy.settings.get("callbacks") or []), Tagging(candidates, watch, writer)]
-    with session(budget=remaining(budget, spent, watch)), dspy.context(callbacks=callbacks), patient():
+    with session(budget=_remaining(budget, spent, watch)), dspy.context(callbacks=callbacks), patient():
         yield
 
 

@@ -185,8 +185,9 @@ def read_folder(folder: Path | str, options: Mapping[str, DataFolderOptions] | N
             entities=_named(files, ("entities",), TABLE_SUFFIXES),
             relations=_named(files, ("relations",), TABLE_SUFFIXES),
             documents=_named(files, _DOCUMENTS, (".jsonl",)),
+            options=_options_of(name, options),
         )
-        found.append(replace(case, options=_options_of(name, options)))
+        found.append(case)
     return found
 
 

@@ -6,7 +6,8 @@ A breakdown maps groups (turns, sources) to measures. A share with denominator 0
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +39,31 @@ def reference_sources(rows: Iterable[Row]) -> Breakdown:
     - `relevant`: share of the remaining passages judged relevant (None if none was judged);
     - `kept`: share of the remaining passages that the answer was generated from.
     """
-    sources: dict[str, _Tally] = {}
+    sources: dict[str, list[Mapping[str, Any]]] = {}
     questions = 0
     for row in rows:
         consulted = [step for step in row["steps"] if step["kind"] == "consulted" and step["turn"] == TURN]
         questions += bool(consulted)
         for step in consulted:
-            sources.setdefault(step["origin"], _Tally()).add(step)
-    return {name: sources[name].measures(questions) for name in sorted(sources)}
+            sources.setdefault(step["origin"], []).append(step)
+    return {name: _usage(steps, questions) for name, steps in sorted(sources.items())}
+
+
+def _usage(steps: Sequence[Mapping[str, Any]], questions: int) -> dict[str, float | None]:
+    verdicts = Counter(step["verdict"] for step in steps)
+    judged = [step["relevant"] for step in steps if step["relevant"] is not None]
+    written = len(steps) - verdicts["empty"]
+    return {
+        "asked": len(steps) / questions,
+        "declined": _share(verdicts["empty"], len(steps)),
+        "repeated": _share(verdicts["repeated"], written),
+        "relevant": _share(sum(judged), len(judged)),
+        "kept": _share(verdicts["kept"], written - verdicts["repeated"]),
+    }
+
+
+def _share(part: int, whole: int) -> float | None:
+    return part / whole if whole else None
 
 
 @dataclass(frozen=True)
@@ -130,37 +148,3 @@ BREAKDOWNS: Mapping[str, Kind] = {
     "turns": Kind("answer output at", ("share",), stopped_at),
     "sources": Kind("source", ("asked", "declined", "repeated", "relevant", "kept"), reference_sources),
 }
-
-
-@dataclass
-class _Tally:
-    """Counts of the references of one source."""
-
-    asked: int = 0
-    declined: int = 0
-    repeated: int = 0
-    judged: int = 0
-    relevant: int = 0
-    kept: int = 0
-
-    def add(self, step: Mapping[str, Any]) -> None:
-        self.asked += 1
-        self.declined += step["verdict"] == "empty"
-        self.repeated += step["verdict"] == "repeated"
-        self.judged += step["relevant"] is not None
-        self.relevant += step["relevant"] is True
-        self.kept += step["verdict"] == "kept"
-
-    def measures(self, questions: int) -> dict[str, float | None]:
-        written = self.asked - self.declined
-        return {
-            "asked": self.asked / questions,
-            "declined": _share(self.declined, self.asked),
-            "repeated": _share(self.repeated, written),
-            "relevant": _share(self.relevant, self.judged),
-            "kept": _share(self.kept, written - self.repeated),
-        }
-
-
-def _share(part: int, whole: int) -> float | None:
-    return part / whole if whole else None

@@ -114,7 +114,8 @@ def solve(kb: KnowledgeBase, patterns: Sequence[PatternText], *, missing_is_empt
             return np.empty(0, np.int64)
         if lacking:
             raise UserError(f"{kb.path} has no {lacking[0]!r}, named in the pattern {' '.join(row)}")
-    query = bind(kb.graph, [_pattern(row) for row in patterns], Constants(kb.graph, None))
+    written = [Pattern(_end(head), relation, _end(tail)) for head, relation, tail in patterns]
+    query = bind(kb.graph, written, Constants(kb.graph, None))
     if query.dropped:
         raise UserError(f"the pattern {query.dropped[0].pattern} cannot be used: {query.dropped[0].reason}")
     found = match(kb.graph, query, exact=True)
@@ -128,10 +129,6 @@ def _rows(rows: Any) -> tuple[PatternText, ...]:
     if any(len(row) != 3 for row in rows):
         raise UserError(f"a pattern is [head, relation, tail]; one of {rows!r} is not")
     return tuple((str(head), str(relation), str(tail)) for head, relation, tail in rows)
-
-
-def _pattern(row: PatternText) -> Pattern:
-    return Pattern(_end(row[0]), row[1], _end(row[2]))
 
 
 def _end(text: str) -> str | Variable:

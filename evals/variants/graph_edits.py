@@ -68,8 +68,7 @@ def deleted(
     last = np.isin(others, near)
     if not last.any():
         return None
-    rows = (column[last].tolist() for column in (edges.heads, edges.relations, edges.tails))
-    removed = set(zip(*rows, strict=True))
+    removed = set(_edges(edges.heads[last], edges.relations[last], edges.tails[last]))
     edit.removed |= removed
     return _noted(replace(question, answers=(), answer_labels=(), answer_aliases=()), {"edges removed": len(removed)})
 
@@ -84,7 +83,8 @@ def homonym(
         if any(entity.id == id for entity in edit.entities):
             done.append({"homonym": id})
             continue
-        model = _some_entity(graph, rng, lambda node, topic=topic: node != topic and graph.degree(node) > 1)  # type: ignore[misc]
+        drawn = (rng.randrange(graph.num_entities) for _ in range(_ATTEMPTS))
+        model = next((node for node in drawn if node != topic and graph.degree(node) > 1), None)
         if model is None or graph.literal(topic) is not None:
             continue
         entity = Entity(id, graph.label(topic), (), "", graph.types(model))
@@ -158,11 +158,6 @@ def _with(graph: ColumnarGraph, edge: Edge, node: int, id: str) -> Triple:
     end: str | Literal = graph.node_id(tail) if value is None else value
     ends = (id if head == node else graph.node_id(head), id if tail == node else end)
     return Triple(ends[0], graph.relation(relation).id, ends[1])
-
-
-def _some_entity(graph: ColumnarGraph, rng: random.Random, fits: Callable[[int], bool]) -> int | None:
-    drawn = (rng.randrange(graph.num_entities) for _ in range(_ATTEMPTS))
-    return next((node for node in drawn if fits(node)), None)
 
 
 def _another_tail(graph: ColumnarGraph, relation: int, not_these: set[int], rng: random.Random) -> int | None:

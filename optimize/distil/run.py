@@ -18,7 +18,6 @@ from triplecheck.kg.errors import require
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.values import parse_json
 from triplecheck.lms.local.weights import PREFIX, SMOLLM2, Weights, find_weights
-from triplecheck.optimize.distil.adapter import WEIGHTS, write_adapter
 from triplecheck.optimize.distil.data import ChatEncoder, DistilOptions, prepare
 from triplecheck.optimize.distil.lesson import check_name
 from triplecheck.optimize.traces import TraceRow
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
 
 FORMAT, VERSION = "triplecheck-distilled", 3
 MANIFEST = "manifest.json"
+_WEIGHTS, _CONFIG = "adapter_model.safetensors", "adapter_config.json"
 LIBRARIES = ("torch", "transformers", "peft", "trl")
 """The weights depend on their versions."""
 
@@ -155,8 +155,8 @@ def distil_rows(
             progress("loading the model", 0, None)
             trained, course = train(weights, data, options, work, device, progress, loaded)
             with replaced_directory(path) as new:
-                count = write_adapter(trained, model, new)
-                file = new / WEIGHTS
+                count = _write_adapter(trained, model, new)
+                file = new / _WEIGHTS
                 adapter = {"parameters": count, "bytes": file.stat().st_size, "sha256": _hash(file)}
                 manifest = {"format": FORMAT, "version": VERSION, **made_from, "adapter": adapter, "training": course}
                 write_text(new / MANIFEST, json.dumps(manifest, indent=1, ensure_ascii=False) + "\n")
@@ -166,6 +166,28 @@ def distil_rows(
     if name is not None:
         point(out, name, path.name)
     return Distilled(path, read_manifest(path))
+
+
+def _write_adapter(model: Any, base: str, folder: Path) -> int:
+    """Write the adapter `default` of a PEFT model in float16, and its configuration; the number of its parameters.
+
+    The same weights give the same bytes. `base` is the name or path of the base model.
+    """
+    import torch
+    from peft import get_peft_model_state_dict
+    from safetensors.torch import save_file
+
+    state = get_peft_model_state_dict(model, save_embedding_layers=False)
+    tensors = {name: state[name].detach().to("cpu", torch.float16).contiguous() for name in sorted(state)}
+    save_file(tensors, folder / _WEIGHTS, metadata={"format": "pt"})
+    config = model.peft_config["default"].to_dict() | {"base_model_name_or_path": base, "inference_mode": True}
+    text = json.dumps(config, indent=1, sort_keys=True, default=_plain)
+    (folder / _CONFIG).write_text(text + "\n", "utf-8")
+    return sum(tensor.numel() for tensor in tensors.values())
+
+
+def _plain(value: Any) -> Any:
+    return sorted(value) if isinstance(value, set | frozenset) else str(value)
 
 
 def check_libraries() -> None:

@@ -72,20 +72,20 @@ def _value(text: str) -> Any:
         return text
 
 
+_MISSING = object()
+"""In place of an option that a program does not have."""
+
+
 def held(program: Program, names: Iterable[str]) -> dict[str, Any]:
     """The current values of options in a program; options that it does not have are left out."""
     found = {}
     for name in names:
         value: Any = program.options
         for part in name.split("."):
-            value = vars(value).get(part, _Missing) if hasattr(value, "__dict__") else _Missing
-        if value is not _Missing:
+            value = vars(value).get(part, _MISSING) if hasattr(value, "__dict__") else _MISSING
+        if value is not _MISSING:
             found[name] = value
     return found
-
-
-class _Missing:
-    """Marks an option that a program does not have."""
 
 
 def nested(options: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from triplecheck.evals.questions import Question, as_question
 from triplecheck.kg import KnowledgeBase, UserError
 from triplecheck.optimize.metrics.answering import answers_from_facts, answers_in, judges_proof, proved, whole
 from triplecheck.optimize.metrics.case import Case, StepCall, StepMetric, StepScore, TracedCall, mean_of
-from triplecheck.optimize.metrics.queries import writes_query
+from triplecheck.optimize.metrics.queries import extracts_triples, writes_patterns, writes_query
 from triplecheck.optimize.metrics.retrieval import (
     asks_further,
     judges_passage,
@@ -24,7 +24,6 @@ from triplecheck.optimize.metrics.retrieval import (
     scores_candidates,
     selects_passages,
 )
-from triplecheck.optimize.metrics.triples import extracts_triples, writes_patterns
 from triplecheck.programs import Sources
 from triplecheck.programs.steps import Checked, Stopped
 from triplecheck.signatures import Step, step_of
@@ -35,17 +34,17 @@ _METRICS: dict[type[Step], StepMetric] = {
     steps.SelectPaths: keeps_paths("keep"),
     steps.ScoreRelations: keeps_paths("relations"),
     steps.Reflect: keeps_paths("revisit"),
-    steps.JudgeAndGoOn: mean_of(keeps_facts("relevant"), judges_sufficiency, keeps_paths("follow")),
-    steps.FilterTriples: keeps_facts("relevant"),
+    steps.JudgeAndGoOn: mean_of(keeps_facts, judges_sufficiency, keeps_paths("follow")),
+    steps.FilterTriples: keeps_facts,
     steps.JudgeSufficiency: judges_sufficiency,
-    steps.SelectPassages: selects_passages("useful"),
-    steps.CheckPassages: selects_passages("useful"),
+    steps.SelectPassages: selects_passages,
+    steps.CheckPassages: selects_passages,
     steps.JudgePassage: judges_passage,
     steps.ScoreCandidate: scores_candidate,
     steps.ScoreCandidates: scores_candidates,
-    steps.ExtractTriples: extracts_triples("triples", "texts"),
+    steps.ExtractTriples: extracts_triples,
     steps.WriteQuery: writes_query,
-    steps.TripletsFromQuery: writes_patterns("triplets"),
+    steps.TripletsFromQuery: writes_patterns,
     steps.NextQuestion: asks_further("next_question"),
     steps.RewriteFollowUp: asks_further("rewritten"),
     steps.JudgeProof: judges_proof,

@@ -1,22 +1,27 @@
-"""The metric of queries: the same answers as the plan of the question, else the share of the plan that they have."""
+"""Metrics of what a model writes in the terms of the graph: queries, triples and patterns."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterable, Iterator, Sequence
 
-from triplecheck.kg import Graph
+from triplecheck.kg import Direction, Graph, Variable
 from triplecheck.kg.plans import Answers, Cell, Plan, PlanError, read_plan, run_plan
 from triplecheck.kg.plans.algebra import Classes, Constant, End, Relations, TriplePattern, parts
 from triplecheck.kg.plans.write import write_triple
-from triplecheck.kg.types import Literal
+from triplecheck.kg.types import Edge, Literal
 from triplecheck.kg.values import quantity, value_of
-from triplecheck.optimize.metrics.case import Case, StepCall, StepScore, listed
+from triplecheck.language.pipeline import read_text
+from triplecheck.optimize.metrics.case import Case, StepCall, StepScore, listed, overlap
 from triplecheck.optimize.traces.queries import plan_names
+from triplecheck.programs.assists.know3rag import stated_triples
+from triplecheck.programs.triplets import read_triplets
 
 _PARTLY = 0.5
 """Factor for a query that can be read, but gives other answers."""
 _NONE = ("", "none")
+_MENTIONED = 40
+_EDGES = 200
 
 
 def writes_query(call: StepCall, case: Case) -> StepScore | None:
@@ -129,3 +134,77 @@ def _end(end: End | Classes) -> Hashable:
         case Constant():
             return end.nodes or end.text
     return "?"
+
+
+# --- triples and patterns --------------------------------------------------------------------------
+def extracts_triples(call: StepCall, case: Case) -> StepScore | None:
+    """F1 of extracted `triples` against the graph's triples between the entities that the `texts` name.
+
+    Triples that cannot be linked do not count: texts may state more than the graph. Those that `stated_triples`
+    refuses do not count either.
+    """
+    given = call.inputs.get("texts") or ()
+    texts = [str(text) for text in ([given] if isinstance(given, str) else given)]
+    linked = _linked(case, texts)
+    lines = [str(line) for line in call.outputs.get("triples") or ()]
+    around = (case.question.question, *(call.inputs.get("entities") or ()))
+    read, refused = stated_triples(lines, texts, around)
+    grounded = [one for found in read for one in case.grounder.ground(found, case.question.question)]
+    placed = {one.edge for one in grounded if one.edge is not None}
+    if not linked and not placed:
+        return None
+    right = {edge for edge in placed if case.graph.contains(*edge)}
+    unplaced = [f"{' | '.join(one.text)} ({one.reason})" for one in grounded if one.reason is not None]
+    return StepScore(
+        overlap(placed, linked | right),
+        listed("Missing triples that the text states and the graph contains", _lines(case, linked - placed))
+        + listed("Extracted, but not in the graph", _lines(case, placed - right))
+        + listed("Could not be linked", unplaced)
+        + listed("No triple that the text states", refused)
+        or "All triples were found and linked. ",
+    )
+
+
+def writes_patterns(call: StepCall, case: Case) -> StepScore | None:
+    """Mean of the F1 of the patterns' relations against the gold paths, and of 1 if they name a topic."""
+    if not case.paths:
+        return None
+    schema = case.sources.schema_names
+    lines = [str(line) for line in call.outputs.get("triplets") or ()]
+    triplets = read_triplets(lines, str(call.outputs.get("answer", "")), schema)
+    relations = {n for p in triplets.patterns if isinstance(p.relation, str) for n in schema.relations(p.relation)}
+    wanted = {hop.relation for path in case.paths for hop in path}
+    ends = [end for pattern in triplets.patterns for end in (pattern.head, pattern.tail)]
+    names = {str(getattr(end, "text", end)) for end in ends if not isinstance(end, Variable)}
+    meant = {node for name in names for node in _nodes(case, name)}
+    label = [case.graph.relation(number).label for number in sorted(wanted - relations)]
+    unnamed = [] if meant & case.topics else [case.graph.label(node) for node in sorted(case.topics)]
+    return StepScore(
+        (overlap(relations, wanted) + float(bool(meant & case.topics))) / 2,
+        listed("Relations that lead to the answer but are in no pattern", label)
+        + listed("Topics that no pattern names", unnamed)
+        + listed("Could not be parsed", [f"{one.pattern}: {one.reason}" for one in triplets.dropped])
+        or "The patterns have the correct relations and names. ",
+    )
+
+
+def _nodes(case: Case, name: str) -> list[int]:
+    return [candidate.node for candidate in case.sources.linker.candidates(name, None, 1)]
+
+
+def _linked(case: Case, texts: Sequence[str]) -> set[Edge]:
+    """The graph's triples between entities that one text names."""
+    found: set[Edge] = set()
+    for text in texts:
+        mentions = case.sources.linker.mentions(read_text(text, case.sources.language))[:_MENTIONED]
+        nodes = {node for mention in mentions if mention.similarity == 1 for node in _nodes(case, mention.text)}
+        for node in nodes:
+            edges = case.graph.expand([node], None, Direction.OUT, _EDGES)
+            ends = zip(edges.relations.tolist(), edges.tails.tolist(), strict=True)
+            found.update((node, relation, tail) for relation, tail in ends if tail in nodes)
+    return found
+
+
+def _lines(case: Case, edges: Iterable[Edge]) -> list[str]:
+    graph = case.graph
+    return [f"{graph.label(h)} | {graph.relation(r).label} | {graph.label(t)}" for h, r, t in sorted(edges)]

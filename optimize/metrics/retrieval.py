@@ -78,14 +78,9 @@ def keeps_paths(output: str) -> StepMetric:
     return score
 
 
-def keeps_facts(output: str) -> StepMetric:
-    """F2 of the numbers in a field against the facts whose relation is on a gold path."""
-
-    def is_right(case: Case, line: str) -> bool:
-        fact = read_fact(line)
-        return fact is not None and any(is_written(case.graph, hop, fact.hop) for path in case.paths for hop in path)
-
-    return _keeps(output, "facts", is_right, "fact")
+def _is_on_path(case: Case, line: str) -> bool:
+    fact = read_fact(line)
+    return fact is not None and any(is_written(case.graph, hop, fact.hop) for path in case.paths for hop in path)
 
 
 def _keeps(output: str, offered: str, is_right: Callable[[Case, str], bool], what: str) -> StepMetric:
@@ -109,6 +104,9 @@ def _keeps(output: str, offered: str, is_right: Callable[[Case, str], bool], wha
     return score
 
 
+keeps_facts = _keeps("relevant", "facts", _is_on_path, "fact")
+"""F2 of the numbers in `relevant` against the facts whose relation is on a gold path."""
+
 _LEAST_SCORE = 0.5
 """Minimum score of a candidate that counts as an answer."""
 
@@ -122,25 +120,20 @@ def helps(case: Case, passage: str) -> bool:
     return case.names_answer(passage)
 
 
-def selects_passages(output: str) -> StepMetric:
-    """F1 of the numbers in a field against the passages that help."""
-
-    def score(call: StepCall, case: Case) -> StepScore | None:
-        if not case.gold.answers:
-            return None
-        passages = [str(passage) for passage in call.inputs.get("passages") or ()]
-        wanted = {number for number, passage in enumerate(passages, 1) if helps(case, passage)}
-        chosen = {int(number) for number in call.outputs.get(output) or ()}
-        return StepScore(
-            overlap(chosen, wanted),
-            listed(
-                "Not selected, although it helps", [passages[number - 1][:200] for number in sorted(wanted - chosen)]
-            )
-            + listed("Selected, although it does not help", [str(number) for number in sorted(chosen - wanted)])
-            or "The selected passages are correct. ",
-        )
-
-    return score
+def selects_passages(call: StepCall, case: Case) -> StepScore | None:
+    """F1 of the numbers in `useful` against the passages that help."""
+    if not case.gold.answers:
+        return None
+    passages = [str(passage) for passage in call.inputs.get("passages") or ()]
+    wanted = {number for number, passage in enumerate(passages, 1) if helps(case, passage)}
+    chosen = {int(number) for number in call.outputs.get("useful") or ()}
+    missed = [passages[number - 1][:200] for number in sorted(wanted - chosen)]
+    return StepScore(
+        overlap(chosen, wanted),
+        listed("Not selected, although it helps", missed)
+        + listed("Selected, although it does not help", [str(number) for number in sorted(chosen - wanted)])
+        or "The selected passages are correct. ",
+    )
 
 
 def judges_passage(call: StepCall, case: Case) -> StepScore | None:

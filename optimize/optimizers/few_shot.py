@@ -87,10 +87,6 @@ def _shuffled(job: OptimizerJob) -> list[dspy.Example]:
     return train
 
 
-def _train_once(size: Size, settings: Mapping[str, Value]) -> Runs:
-    return Runs(teacher=size.train)
-
-
 def _search(size: Size, settings: Mapping[str, Value]) -> Runs:
     candidates = int(settings["candidates"])
     return Runs(program=(candidates + 2) * size.validation, teacher=(candidates + 1) * size.train)
@@ -109,7 +105,7 @@ BOOTSTRAP_FEW_SHOT = OptimizerSpec(
     "BootstrapFewShot",
     "gives all steps demonstrations from the first correct runs",
     _bootstrap,
-    _train_once,
+    lambda size, settings: Runs(teacher=size.train),
     writes=("demonstrations",),
     settings={"demos": 4},
 )

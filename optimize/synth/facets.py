@@ -25,7 +25,7 @@ from triplecheck.optimize.synth.english import (
     plural,
     wordings_of,
 )
-from triplecheck.optimize.synth.shapes import Surroundings
+from triplecheck.optimize.synth.shapes import Surroundings, require
 from triplecheck.signatures.notation import clean
 
 _MEMBERS, _SAMPLED, _PER_NODE = 5_000, 300, 20  # things of a class whose edges are drawn from
@@ -132,7 +132,7 @@ def noun(label: str) -> str:
 
 
 class Lot:
-    """Draws classes, relations and things of a knowledge base at random."""
+    """Draws classes, relations and things of a knowledge base at random; raises `DrawError` where there are none."""
 
     def __init__(self, kb: KnowledgeBase, lot: random.Random) -> None:
         self.graph, self.lot = kb.columnar, lot
@@ -148,23 +148,22 @@ class Lot:
             label = self.lot.choice(list(self._ids)) if self._ids else ""
         return self._kind(label)
 
-    def facet(self, kind: Kind, *sorts: str, other: Facet | None = None) -> Facet | None:
+    def facet(self, kind: Kind, *sorts: str, other: Facet | None = None) -> Facet:
         """A relation of a class whose ends are of one of these sorts."""
         found = [one for one in kind.facets if one.sort in sorts and one is not other]
-        return self.lot.choice(found) if found else None
+        require(found)
+        return self.lot.choice(found)
 
-    def link(self, kind: Kind, other: Facet | None = None) -> tuple[Facet, int, int] | None:
+    def link(self, kind: Kind, other: Facet | None = None) -> tuple[Facet, int, int]:
         """A relation of a class to things, other than this one, with an edge whose ends have names."""
         facet = self.facet(kind, "thing", other=other)
-        edge = None if facet is None else self.edge(facet)
-        return None if facet is None or edge is None else (facet, *edge)
+        return (facet, *self.edge(facet))
 
-    def edge(self, facet: Facet) -> tuple[int, int] | None:
+    def edge(self, facet: Facet) -> tuple[int, int]:
         """An edge whose ends have names, or a head with a name and a value."""
         at = self.lot.randrange(len(facet.heads))
-        head, tail = int(facet.heads[at]), int(facet.tails[at])
-        named = self.around.is_named(head) and (facet.sort != "thing" or self.around.is_named(tail))
-        return (head, tail) if named else None
+        head, tail = self.around.named(int(facet.heads[at])), int(facet.tails[at])
+        return head, self.around.named(tail) if facet.sort == "thing" else tail
 
     def value(self, facet: Facet) -> tuple[str, str, Exact]:
         """A value of a relation of numbers or years: as a question says it, as a plan writes it, and its size."""
@@ -181,8 +180,8 @@ class Lot:
         return (f"{text} {unit}" if unit else text), plain, size
 
     def name(self, node: int) -> tuple[str, str]:
-        """The name of a thing in a question and in a plan."""
-        return self.around.name(node), write_label(self.graph.label(node))
+        """The name of a thing, if it is unique, in a question and in a plan."""
+        return self.around.name(self.around.named(node)), write_label(self.graph.label(node))
 
     # --- reading ---------------------------------------------------------------------------------
     def _read(self, label: str) -> Kind:

@@ -18,7 +18,7 @@ from triplecheck.kg import KnowledgeBase, UserError, Words, normalize
 from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.lms import ModelReplyError, RolePredict, Roles, session
 from triplecheck.optimize.synth.avoid import Avoided
-from triplecheck.optimize.synth.shapes import KINDS, MOST_ANSWERS, SHAPES, Draft, Surroundings
+from triplecheck.optimize.synth.shapes import KINDS, MOST_ANSWERS, SHAPES, Draft, DrawError, Surroundings
 from triplecheck.optimize.traces.gold_paths import gold_row
 from triplecheck.signatures.synthesis import ParaphraseQuestion
 
@@ -140,8 +140,9 @@ def _drafts(
     while left:
         kind = left.pop(0)
         for _ in range(_TRIES):
-            draft = SHAPES[kind](around)
-            if draft is None:
+            try:
+                draft = SHAPES[kind](around)
+            except DrawError:
                 continue
             # A question without paths is identified by its text. Paths are a set: each pair is compared once.
             key = (kind, frozenset(draft.paths) or (draft.topics, draft.wordings))

@@ -17,9 +17,8 @@ from triplecheck.kg.values import quantity, value_of
 from triplecheck.optimize.synth.avoid import Avoided
 from triplecheck.optimize.synth.facets import Lot
 from triplecheck.optimize.synth.make import TEMPLATE, Synthesis, check_kinds
-from triplecheck.optimize.synth.plan_parts import NONE, PlanDraft
-from triplecheck.optimize.synth.plan_shapes import PLAN_KINDS, PLAN_SHAPES
-from triplecheck.optimize.synth.shapes import MOST_ANSWERS
+from triplecheck.optimize.synth.plan_shapes import NONE, PLAN_KINDS, PLAN_SHAPES, PlanDraft
+from triplecheck.optimize.synth.shapes import MOST_ANSWERS, DrawError
 
 _TRIES = 300  # draws without a new question of a kind before the graph counts as exhausted
 _SECONDS = 5.0  # of a plan
@@ -80,8 +79,11 @@ class _Making:
     def next(self, kind: str) -> Question | None:
         """A new question of a kind; None if the graph gives no more."""
         for _ in range(_TRIES):
-            draft = PLAN_SHAPES[kind](self._lot)
-            if draft is None or draft.question in self._texts or (draft.plan, draft.expects) in self._rejected:
+            try:
+                draft = PLAN_SHAPES[kind](self._lot)
+            except DrawError:
+                continue
+            if draft.question in self._texts or (draft.plan, draft.expects) in self._rejected:
                 continue
             if draft.plan in self._plans and draft.expects != NONE:
                 continue

@@ -1,11 +1,11 @@
-"""One function per kind of question: draws a question from the graph; None if the random draw gives no valid one."""
+"""One function per kind of question: draws a question from the graph, or raises `DrawError`."""
 
 from __future__ import annotations
 
 import functools
 import random
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -40,6 +40,16 @@ _MEASURED = {
 }
 
 
+class DrawError(Exception):
+    """A random draw gives no valid question."""
+
+
+def require(met: object) -> None:
+    """Raise `DrawError` unless a condition is met."""
+    if not met:
+        raise DrawError
+
+
 class Surroundings:
     """Draws nodes and edges of a knowledge base at random, for questions with at most so many answers."""
 
@@ -49,10 +59,14 @@ class Surroundings:
         self.is_named = functools.lru_cache(100_000)(self._named)
         """Whether a node has a readable name that no other node has."""
 
-    def entity(self) -> int | None:
-        """A random node; None if it has no unique name."""
-        node = self.lot.randrange(self.graph.num_entities)
-        return node if self.is_named(node) else None
+    def entity(self) -> int:
+        """A random node with a unique name."""
+        return self.named(self.lot.randrange(self.graph.num_entities))
+
+    def named(self, node: int) -> int:
+        """The node, if it has a unique name."""
+        require(self.is_named(node))
+        return node
 
     def name(self, node: int) -> str:
         """The name of a node in a question."""
@@ -161,22 +175,18 @@ _GREATER = {"number": ("greater", "larger"), "date": ("later",), "year": ("later
 _SMALLER = {"number": ("smaller", "lower"), "date": ("earlier",), "year": ("earlier",)}
 
 
-def _chain(around: Surroundings, length: int) -> Draft | None:
+def _chain(around: Surroundings, length: int) -> Draft:
     """One, two or three relations in sequence."""
     topic = around.entity()
-    if topic is None:
-        return None
     names, hops = [around.name(topic)], tuple[Hop, ...]()
     ends: IntArray = np.array([topic], np.int64)
     for step in range(1, length + 1):
         last = step == length
         hop = _next(around, ends, hops, to_entities=not last)
-        if hop is None:
-            return None
         before, ends = ends, around.ends(ends, hop)
         hops = (*hops, hop)
-        if len(ends) > (around.most_answers if last else _MIDDLE) or topic in ends or np.isin(ends, before).any():
-            return None
+        require(len(ends) <= (around.most_answers if last else _MIDDLE) and topic not in ends)
+        require(not np.isin(ends, before).any())
         end = end_of(around.graph, ends, hop.relation, hop.direction)
         if last:
             wordings = tuple(
@@ -186,36 +196,37 @@ def _chain(around: Surroundings, length: int) -> Draft | None:
                 for text in questions(wording, hop.direction, name, end, many=len(ends) > 1)
             )
             return _draft(around, ("one", "two", "three")[length - 1], wordings, (GoldPath(topic, hops),), ends)
-        if not around.are_entities(ends):
-            return None
+        require(around.are_entities(ends))
         phrases = [
             noun_phrase(wording, hop.direction, name, end)
             for name in names
             for wording in around.wordings(hop.relation)
         ]
         names = [phrase for phrase in phrases if phrase][:_MIDDLE]
-    return None
+    raise DrawError
 
 
-def _next(around: Surroundings, ends: IntArray, hops: Sequence[Hop], *, to_entities: bool) -> Hop | None:
+def _next(around: Surroundings, ends: IntArray, hops: Sequence[Hop], *, to_entities: bool) -> Hop:
     """A relation other than the last one, so that the path does not lead back."""
     found = around.hops(ends, to_entities=to_entities)
-    return next((hop for hop in found if not hops or hop.relation != hops[-1].relation), None)
+    return _first(hop for hop in found if not hops or hop.relation != hops[-1].relation)
 
 
-def conjunction(around: Surroundings) -> Draft | None:
+def _first(hops: Iterable[Hop]) -> Hop:
+    for hop in hops:
+        return hop
+    raise DrawError
+
+
+def conjunction(around: Surroundings) -> Draft:
     """Two conditions, each of which alone has more answers."""
-    answer = around.entity()
-    conditions = [] if answer is None else _conditions(around, answer)
-    if len(conditions) < 2:
-        return None
+    conditions = _conditions(around, around.entity())
+    require(len(conditions) > 1)
     paths = tuple(GoldPath(topic, (hop,)) for topic, hop in conditions[:2])
     sets = [around.ends([path.topic], path.hops[0]) for path in paths]
     shared = np.intersect1d(sets[0], sets[1])
     topics = [path.topic for path in paths]
-    says_it_all = not 0 < len(shared) < min(map(len, sets))
-    if topics[0] == topics[1] or says_it_all or np.isin(topics, shared).any():
-        return None
+    require(topics[0] != topics[1] and 0 < len(shared) < min(map(len, sets)) and not np.isin(topics, shared).any())
     ends = [end_of(around.graph, shared, path.hops[0].relation, path.hops[0].direction) for path in paths]
     end = next((end for end in ends if end.kind is EndKind.PERSON), ends[0])
     many = len(shared) > 1 and end.kind is not EndKind.PERSON and bool(end.noun)
@@ -248,15 +259,12 @@ def _predicates(around: Surroundings, path: GoldPath, many: bool) -> list[str]:
     return [text for text in found if text]
 
 
-def count(around: Surroundings) -> Draft | None:
+def count(around: Surroundings) -> Draft:
     """The number of nodes at the end of a relation."""
     topic = around.entity()
-    hop = None if topic is None else _next(around, np.array([topic]), (), to_entities=True)
-    if topic is None or hop is None:
-        return None
+    hop = _next(around, np.array([topic]), (), to_entities=True)
     ends = around.ends([topic], hop)
-    if not _COUNTED[0] <= len(ends) <= _COUNTED[1] or not around.are_entities(ends):
-        return None
+    require(_COUNTED[0] <= len(ends) <= _COUNTED[1] and around.are_entities(ends))
     end, name, texts = end_of(around.graph, ends, hop.relation, hop.direction), around.name(topic), []
     for wording in around.wordings(hop.relation):
         if hop.direction is Direction.OUT and wording.kind is WordingKind.NOUN:
@@ -267,23 +275,19 @@ def count(around: Surroundings) -> Draft | None:
     return _draft(around, "count", tuple(texts), (GoldPath(topic, (hop,)),), ends, computed=str(len(ends)))
 
 
-def comparison(around: Surroundings) -> Draft | None:
+def comparison(around: Surroundings) -> Draft:
     """Which of two nodes has the greater or smaller value."""
     graph = around.graph
     first = around.entity()
-    hop = None if first is None else _measure(around, [first])
-    if first is None or hop is None:
-        return None
+    hop = _measure(around, [first])
     second = _like(around, first)
-    if second is None or second == first or hop not in around.hops([second]):
-        return None
+    require(second != first and hop in around.hops([second]))
     pair = np.array(sorted((first, second)), np.int64)
-    if any(len(around.ends([node], hop)) != 1 for node in pair):
-        return None
+    require(all(len(around.ends([node], hop)) == 1 for node in pair))
     greatest = around.lot.random() < 0.5
     found = extreme(graph, pair, hop.relation, greatest=greatest)
     if found is None:
-        return None
+        raise DrawError
     value = end_of(graph, around.ends([first], hop), hop.relation, hop.direction)
     end = end_of(graph, pair, hop.relation, Direction.IN)
     a, b = (around.name(node) for node in around.lot.sample((first, second), 2))
@@ -296,23 +300,19 @@ def comparison(around: Surroundings) -> Draft | None:
     return _draft(around, "comparison", tuple(texts), paths, np.array([found], np.int64), check=False)
 
 
-def superlative(around: Surroundings) -> Draft | None:
+def superlative(around: Surroundings) -> Draft:
     """Which node at the end of a relation has the greatest or smallest value."""
     graph = around.graph
     topic = around.entity()
-    hop = None if topic is None else _next(around, np.array([topic]), (), to_entities=True)
-    if topic is None or hop is None:
-        return None
+    hop = _next(around, np.array([topic]), (), to_entities=True)
     members = around.ends([topic], hop)
-    if not _COMPARED[0] <= len(members) <= _COMPARED[1] or not around.are_entities(members):
-        return None
+    require(_COMPARED[0] <= len(members) <= _COMPARED[1] and around.are_entities(members))
     measure = _measure(around, members)
-    if measure is None or not holds(around.kb, (GoldPath(topic, (hop,)),), members):
-        return None
+    require(holds(around.kb, (GoldPath(topic, (hop,)),), members))
     greatest = around.lot.random() < 0.5
     found = extreme(graph, members, measure.relation, greatest=greatest)
     if found is None:
-        return None
+        raise DrawError
     value = end_of(graph, around.ends(members, measure), measure.relation, measure.direction)
     end, name, texts = end_of(graph, members, hop.relation, hop.direction), around.name(topic), []
     for noun, word in _measured_by(around, measure, value, _GREATEST if greatest else _SMALLEST):
@@ -325,26 +325,25 @@ def superlative(around: Surroundings) -> Draft | None:
     return _draft(around, "superlative", tuple(texts), (path,), np.array([found], np.int64), check=False)
 
 
-def unanswerable(around: Surroundings) -> Draft | None:
+def unanswerable(around: Surroundings) -> Draft:
     """A relation that the named node does not have, but another node of the same type has."""
     graph = around.graph
     model = around.entity()
-    hop = None if model is None else _next(around, np.array([model]), (), to_entities=False)
-    if model is None or hop is None or hop.direction is Direction.IN:
-        return None
+    hop = _next(around, np.array([model]), (), to_entities=False)
+    require(hop.direction is Direction.OUT)
     end = end_of(graph, around.ends([model], hop), hop.relation, hop.direction)
     topic = _like(around, model)
-    if topic is None or topic == model or any(h.relation == hop.relation for h in around.hops([topic])):
-        return None
+    require(topic != model and all(h.relation != hop.relation for h in around.hops([topic])))
     texts = [
         text for w in around.wordings(hop.relation) for text in questions(w, hop.direction, around.name(topic), end)
     ]
-    return Draft("unanswerable", tuple(texts), (topic,), (), (), 1) if texts else None
+    require(texts)
+    return Draft("unanswerable", tuple(texts), (topic,), (), (), 1)
 
 
-def _measure(around: Surroundings, nodes: Sequence[int] | IntArray) -> Hop | None:
+def _measure(around: Surroundings, nodes: Sequence[int] | IntArray) -> Hop:
     found = around.hops(nodes)
-    return next((hop for hop in found if hop.direction is Direction.OUT and hop.relation in around.measures), None)
+    return _first(hop for hop in found if hop.direction is Direction.OUT and hop.relation in around.measures)
 
 
 def _measured_by(
@@ -355,7 +354,7 @@ def _measured_by(
     return [(w.text, word) for w in around.wordings(hop.relation) if w.kind is WordingKind.NOUN for word in fitting]
 
 
-def _like(around: Surroundings, node: int) -> int | None:
+def _like(around: Surroundings, node: int) -> int:
     """A node of the same type; in a graph without types, a node with the same relation to the same node."""
     types = around.graph.types(node)
     if types:
@@ -364,8 +363,7 @@ def _like(around: Surroundings, node: int) -> int | None:
         hop = around.hops([node])[0]
         ends = around.ends([node], hop)
         nodes = around.ends([int(around.lot.choice(ends.tolist()))], Hop(hop.relation, hop.direction.reverse))
-    other = int(around.lot.choice(nodes.tolist()))
-    return other if around.is_named(other) else None
+    return around.named(int(around.lot.choice(nodes.tolist())))
 
 
 def _draft(
@@ -377,17 +375,16 @@ def _draft(
     *,
     computed: str | None = None,
     check: bool = True,
-) -> Draft | None:
-    """The draft; None if it has no wording or too many answers, or if the solver finds other answers."""
-    too_many = computed is None and not 0 < len(ends) <= around.most_answers
-    if not wordings or too_many or not around.can_be_told(ends) or (check and not holds(around.kb, paths, ends)):
-        return None
+) -> Draft:
+    """The draft, unless it has no wording or too many answers, or the solver finds other answers."""
+    require(wordings and (computed is not None or 0 < len(ends) <= around.most_answers) and around.can_be_told(ends))
+    require(not check or holds(around.kb, paths, ends))
     answers = () if computed is not None else tuple(int(node) for node in ends)
     topics = tuple(dict.fromkeys(path.topic for path in paths))
     return Draft(kind, wordings, topics, answers, paths, max(len(path.hops) for path in paths), computed)
 
 
-SHAPES: dict[str, Callable[[Surroundings], Draft | None]] = {
+SHAPES: dict[str, Callable[[Surroundings], Draft]] = {
     "one": functools.partial(_chain, length=1),
     "two": functools.partial(_chain, length=2),
     "three": functools.partial(_chain, length=3),

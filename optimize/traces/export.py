@@ -1,6 +1,6 @@
 """Exports collected rows in formats of trainers, one file per split.
 
-Chats are written as the student will be asked (`rendering`).
+Chats are written as the student will be asked: with the adapter that `RolePredict` uses for a model of its kind.
 
 - `chat`: OpenAI's `{"messages": [...]}`, as JSON lines;
 - `trl`: `{"prompt": [...], "completion": [...]}`, both lists of messages, as JSON lines. TRL's SFTTrainer then
@@ -13,9 +13,9 @@ Chats are written as the student will be asked (`rendering`).
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 
 import dspy
 
@@ -23,9 +23,16 @@ from triplecheck.evals.run_directory import encoded
 from triplecheck.kg import UserError
 from triplecheck.kg._atomic import replaced_directory, write_bytes
 from triplecheck.kg.errors import extra
+from triplecheck.lms import LabelAdapter
+from triplecheck.lms.local.form import shown, written
 from triplecheck.optimize.traces.records import SplitName, TraceRow
-from triplecheck.optimize.traces.rendering import StudentKind, rendered
+from triplecheck.signatures import STEPS, AnswerFromFacts, Step, without_reasoning
+from triplecheck.signatures.demonstrations import restored
 
+StudentKind = Literal["general", "embedded"]
+"""`general`: a model on a server, or a GGUF file, asked with labels and without worked examples (`demos="none"`).
+`embedded`: `local/DIRECTORY`, asked with headers in the form of its guide."""
+_STEPS: Mapping[str, type[Step]] = {step.__name__: step for step in STEPS}
 _SPLITS: tuple[SplitName, ...] = get_args(SplitName)
 _ABOUT = ("key", "id", "program", "signature", "role", "source", "model")
 
@@ -60,15 +67,15 @@ def examples(rows: Sequence[TraceRow], step: str) -> list[dspy.Example]:
 
 
 def _examples(rows: Sequence[TraceRow], out: Path, _: StudentKind) -> list[Path]:
-    written = []
+    files = []
     for split, of in _by_split(rows):
         for step in sorted({row.signature for row in of}):
             path = out / split / f"{step}.json"
             path.parent.mkdir(parents=True, exist_ok=True)
             fields = [example.toDict() for example in examples(of, step)]
             write_bytes(path, encoded(json.dumps(fields, indent=2, ensure_ascii=False)))
-            written.append(path)
-    return written
+            files.append(path)
+    return files
 
 
 def _datasets(rows: Sequence[TraceRow], out: Path, student: StudentKind) -> list[Path]:
@@ -101,12 +108,12 @@ FORMS: dict[str, Callable[[Sequence[TraceRow], Path, StudentKind], list[Path]]] 
 
 def _lines(rows: Sequence[TraceRow], out: Path, form: Callable[[TraceRow], dict[str, Any]]) -> list[Path]:
     out.mkdir(parents=True, exist_ok=True)
-    written = []
+    files = []
     for split, of in _by_split(rows):
         path = out / f"{split}.jsonl"
         write_bytes(path, b"".join(encoded(json.dumps(form(row), ensure_ascii=False)) for row in _repeated(of)))
-        written.append(path)
-    return written
+        files.append(path)
+    return files
 
 
 def _by_split(rows: Sequence[TraceRow]) -> Iterator[tuple[SplitName, list[TraceRow]]]:
@@ -123,3 +130,36 @@ def _repeated(rows: Sequence[TraceRow]) -> list[TraceRow]:
 def _halves(row: TraceRow, student: StudentKind) -> dict[str, Any]:
     *prompt, completion = rendered(row, student)
     return {"prompt": prompt, "completion": [completion]}
+
+
+def rendered(row: TraceRow, student: StudentKind) -> list[dict[str, str]]:
+    """The chat of a row as a student reads and writes it.
+
+    Raises:
+        UserError: no such kind; or the step is none of this project, so that its prompt with labels is not known.
+    """
+    if student not in get_args(StudentKind):
+        raise UserError(f"no student {student!r}; there are: {', '.join(get_args(StudentKind))}")
+    if student == "embedded":
+        asked = tuple((message["role"], message["content"]) for message in row.messages[:-1])
+        chat = (*shown(asked), ("assistant", written(asked, row.messages[-1]["content"])))
+        return [{"role": role, "content": content} for role, content in chat]
+    step = step_of_row(row)
+    (values,) = restored(step, [{**row.inputs, **row.outputs}])
+    inputs, outputs = ({name: values[name] for name in part} for part in (row.inputs, row.outputs))
+    data = LabelAdapter().format_finetune_data(step, [], inputs, outputs)
+    return [{name: str(message[name]) for name in ("role", "content")} for message in data["messages"]]
+
+
+def step_of_row(row: TraceRow) -> type[Step]:
+    """The signature of a row.
+
+    Raises:
+        UserError: it is none of this project, or the row has no fields.
+    """
+    step = _STEPS.get(row.signature)
+    if step is None or not row.inputs:
+        raise UserError(
+            f"the step {row.signature} of question {row.id} is none of this project: export for an embedded student"
+        )
+    return without_reasoning(step) if step is AnswerFromFacts and "reasoning" not in row.outputs else step

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, Literal, TypeGuard
+from typing import Any, Literal
 
 import dspy
 
@@ -17,7 +17,7 @@ from triplecheck.kg import Graph, Words
 from triplecheck.optimize.traces.recorder import StepRecord
 from triplecheck.programs.aggregation import EXTREMES
 from triplecheck.programs.outcome import evidence_edges
-from triplecheck.programs.steps import Checked, Computed, Consulted, TraceEvent
+from triplecheck.programs.steps import Checked, Computed, Consulted
 from triplecheck.signatures.notation import WrittenFact, split_edge, split_note
 
 Rejection = Literal[
@@ -131,13 +131,9 @@ def _citations(graph: Graph, prediction: dspy.Prediction) -> Rejection | None:
     if prediction.get("query"):
         return None  # the query was run, and these are the triples that satisfy it
     retrieved = frozenset(map(int, getattr(prediction, "retrieved", None) or ()))
-    read = [Words(step.text) for step in prediction.steps if _was_read(step)]
+    read = [Words(step.text) for step in prediction.steps if isinstance(step, Consulted) and step.verdict == "kept"]
     found = all({head, tail} <= retrieved or _named(graph, (head, tail), read) for head, _, tail in known)
     return None if found else "cited_not_retrieved"
-
-
-def _was_read(step: TraceEvent) -> TypeGuard[Consulted]:
-    return isinstance(step, Consulted) and step.verdict == "kept"
 
 
 def _named(graph: Graph, ends: Sequence[int], passages: Sequence[Words]) -> bool:

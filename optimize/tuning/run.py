@@ -35,8 +35,7 @@ from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.traces.gold.engine import uncomputable
 from triplecheck.optimize.tuning.cost import Cost, Purse, check_budget, cost_of
 from triplecheck.optimize.tuning.recorded import Recorded, check_answers, record
-from triplecheck.optimize.tuning.result import Choice, Tuned
-from triplecheck.optimize.tuning.rows import ALL, WRITTEN, Row, alone, table_rows
+from triplecheck.optimize.tuning.result import ALL, WRITTEN, Choice, Row, Tuned, alone, table_rows
 from triplecheck.optimize.tuning.state import State
 from triplecheck.optimize.tuning.steps import check_readable
 from triplecheck.optimize.tuning.tries import TOO_DEAR, Tries, Try, TunePlan

@@ -22,11 +22,10 @@ from triplecheck.lms.predict import RolePredict
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.candidates import Candidates
 from triplecheck.optimize.examples import PILOTS
-from triplecheck.optimize.halting import ErrorWatch, Halted
 from triplecheck.optimize.metrics import Case, score_call
 from triplecheck.optimize.optimizers.instructions import GEPA
 from triplecheck.optimize.paired import gain_of
-from triplecheck.optimize.scoring import CASE, Metric, OneStep, halting
+from triplecheck.optimize.scoring import CASE, ErrorWatch, Halted, Metric, OneStep, halting
 from triplecheck.optimize.spec import OptimizerJob, Size
 from triplecheck.optimize.state import steps_of
 from triplecheck.optimize.tuning.recorded import RecordedCall

@@ -23,10 +23,9 @@ from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured, gain_of
 from triplecheck.optimize.state import state_of, steps_of, with_state
 from triplecheck.optimize.students import STUDENTS, Student, Taught, taught
-from triplecheck.optimize.tuning.cascades import best_rule
 from triplecheck.optimize.tuning.cost import Purse
 from triplecheck.optimize.tuning.recorded import Recorded, RecordedCall
-from triplecheck.optimize.tuning.state import State
+from triplecheck.optimize.tuning.state import State, best_rule
 from triplecheck.optimize.tuning.steps import (
     Demos,
     StepChoice,

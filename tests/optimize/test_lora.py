@@ -16,8 +16,7 @@ from triplecheck.lms.local.weights import find_weights
 from triplecheck.optimize.distil import DistilOptions, tasks
 from triplecheck.optimize.distil.lesson import Lesson, LoraOptions
 from triplecheck.optimize.distil.lora import distil_lora
-from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, replies
-from triplecheck.optimize.distil.lora.kept import KeptBackend
+from triplecheck.optimize.distil.lora.forms import BASE, CHAIN, TUNED, KeptBackend, replies
 from triplecheck.optimize.distil.lora.verify import first_is_right, problem_of_answer, problem_of_reply
 from triplecheck.optimize.traces import TraceRow
 

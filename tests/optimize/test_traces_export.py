@@ -19,9 +19,9 @@ from triplecheck.lms import RolePredict, Roles, language_model, session
 from triplecheck.lms.engines import messages_of
 from triplecheck.lms.local.form import as_numbers, fields_of, shown
 from triplecheck.optimize.traces import collect, examples, export, read_traces
+from triplecheck.optimize.traces.export import rendered, step_of_row
 from triplecheck.optimize.traces.reading import read_manifest
 from triplecheck.optimize.traces.records import row_messages
-from triplecheck.optimize.traces.rendering import rendered, step_of_row
 from triplecheck.programs import KERAG
 from triplecheck.signatures import AnswerFromFacts, without_reasoning
 

@@ -22,8 +22,7 @@ from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.state import state_of, steps_of
 from triplecheck.optimize.students import resolve_students
 from triplecheck.optimize.tuning.cost import Cost, Purse
-from triplecheck.optimize.tuning.result import Tuned
-from triplecheck.optimize.tuning.rows import ALL, WRITTEN
+from triplecheck.optimize.tuning.result import ALL, WRITTEN, Tuned
 from triplecheck.optimize.tuning.run import estimated, is_cheaper, is_kept, is_worth_it, tune
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import Sources, resolve_program

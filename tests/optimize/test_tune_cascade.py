@@ -17,10 +17,9 @@ from triplecheck.optimize.bundle import load_bundle
 from triplecheck.optimize.examples import three_parts
 from triplecheck.optimize.paired import measure
 from triplecheck.optimize.traces.gold.engine import GoldEngine, WorstEngine
-from triplecheck.optimize.tuning.cascades import asked_share, best_rule
-from triplecheck.optimize.tuning.result import Tuned
-from triplecheck.optimize.tuning.rows import ALL, HEADER, PLAIN, WRITTEN
+from triplecheck.optimize.tuning.result import ALL, HEADER, PLAIN, WRITTEN, Tuned
 from triplecheck.optimize.tuning.run import tune
+from triplecheck.optimize.tuning.state import asked_share, best_rule
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import KERAG, Cascade, Sources
 

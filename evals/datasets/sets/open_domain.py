@@ -204,10 +204,6 @@ def adapt_crag(row: Record, id: str) -> Question:
     )
 
 
-def _keep(row: Record, split: str) -> bool:
-    return row.get("split") == {"dev": 0, "test": 1}[split]
-
-
 CRAG = DataSet(
     name="crag",
     title="CRAG",
@@ -226,7 +222,7 @@ CRAG = DataSet(
         files={"train": "crag_task_1_and_2_dev_v4_subsample_*.jsonl.bz2"},
         unused=("search_results",),
     ),
-    keep=_keep,
+    keep=lambda row, split: row.get("split") == {"dev": 0, "test": 1}[split],
 )
 
 
@@ -271,7 +267,7 @@ def _in_split(folder: Path, split: str) -> set[str]:
     return {line.strip() for _, line in text_lines(index)}
 
 
-def _stark(base: str, about: str, sizes: dict[str, int]) -> DataSet:
+def _stark(base: str, about: str) -> DataSet:
     folder = f"qa/{base}"
     tables = {**dict.fromkeys(_SPLITS, _SYNTHESIZED), "human": _HUMAN}
     return DataSet(
@@ -292,12 +288,11 @@ def _stark(base: str, about: str, sizes: dict[str, int]) -> DataSet:
             files={split: f"{folder}/stark_qa/{table}" for split, table in tables.items()},
             index={split: f"{folder}/split/{split}.index" for split in _SPLITS},
         ),
-        sizes=sizes,
     )
 
 
 STARK = (
-    _stark("amazon", "A graph of products with reviews and questions: relations and descriptions.", {}),
-    _stark("mag", "A graph of papers, authors, institutions and fields, with abstracts.", {}),
-    _stark("prime", "A biomedical graph with ten node types (PrimeKG), with descriptions.", {}),
+    _stark("amazon", "A graph of products with reviews and questions: relations and descriptions."),
+    _stark("mag", "A graph of papers, authors, institutions and fields, with abstracts."),
+    _stark("prime", "A biomedical graph with ten node types (PrimeKG), with descriptions."),
 )

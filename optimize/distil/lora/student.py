@@ -30,10 +30,10 @@ from triplecheck.optimize.distil.lora.forms import (
     TUNED,
     TUNED_BASE,
     Form,
+    KeptBackend,
     Reply,
     replies,
 )
-from triplecheck.optimize.distil.lora.kept import KeptBackend
 from triplecheck.optimize.distil.lora.report import LoraReport, problem_of
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, StudentReport
 from triplecheck.optimize.distil.run import base_weights, check_libraries, distil_rows

@@ -16,6 +16,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from triplecheck.evals.configuration import digest
 from triplecheck.evals.questions import Question
 from triplecheck.kg import KnowledgeBase, UserError
@@ -26,10 +28,15 @@ from triplecheck.kg.progress import ProgressCallback, no_progress
 from triplecheck.kg.ranker import GENERAL, PathRanker, load_ranker
 from triplecheck.lms.kinds import STUDENT
 from triplecheck.lms.reader.model import CARD, FORMAT, Reader, for_reading, load_reader, save_reader
-from triplecheck.optimize.distil.path_ranker import LEAST_QUESTIONS, check_installed, train_further
+from triplecheck.optimize.distil.path_ranker import (
+    LEAST_QUESTIONS,
+    check_installed,
+    marginal,
+    one_thread,
+    train_further,
+)
 from triplecheck.optimize.distil.reader.examples import Example, examples_of
 from triplecheck.optimize.distil.reader.measure import measured
-from triplecheck.optimize.distil.reader.network import train_network
 from triplecheck.optimize.distil.reader.recorded import RECORDED, record_answers
 from triplecheck.optimize.distil.report import OF_TRACES, Learnt, Score, StudentReport
 from triplecheck.optimize.distil.tasks import LEAST_ROWS, Task, tasks_of
@@ -41,6 +48,9 @@ _MADE_WITH = "the sentence encoder all-MiniLM-L6-v2 (Apache-2.0) and the ranker 
 READER, LEFT_OUT = "reader", "reader, graph left out"
 """Who reads, in reports."""
 _LIMIT = 1_500  # rows of a graph to learn from, drawn at random
+_HIDDEN = 24
+_BATCH, _EPOCHS, _LEAST_STEPS = 32, 30, 300
+_RATE, _DECAY = 5e-3, 1e-2
 
 
 def distil_reader(
@@ -165,7 +175,7 @@ class _Course:
                 f"in {len(examples)} right replies alone the answers follow from the facts as a reader reads them; at "
                 f"least {LEAST_ROWS} are needed: collect more with `triplecheck collect kerag --pass gold`"
             )
-        return train_network(examples, self.seed, self.progress)
+        return _train_network(examples, self.seed, self.progress)
 
     def reader(self, weights: Mapping[str, FloatArray], paths: Mapping[str, FloatArray] | None) -> Reader:
         ranker = load_ranker(GENERAL) if paths is None else self._ranker(paths)
@@ -197,3 +207,57 @@ class _Course:
 
     def _ranker(self, weights: Mapping[str, FloatArray]) -> PathRanker:
         return PathRanker(weights, self.encoder.fingerprint, "own", {})
+
+
+@one_thread()
+def _train_network(examples: Sequence[Example], seed: int, progress: ProgressCallback) -> dict[str, FloatArray]:
+    """Train a network; its weights, see `lms.reader.model.Reader`. Each graph counts the same.
+
+    The loss is the cross-entropy of the right readings among all of a prompt.
+    """
+    import torch
+
+    torch.manual_seed(seed)
+    chance = random.Random(seed)
+    mean, scale = _normal(examples)
+    size = len(mean)
+    first = {
+        "hidden": torch.randn(_HIDDEN, size) / size**0.5,
+        "bias": torch.zeros(_HIDDEN),
+        "out": torch.randn(_HIDDEN) / _HIDDEN**0.5,
+    }
+    weights = {name: tensor.requires_grad_() for name, tensor in first.items()}
+    counts = Counter(example.graph for example in examples)
+    # Drawn with replacement, so that a graph with few questions counts as much as the others.
+    chances = [1 / counts[example.graph] for example in examples]
+    steps = max(_LEAST_STEPS, _EPOCHS * len(examples) // _BATCH)
+    optimizer = torch.optim.AdamW(weights.values(), lr=_RATE, weight_decay=_DECAY)
+    schedule = torch.optim.lr_scheduler.LambdaLR(optimizer, lambda step: 1 - step / steps)
+    normal = [(example.features - mean) / scale for example in examples]
+    for step in range(steps):
+        batch = chance.choices(range(len(examples)), chances, k=_BATCH)
+        most = max(len(normal[at]) for at in batch)
+        x = torch.zeros(len(batch), most, size)
+        there, right = (torch.zeros(len(batch), most, dtype=torch.bool) for _ in range(2))
+        for row, at in enumerate(batch):
+            count = len(normal[at])
+            x[row, :count] = torch.from_numpy(normal[at])
+            there[row, :count] = True
+            right[row, :count] = torch.from_numpy(examples[at].right)
+        scores = torch.tanh(x @ weights["hidden"].T + weights["bias"]) @ weights["out"]
+        loss = marginal(scores.masked_fill(~there, -1e9), right)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        schedule.step()
+        progress("training", step + 1, steps)
+    trained: dict[str, FloatArray] = {name: tensor.detach().numpy() for name, tensor in weights.items()}
+    return trained | {"mean": mean, "scale": scale}
+
+
+def _normal(examples: Sequence[Example]) -> tuple[FloatArray, FloatArray]:
+    """Mean and standard deviation of each feature; 1 for a constant one."""
+    rows = np.concatenate([example.features for example in examples])
+    deviation = rows.std(axis=0)
+    scale = np.where(deviation > 1e-6, deviation, 1.0)
+    return rows.mean(axis=0).astype(np.float32), scale.astype(np.float32)

@@ -7,8 +7,10 @@ verified like those of a model.
 from __future__ import annotations
 
 import functools
+import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 import dspy
 from dspy.lm15 import InvalidRequestError, Request, Response
@@ -28,13 +30,12 @@ from triplecheck.optimize.traces.derivations import Asked
 from triplecheck.optimize.traces.derive import derive
 from triplecheck.optimize.traces.gold import exploration, patterns, references
 from triplecheck.optimize.traces.gold.answering import answer_from_facts, judge_proof
-from triplecheck.optimize.traces.gold.distractors import with_distractors
 from triplecheck.optimize.traces.gold.known import GoldReply, KnownGold, NoRightReplyError, Solver
-from triplecheck.optimize.traces.gold.worst import worst_reply
 from triplecheck.optimize.traces.queries import right_query
 from triplecheck.optimize.traces.recorder import StepRecord
 from triplecheck.programs import Program, Sources
 from triplecheck.signatures import Step, step_of
+from triplecheck.signatures.step import Numbers, hint_of
 
 _SOLVERS: Mapping[type[Step], Solver] = {
     steps.NameTopics: exploration.name_topics,
@@ -101,6 +102,14 @@ _REASONS: Mapping[type[Step], str] = {
     steps.RewriteFollowUp: "a question with a known answer stands alone, without a conversation before it",
 }
 
+_DISTRACTED: Mapping[type[Step], tuple[str, ...]] = {
+    steps.SelectPaths: ("keep",),
+    steps.ScoreRelations: ("relations",),
+    steps.FilterTriples: ("relevant",),
+    steps.JudgeAndGoOn: ("relevant", "follow"),
+}
+"""The fields of numbers that distractors are added to."""
+_SCORE = 0.05  # of a distractor
 
 KNOWN: tuple[type[Step], ...] = tuple(dict.fromkeys((*_SOLVERS, *_BY_GRAPH)))
 """The steps whose right reply can be computed."""
@@ -125,7 +134,7 @@ class GoldEngine:
     Args:
         questions: with their answers; of two with the same text, the first counts.
         hops: maximum distance of answers from the topics.
-        distractors: paths and facts that are kept besides the right ones, see `with_distractors`.
+        distractors: paths and facts that are kept besides the right ones, see `_with_distractors`.
     """
 
     def __init__(self, sources: Sources, questions: Sequence[Question], hops: int, distractors: int = 0) -> None:
@@ -160,7 +169,7 @@ class GoldEngine:
         return reply(request, text, prompt_tokens=tokens[0], completion_tokens=tokens[1])
 
     def _said(self, step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
-        return with_distractors(step, right, prompt, self._distractors)
+        return _with_distractors(step, right, prompt, self._distractors)
 
     def reply_to(self, call: StepRecord) -> GoldReply | None:
         """The right reply to a recorded call."""
@@ -235,10 +244,55 @@ class GoldEngine:
 
 
 class WorstEngine(GoldEngine):
-    """Replies the opposite of what is right, where the right reply can be computed (`worst_reply`)."""
+    """Replies the opposite of what is right, where the right reply can be computed (`_worst_reply`)."""
 
     def _said(self, step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
-        return worst_reply(step, right, prompt)
+        return _worst_reply(step, right, prompt)
+
+
+def _with_distractors(step: type[Step], right: GoldReply, prompt: Prompt, count: int) -> GoldReply:
+    """The right reply with distractors: random items of each list, so that later steps see what they do not need.
+
+    With right replies only, every step would see only the facts that answer the question, and a student would learn
+    to copy everything. Distractors are followed but never labelled: training rows hold the right reply. If the facts
+    suffice, no paths are added.
+
+    Args:
+        count: maximum number of distractors per list.
+    """
+    outputs = dict(right.outputs)
+    for field in _DISTRACTED.get(step, ()):
+        if field == "follow" and outputs["sufficient"]:
+            continue
+        numbers = hint_of(step, field)
+        assert isinstance(numbers, Numbers)
+        others = [n for n in range(1, len(prompt.items(numbers.of)) + 1) if n not in outputs[field]]
+        most = int(prompt.text("most") or len(others)) - len(outputs[field]) if numbers.of == "paths" else len(others)
+        rng = random.Random(digest([prompt.inputs, field]))
+        more = rng.sample(others, max(0, min(count, len(others), most)))
+        right_ones = outputs[field]
+        scored = isinstance(right_ones, dict)
+        outputs[field] = right_ones | dict.fromkeys(more, _SCORE) if scored else [*right_ones, *more]
+    return GoldReply(outputs, right.taught)
+
+
+def _worst_reply(step: type[Step], right: GoldReply, prompt: Prompt) -> GoldReply:
+    """The opposite of a right reply, field by field."""
+    outputs = {name: _opposite(step, name, value, prompt) for name, value in right.outputs.items()}
+    return GoldReply(outputs, taught=False)
+
+
+def _opposite(step: type[Step], name: str, value: Any, prompt: Prompt) -> Any:
+    """Of numbers, the last item that is not right; no texts; the other truth; `none` for a text."""
+    hint = hint_of(step, name)
+    if isinstance(hint, Numbers):
+        wrong = [number for number in range(1, len(prompt.items(hint.of)) + 1) if number not in value][-1:]
+        return dict.fromkeys(wrong, 1.0) if isinstance(value, dict) else wrong
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, int | float):
+        return 1 - value
+    return [] if isinstance(value, list) else "none"
 
 
 def is_template(model: str) -> bool:
@@ -280,7 +334,7 @@ def gold_engine(
 def _fingerprint(sources: Sources, questions: Sequence[Question], hops: int, distractors: int) -> str:
     base, graph = sources.knowledge_base, sources.graph
     about = base.manifest.content_hash if base else [graph.num_nodes, graph.num_relations, graph.num_triples]
-    code = code_hash(__file__, ["gold_paths.py", "derivations.py", "derive.py", "computed.py", "queries.py"])
+    code = code_hash(__file__, ["gold_paths.py", "derivations.py", "derive.py", "queries.py"])
     return digest([code, about, hops, distractors, [question_row(question) for question in questions]])
 
 

@@ -1,8 +1,7 @@
-"""Measurements, the registry of benchmarks, and the options of a run."""
+"""Measurements, and the options of a run."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -79,17 +78,3 @@ class Options:
     def rounds(self) -> int:
         """How often each contestant runs."""
         return 3 if self.quick else 7
-
-
-Figure = Callable[[Options], Iterator[Measurement]]
-FIGURES: dict[str, Figure] = {}
-
-
-def figure(name: str) -> Callable[[Figure], Figure]:
-    """Register a benchmark under a name."""
-
-    def add(function: Figure) -> Figure:
-        FIGURES[name] = function
-        return function
-
-    return add
