@@ -46,8 +46,10 @@ class Usage:
         return self.prompt_tokens + self.completion_tokens
 
     def to_json(self) -> dict[str, Any]:
-        """Plain numbers, with one level of `by_role` and `by_model` if not empty."""
+        """Plain numbers, with `spared_seconds` and one level of `by_role` and `by_model` where there are any."""
         row: dict[str, Any] = {name: getattr(self, name) for name in _COUNTS} | {"seconds": round(self.seconds, 6)}
+        if not self.spared_seconds:
+            del row["spared_seconds"]
         for name, parts in (("by_role", self.by_role), ("by_model", self.by_model)):
             if parts:
                 row[name] = {key: part.to_json() for key, part in sorted(parts.items())}
