@@ -157,8 +157,7 @@ def _run_cells(chosen: Experiment, opener: SetOpener, run: ReportOptions) -> lis
     from triplecheck.evals.experiments.run import Selection, run_experiment
     from triplecheck.optimize.dspy_patches import calls_kept_in
 
-    shows_cost = any(table.shows_cost for table in chosen.tables)
-    with calls_kept_in(run.runs / chosen.name / "calls", costs=shows_cost), reporting(stderr(), "opening") as tell:
+    with calls_kept_in(run.runs / chosen.name / "calls"), reporting(stderr(), "opening") as tell:
         return run_experiment(
             chosen,
             opener,

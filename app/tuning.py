@@ -146,9 +146,9 @@ def _numbers(line: Choice) -> list[str]:
         "" if gain is None else f"{gain.won}:{gain.lost}",
         "" if gain is None else write_p(gain.p),
         f"{measured.calls:.1f}",
-        "" if line.tokens is None else f"{line.tokens:,.0f}",
-        "" if measured.seconds is None else f"{measured.seconds:.2f}",
-        "" if line.dollars is None else f"{line.dollars:.5f}",
+        f"{measured.tokens:,.0f}",
+        f"{measured.seconds:.2f}",
+        "" if measured.dollars is None else f"{measured.dollars:.5f}",
     ]
 
 

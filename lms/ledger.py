@@ -89,11 +89,11 @@ class Budget:
     calls: int | None = None
     """Started calls, cached or not."""
     tokens: int | None = None
-    """Prompt and completion tokens of new completions."""
+    """Prompt and completion tokens, counted as `Usage` does."""
     seconds: float | None = None
     """Sum of the calls' durations."""
     dollars: float | None = None
-    """Cost of new completions. Models of unknown price are refused under this limit."""
+    """Cost, counted as `Usage` does. Models of unknown price are refused under this limit."""
 
     def __post_init__(self) -> None:
         for name in LIMITS:

@@ -25,7 +25,6 @@ from dspy.utils.exceptions import LMError
 from triplecheck.kg.errors import UserError
 from triplecheck.kg.waiting import StillRunningError, within
 from triplecheck.lms.costs import CostCache
-from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.ledger import Ledger, Usage
 from triplecheck.lms.limits import LimitedEngines, too_late
 
@@ -151,7 +150,6 @@ class MeteredLM(dspy.LM):
             BudgetExceededError: the budget is used up; the model is not called.
             ModelUnavailableError: the reply is too large, or not whole in time.
         """
-        kwargs = self._cached(kwargs)
         with metered(self, self._asked(prompt, messages, kwargs)):
             seconds = self._seconds_of_litellm(kwargs)
             if seconds is not None:
@@ -172,7 +170,6 @@ class MeteredLM(dspy.LM):
 
     async def acall(self, prompt: Any = None, *, messages: Any = None, **kwargs: Any) -> Any:
         """Call the model without blocking; see `__call__`."""
-        kwargs = self._cached(kwargs)
         with metered(self, self._asked(prompt, messages, kwargs)):
             seconds = self._seconds_of_litellm(kwargs)
             try:
@@ -186,11 +183,6 @@ class MeteredLM(dspy.LM):
                                 raise
             except TimeoutError:
                 raise too_late(self.name, seconds or 0) from None
-
-    def _cached(self, options: dict[str, Any]) -> dict[str, Any]:
-        """The options of a call. Where costs are kept, the baseline and students reply anew, as their time is told."""
-        anew = _cost_cache() is not None and is_no_language_model(self.name)
-        return {**options, "cache": False} if anew else options
 
     def _asked(self, prompt: Any, messages: Any, options: Mapping[str, Any]) -> dict[str, Any]:
         """What tells a call from others."""

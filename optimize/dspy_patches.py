@@ -13,7 +13,6 @@ from unittest.mock import patch
 import dspy
 import tqdm
 from dspy.clients import DISK_CACHE_LIMIT
-from dspy.clients.cache import Cache
 from dspy.utils.exceptions import AdapterParseError
 
 from triplecheck.kg._atomic import stored
@@ -27,17 +26,16 @@ _LOG = logging.getLogger("dspy.teleprompt")
 
 
 @contextmanager
-def calls_kept_in(directory: Path, costs: bool = False) -> Iterator[None]:
-    """Cache all model calls in this directory, so that a resumed run does not repeat them.
+def calls_kept_in(directory: Path) -> Iterator[None]:
+    """Keep all calls of language models in this directory, so that a resumed run does not repeat them.
+
+    A kept reply counts with the tokens, dollars and seconds that it took when it was made.
 
     DSPy has one cache per process: nothing else should run in the process meanwhile.
-
-    Args:
-        costs: whether a kept reply counts with the tokens and seconds that it took when it was made.
     """
     before = vars(dspy).get("cache")
     with stored(directory):
-        dspy.cache = (CostCache if costs else Cache)(
+        dspy.cache = CostCache(
             enable_disk_cache=True,
             enable_memory_cache=True,
             disk_cache_dir=str(directory),

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import mean
-from typing import Any, Literal, NoReturn
+from typing import Any, NoReturn
 
 import dspy
 
@@ -70,20 +70,25 @@ class Measured:
     @property
     def calls(self) -> float:
         """Calls of language models per question; the rule-based baseline is none."""
-        return float(sum(part["calls"] for part in self._parts())) / max(1, len(self.rows))
+        return self._of_question("calls")
 
     @property
-    def seconds(self) -> float | None:
-        """Seconds that the calls of a question take, by those that no cache answered; None: there are none."""
-        seconds = self.per_call("seconds")
-        return None if seconds is None else seconds * self.calls
+    def tokens(self) -> float:
+        """Tokens that the calls of a question take."""
+        return self._of_question("prompt_tokens", "completion_tokens")
 
-    def per_call(self, name: Literal["tokens", "dollars", "seconds"]) -> float | None:
-        """What a call takes, by those that no cache answered; None: there are none."""
-        parts = self._parts()
-        new = sum(part["calls"] - part["cached_calls"] for part in parts)
-        summed = ("prompt_tokens", "completion_tokens") if name == "tokens" else (name,)
-        return float(sum(part[field] for part in parts for field in summed)) / new if new else None
+    @property
+    def seconds(self) -> float:
+        """Seconds that the calls of a question take."""
+        return self._of_question("seconds")
+
+    @property
+    def dollars(self) -> float | None:
+        """What the calls of a question cost; None: the price of some is not known."""
+        return None if any(part["unpriced_calls"] for part in self._parts()) else self._of_question("dollars")
+
+    def _of_question(self, *fields: str) -> float:
+        return float(sum(part[field] for part in self._parts() for field in fields)) / max(1, len(self.rows))
 
     def _parts(self) -> list[Mapping[str, Any]]:
         return [part for row in self.rows.values() for part in parts_of_language_models(row["usage"])]
@@ -92,7 +97,7 @@ class Measured:
         """Plain numbers."""
         low, high = self.interval
         about = {"questions": len(self.scored), "right": self.share, "low": low, "high": high}
-        return about | {"calls": self.calls, "seconds": self.seconds}
+        return about | {name: getattr(self, name) for name in ("calls", "tokens", "seconds", "dollars")}
 
 
 def measure(

@@ -8,14 +8,13 @@ from dataclasses import dataclass, replace
 from statistics import mean
 
 from triplecheck.kg import UserError
-from triplecheck.lms import Budget, Roles
-from triplecheck.lms.kinds import is_no_language_model
+from triplecheck.lms import Budget
 from triplecheck.lms.ledger import Ledger
 from triplecheck.lms.metering import price_of
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.examples import PILOTS, Split
 from triplecheck.optimize.paired import Measured
-from triplecheck.optimize.state import state_of, steps_of
+from triplecheck.optimize.state import state_of
 from triplecheck.optimize.students import STUDENTS
 from triplecheck.optimize.tuning.recorded import Recorded
 from triplecheck.optimize.tuning.steps import MOST_CALLS, calls_of_rewriting
@@ -95,19 +94,6 @@ def cost_of(
     )
 
 
-def prompt_tokens(program: Program, roles: Roles, recorded: Recorded) -> float:
-    """Tokens of the prompts of one question, by recorded calls; roles of the rule-based baseline take none.
-
-    Replies from a cache have no tokens, so what choices take is told from their prompts.
-    """
-    shown = state_of(program)
-    total, questions = 0, {call.id for calls in recorded.values() for call in calls}
-    for name, calls in recorded.items():
-        if not is_no_language_model(roles.model(steps_of(program)[name].role)):
-            total += len(calls) * len(json.dumps(shown[name], ensure_ascii=False)) + sum(call.size for call in calls)
-    return total / _CHARACTERS_PER_TOKEN / max(1, len(questions))
-
-
 def check_budget(cost: Cost, budget: Budget) -> None:
     """Refuse a budget that cannot show a gain.
 
@@ -141,14 +127,15 @@ class Purse:
 
     def with_measured(self, written: Measured) -> Purse:
         """The purse by what questions took: more than was estimated, if a model is often asked to reply again."""
-        tokens, seconds = written.per_call("tokens"), written.per_call("seconds")
-        dollars = None if self.cost.dollars_per_call is None else written.per_call("dollars")
+        if not written.calls:
+            return replace(self, cost=replace(self.cost, per_question=0.0))
+        dollars = None if self.cost.dollars_per_call is None else written.dollars
         cost = replace(
             self.cost,
             per_question=written.calls,
-            tokens_per_call=self.cost.tokens_per_call if tokens is None else tokens,
-            dollars_per_call=self.cost.dollars_per_call if dollars is None else dollars,
-            seconds_per_call=self.cost.seconds_per_call if seconds is None else seconds,
+            tokens_per_call=written.tokens / written.calls,
+            dollars_per_call=self.cost.dollars_per_call if dollars is None else dollars / written.calls,
+            seconds_per_call=written.seconds / written.calls,
         )
         return replace(self, cost=cost)
 

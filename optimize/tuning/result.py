@@ -37,8 +37,6 @@ class Choice:
         validation: the program with it; None: it was not tried.
         gain: against the program as written, on the validation questions.
         test: on the test questions, for the program as written and the result.
-        tokens: of the prompts of one question, roughly.
-        dollars: what they cost; None: not known.
         note: why it was not tried, or what the step's own metric says.
     """
 
@@ -47,8 +45,6 @@ class Choice:
     validation: Measured | None = None
     gain: Gain | None = None
     test: Measured | None = None
-    tokens: float | None = None
-    dollars: float | None = None
     note: str = ""
 
     def to_json(self) -> dict[str, Any]:
@@ -103,8 +99,7 @@ class Row:
     Attributes:
         scores: on the test questions.
         calls: of language models, of one question.
-        tokens: of their prompts, roughly.
-        seconds: that the calls take, by those that no cache answered; None: there are none.
+        tokens, seconds: that these take.
         gain: of Hits@1 against the program as written; None: it is that program.
     """
 
@@ -112,7 +107,7 @@ class Row:
     scores: Scores
     calls: float
     tokens: float
-    seconds: float | None
+    seconds: float
     gain: Gain | None
 
     def to_json(self) -> dict[str, Any]:
@@ -127,7 +122,7 @@ class Row:
         return [
             *(self.name, str(scores.n), _share(scores.hits_at_1), f"{low:.2f}-{high:.2f}"),
             *(_share(scores.hallucination), _share(scores.proved), _share(scores.proved_right)),
-            *(f"{self.calls:.1f}", f"{self.tokens:,.0f}", "" if self.seconds is None else f"{self.seconds:.2f}"),
+            *(f"{self.calls:.1f}", f"{self.tokens:,.0f}", f"{self.seconds:.2f}"),
             "" if gain is None else f"{gain.won}:{gain.lost}",
             "" if gain is None else write_p(gain.p),
         ]
@@ -147,7 +142,7 @@ def alone(written: State, tried: Sequence[Try], cascade: Try) -> Iterator[tuple[
             yield (CASCADE if one is cascade else one.name), one.change(written)
 
 
-def table_rows(measured: Mapping[str, Measured], tokens: Mapping[str, float]) -> list[Row]:
+def table_rows(measured: Mapping[str, Measured]) -> list[Row]:
     """The lines of the table, by name of the choice."""
     hits = {name: _hits(one) for name, one in measured.items()}
     found = []
@@ -155,7 +150,7 @@ def table_rows(measured: Mapping[str, Measured], tokens: Mapping[str, float]) ->
         both = [id for id in hits[name] if id in hits[WRITTEN]]
         gain = gain_of([hits[name][id] for id in both], [hits[WRITTEN][id] for id in both])
         own = None if name == WRITTEN else gain
-        found.append(Row(name, score(list(one.rows.values())), one.calls, tokens[name], one.seconds, own))
+        found.append(Row(name, score(list(one.rows.values())), one.calls, one.tokens, one.seconds, own))
     return found
 
 

@@ -24,8 +24,6 @@ from triplecheck.lms import BudgetExceededError, Roles, session
 from triplecheck.lms.kinds import EXTRACTIVE as BASELINE
 from triplecheck.lms.kinds import is_no_language_model
 from triplecheck.lms.ledger import Ledger
-from triplecheck.lms.metering import price_of
-from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.bracket import Bracket, bracket
 from triplecheck.optimize.bundle import save_bundle
 from triplecheck.optimize.candidates import Gain
@@ -112,7 +110,7 @@ def is_cheaper(before: tuple[float, float], after: tuple[float, float]) -> bool:
     """Whether a program takes clearly fewer calls or tokens for a question, and no more of either.
 
     Args:
-        before, after: calls of language models, and tokens of prompts.
+        before, after: calls of language models, and their tokens.
     """
     pairs = list(zip(before, after, strict=True))
     return all(new <= old for old, new in pairs) and any(old and new / old <= CHEAPER for old, new in pairs)
@@ -328,27 +326,21 @@ class _Run:
         if left and not purse.allows(left * takes, takes if self._kept is written else max(takes, self._kept.calls)):
             return Choice(one.name, note=f"not tried: {TOO_DEAR}")
         line = self._line(one.name, state, one.note)
-        assert line.validation is not None and line.tokens is not None
+        assert line.validation is not None
         gain = gain_over(line.validation, self._kept)
-        before = (self._kept.calls, self._best.tokens(self.train, self._kept))
-        keep = is_kept(gain, saves=is_cheaper(before, (line.validation.calls, line.tokens)))
+        before, after = ((one.calls, one.tokens) for one in (self._kept, line.validation))
+        keep = is_kept(gain, saves=is_cheaper(before, after))
         if keep:
             self._best, self._kept = state, line.validation
         return replace(line, kept=keep, gain=gain_over(line.validation, written))
 
     def _rows(self, named: Mapping[str, State], tests: Mapping[str, Measured]) -> tuple[Row, ...]:
         """Programs on the test questions, as lines of the table of results."""
-        measured = {name: tests[name] for name in named if name in tests}
-        tokens = {name: named[name].tokens(self.train, test) for name, test in measured.items()}
-        return tuple(table_rows(measured, tokens))
+        return tuple(table_rows({name: tests[name] for name in named if name in tests}))
 
     def _line(self, name: str, state: State, note: str = "") -> Choice:
-        """A choice on the validation questions, and what it takes."""
-        measured = self._measured(state, _VALIDATION)
-        tokens = state.tokens(self.train, measured)
-        price = price_of(language_model(self.plan.roles.model("answer")))
-        dollars = None if price is None else price.of(round(tokens), 0)
-        return Choice(name, False, measured, tokens=tokens, dollars=dollars, note=note)
+        """A choice on the validation questions."""
+        return Choice(name, False, self._measured(state, _VALIDATION), note=note)
 
     def _measured(self, state: State, part: str) -> Measured:
         return measure(

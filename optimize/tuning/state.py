@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from statistics import mean
 from typing import Any
 
 from triplecheck.lms import Roles
 from triplecheck.lms.resolve import language_model
 from triplecheck.optimize.paired import Measured
 from triplecheck.optimize.state import steps_of
-from triplecheck.optimize.tuning.cost import prompt_tokens
-from triplecheck.optimize.tuning.recorded import Recorded
 from triplecheck.programs import Cascade, Outcome, Program
 from triplecheck.programs.cascade import stands, surest
-from triplecheck.programs.steps import Asked
 
 
 @dataclass(frozen=True)
@@ -59,16 +55,6 @@ class State:
         cascade = Cascade([(first, self.first), last], sure=self.sure)
         cascade.abstain_below = program.abstain_below
         return cascade
-
-    def tokens(self, recorded: Recorded, measured: Measured) -> float:
-        """Tokens of the prompts of one question, roughly.
-
-        Args:
-            recorded: calls to tell it from.
-            measured: this state on some questions, which tells how many get to its models.
-        """
-        share = 1.0 if self.first is None else asked_share(measured, 2)
-        return share * prompt_tokens(self.program, self.roles, recorded)
 
 
 def _copy(program: Program) -> Program:
@@ -119,14 +105,6 @@ def best_rule(first: Measured, second: Measured) -> Rule:
             asked += not done
         rules.append(Rule(sure, right, asked, len(both)))
     return max(rules, key=lambda rule: (rule.right, -rule.asked))
-
-
-def asked_share(measured: Measured, number: int) -> float:
-    """Of the questions to a cascade, the share that its member of this number was asked."""
-    return mean(
-        any(step["kind"] == Asked.kind and step["number"] == number for step in row["steps"])
-        for row in measured.rows.values()
-    )
 
 
 def _outcome(row: Mapping[str, Any]) -> Outcome:

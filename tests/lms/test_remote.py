@@ -29,7 +29,6 @@ from triplecheck.lms import (
     session,
 )
 from triplecheck.optimize.dspy_patches import calls_kept_in
-from triplecheck.signatures import RewriteFollowUp
 
 PARIS = "[[ ## answer ## ]]\nParis\n\n[[ ## completed ## ]]"
 MODEL = "openai/gpt-4o-mini"
@@ -86,7 +85,7 @@ def test_a_kept_reply_counts_with_what_it_took_when_it_was_made(
 ) -> None:
     usages = []
     for _ in range(2):  # a run, and another one with the same calls
-        with calls_kept_in(tmp_path / "calls", costs=True), session(MODEL) as ledger:
+        with calls_kept_in(tmp_path / "calls"), session(MODEL) as ledger:
             assert RolePredict("question -> answer")(question="Q?", lm=language_model(MODEL, **route)).answer == "Paris"
         usages.append(ledger.usage())
     made, kept = usages
@@ -95,13 +94,6 @@ def test_a_kept_reply_counts_with_what_it_took_when_it_was_made(
     assert (kept.calls, kept.tokens, kept.dollars) == (made.calls, made.tokens, made.dollars)
     assert made.spared_seconds == 0 < made.seconds
     assert kept.spared_seconds == pytest.approx(made.seconds, abs=1e-5) and kept.seconds > kept.spared_seconds
-
-
-def test_where_costs_are_kept_the_baseline_replies_anew(tmp_path: Path) -> None:
-    with calls_kept_in(tmp_path / "calls", costs=True), session("extractive") as ledger:
-        for _ in range(2):
-            RolePredict(RewriteFollowUp, role="query")(conversation=[], question="Where is Paris?")
-    assert (ledger.usage().calls, ledger.usage().cached_calls) == (2, 0)
 
 
 def test_a_model_without_a_price_costs_an_unknown_amount(server: OpenAIServer) -> None:

@@ -54,7 +54,8 @@ class Pupil:
         lucky = bool((request.config.seed or 0) % 2)
         taught = len(messages) > 2 or CAREFULLY in messages[0]["content"] or lucky
         if ANSWERING in messages[-1]["content"] and not taught:
-            return reply(request, SILENCE, prompt_tokens=50, completion_tokens=10)
+            size = sum(len(message["content"]) for message in messages)
+            return reply(request, SILENCE, prompt_tokens=size // 4, completion_tokens=len(SILENCE) // 4)
         return self.engine.complete(request)
 
     def __deepcopy__(self, memo: dict[int, object]) -> Pupil:

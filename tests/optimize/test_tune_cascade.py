@@ -19,9 +19,10 @@ from triplecheck.optimize.paired import measure
 from triplecheck.optimize.traces.gold.engine import GoldEngine, WorstEngine
 from triplecheck.optimize.tuning.result import ALL, HEADER, PLAIN, WRITTEN, Tuned
 from triplecheck.optimize.tuning.run import tune
-from triplecheck.optimize.tuning.state import asked_share, best_rule
+from triplecheck.optimize.tuning.state import best_rule
 from triplecheck.optimize.tuning.tries import TunePlan
 from triplecheck.programs import KERAG, Cascade, Sources
+from triplecheck.programs.steps import Asked
 
 PARTIAL = "partial"
 EASY, HARD = ("one_hop", "alias"), ("homonym", "misspelt", "unanswerable")
@@ -68,7 +69,7 @@ def test_the_model_is_asked_where_the_baseline_is_not_sure(
     (line,) = (line for line in result.choices if line.name.startswith("cascade: "))
     assert line.kept and line.validation is not None and result.choices[0].validation is not None
     assert line.validation.share > result.choices[0].validation.share + 0.2
-    assert line.tokens is not None and line.tokens < (result.choices[0].tokens or 0) / 2
+    assert line.validation.tokens < result.choices[0].validation.tokens / 2
     # What the rule promises from the answers of both models is what the cascade does.
     before = [one for one in result.choices[: result.choices.index(line)] if one.kept][-1]
     with engines(**{PARTIAL: model}):
@@ -77,7 +78,8 @@ def test_the_model_is_asked_where_the_baseline_is_not_sure(
         first = measure(program, asked, tmp_path, roles=Roles("extractive"), knowledge_base=bundled)
     assert before.validation is not None
     rule = best_rule(first, before.validation)
-    assert (rule.right, rule.asked) == (sum(line.validation.right()), len(asked) * asked_share(line.validation, 2))
+    steps = [step for row in line.validation.rows.values() for step in row["steps"] if step["kind"] == Asked.kind]
+    assert (rule.right, rule.asked) == (sum(line.validation.right()), sum(step["number"] == 2 for step in steps))
     assert str(rule) == line.note
 
 
