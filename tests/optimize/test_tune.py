@@ -220,11 +220,23 @@ def test_python_gets_the_compiled_program(tuned: tuple[Tuned, Path], bundled: Kn
         triplecheck.compile(program, examples[:2], out=tmp_path / "run")
 
 
-def _measured(calls: int, tokens: int = 100) -> Measured:
+def _measured(calls: int, tokens: int = 100, unpriced: int = 0) -> Measured:
     """A question that took so many calls, each of 2 seconds and a tenth of a cent."""
-    each = {"prompt_tokens": tokens, "completion_tokens": 0, "unpriced_calls": 0, "seconds": 2.0, "dollars": 0.001}
+    each = {
+        "prompt_tokens": tokens,
+        "completion_tokens": 0,
+        "unpriced_calls": unpriced,
+        "seconds": 2.0,
+        "dollars": 0.001,
+    }
     part = {"calls": calls, "cached_calls": 0, **{name: calls * value for name, value in each.items()}}
     return Measured({"q": {"usage": {"by_model": {PUPIL: part}}}})
+
+
+def test_what_a_question_takes_is_told_by_its_calls_of_language_models() -> None:
+    measured, unpriced = _measured(3), _measured(3, unpriced=1)
+    assert (measured.calls, measured.tokens, measured.seconds) == (3, 300, 6)
+    assert measured.dollars == pytest.approx(0.003) and unpriced.dollars is None
 
 
 def test_calls_are_reserved_by_what_a_question_was_measured_to_take() -> None:

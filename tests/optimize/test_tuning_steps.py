@@ -14,13 +14,12 @@ from optimize_parts import CAREFULLY, PUPIL, WRITER, Pupil, Writer, engines, ker
 from triplecheck.evals import Question
 from triplecheck.evals.questions import parse_question
 from triplecheck.kg import KnowledgeBase, UnavailableError, UserError
-from triplecheck.lms import Budget, BudgetExceededError, Roles, session
+from triplecheck.lms import Budget, BudgetExceededError, session
 from triplecheck.optimize.dspy_patches import patient
 from triplecheck.optimize.examples import split, three_parts
 from triplecheck.optimize.fit.fitting import halves
 from triplecheck.optimize.metrics import Case
 from triplecheck.optimize.paired import Measured
-from triplecheck.optimize.tuning.cost import prompt_tokens
 from triplecheck.optimize.tuning.recorded import RecordedCall, record
 from triplecheck.optimize.tuning.steps import StepChoice, best_demos, demo_sets, own_demos, rewritten
 from triplecheck.optimize.tuning.tries import threshold_of
@@ -127,16 +126,6 @@ def test_the_threshold_leaves_out_answers_where_there_are_none() -> None:
     wrong = [row(0.1, right=False), row(0.0, right=True, answerable=False, status="abstained")]
     assert threshold_of(Measured({str(at): one for at, one in enumerate([*sure, *wrong])})) is None
     assert threshold_of(Measured({})) is None
-
-
-def test_what_a_choice_takes_is_told_from_its_prompts(bundled: KnowledgeBase) -> None:
-    calls = {"select_paths": [_call("a", "look-up"), _call("b", "look-up")], "summarize": [_call("a", "look-up")]}
-    program, bare = kerag(bundled), kerag(bundled)
-    bare.select_paths.demos = []
-    whole = prompt_tokens(program, Roles("pupil"), calls)
-    assert prompt_tokens(bare, Roles("pupil"), calls) < whole
-    assert prompt_tokens(program, Roles("pupil", prune="extractive"), calls) < whole
-    assert prompt_tokens(program, Roles("extractive"), calls) == 0
 
 
 class Mended(KERAG):
