@@ -150,7 +150,7 @@ class Ledger:
         with self._lock:
             if not is_no_language_model(model):
                 for ledger in self._family():
-                    ledger.budget.check(ledger._charged)
+                    ledger._check(role, model)
             for ledger in self._family():
                 ledger._add(role, model, Usage(calls=1))
 
@@ -200,6 +200,9 @@ class Ledger:
         while ledger is not None:
             yield ledger
             ledger = ledger._parent
+
+    def _check(self, role: str, model: str) -> None:
+        self.budget.check(self._charged)
 
     def _add(self, role: str, model: str, more: Usage) -> None:
         key = (role, model)
