@@ -85,7 +85,7 @@ class Outcome:
 
 
 def abstention(reason: str, detail: str, trace: Trace) -> Outcome:
-    """The outcome without an answer, for a reason that the trace records with its detail."""
+    """An outcome without an answer. The trace records the reason and its detail."""
     trace.add(Stopped(reason, detail))
     return Outcome(abstained=reason)
 

@@ -478,7 +478,7 @@ def calls_at(graph: Graph, nodes: Sequence[int], relation: int) -> list[Call | N
 
 
 class FunctionLinker:
-    """Implements `kg.linking.Linker`; the graph numbers the names that it does not have, which functions may know."""
+    """A `kg.linking.Linker`. A name that the graph does not have becomes a node, because a function may know it."""
 
     def __init__(self, linker: Linker, graph: FunctionGraph) -> None:
         self._linker, self._graph = linker, graph

@@ -65,7 +65,7 @@ def check(graph: Graph, plan: Plan, seconds: float = _SECONDS) -> tuple[Hint, ..
 
 
 def excluding_nothing(graph: Graph, plan: Plan) -> frozenset[int]:
-    """The things that a plan excludes by `!=` from things of a class that they do not have, so that nothing changes."""
+    """Things that a plan excludes by `!=` from a class that they are not in: leaving them out changes nothing."""
     kinds, found = _kinds(plan), set[int]()
     for call in (one for one in parts(plan.algebra) if isinstance(one, Call) and one.name == "!="):
         own = {id for one in call.arguments if isinstance(one, Var) and one in kinds for id in kinds[one].ids}

@@ -325,7 +325,7 @@ class GraphStore(Store):  # type: ignore[misc]
         is_type = predicate in (None, TYPE)
         if number is not None or predicate is None:
             for one in self._edges(head, number, tail):
-                # Where classes are nodes, the types of nodes include them.
+                # `_of_types` yields the edges to classes, also where classes are nodes.
                 if not (is_type and one[1] == TYPE):
                     yield one
         if is_type:

@@ -23,7 +23,7 @@ _PLAIN = f"IF(isLiteral(?y) && (LANG(?y) != '' || DATATYPE(?y) = <{STRING}>), ST
 
 
 class Queries:
-    """Writes queries for one vocabulary. Blank nodes have no edges."""
+    """Writes queries for one vocabulary. They leave out the edges of blank nodes."""
 
     def __init__(self, words: Vocabulary, profile: Profile) -> None:
         self._words, self._profile = words, profile

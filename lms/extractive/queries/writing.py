@@ -247,7 +247,7 @@ def _ask_for(draft: Draft, number: int) -> None:
 
 
 def _answer(draft: Draft) -> str:
-    """The variable that is asked for: of the root, or of its value ("how old")."""
+    """The variable that the question asks for: the root, or a value of the root ("how old")."""
     if _asks_amount(draft) and draft.reading.question.aggregate is None:
         raise UnsaidError("No relation is the amount that is asked for.")
     reading, attribute = draft.reading, draft.reading.question.asked.attribute
